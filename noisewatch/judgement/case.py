@@ -86,11 +86,11 @@ class Calibrated:
             return "measured with real-time priority, which preempts what a benchmark would share the CPU with"
         if samples.command:
             return "the calibration measured a workload, not the machine"
-        missing = [each for each in self.complete if (each.measured_share or 0.0) < _LEAST_MEASURED]
+        missing = [figures for figures in self.complete if (figures.measured_share or 0.0) < _LEAST_MEASURED]
         if missing:
-            worst = min(missing, key=lambda each: each.measured_share or 0.0)
+            worst = min(missing, key=lambda figures: figures.measured_share or 0.0)
             return f"CPU {worst.cpu} measured for only {worst.measured_share or 0.0:.0%} of the time that it was to"
-        full = [each.cpu for each in self.complete if each.lost_gaps]
+        full = [figures.cpu for figures in self.complete if figures.lost_gaps]
         return f"buffer full on CPU {full[0]}: not all gaps were kept" if full else None
 
     @property
@@ -139,9 +139,9 @@ def calibrated_with(
     from noisewatch.model.calibration.figures import calibration_of
 
     if cpus is not None:
-        known = {said.cpu: said for said in samples.cpus}
+        samples_by_cpu = {samples_of_cpu.cpu: samples_of_cpu for samples_of_cpu in samples.cpus}
         samples = replace(
-            samples, cpus=tuple(known.get(cpu) or CpuSamples(cpu, "not calibrated") for cpu in sorted(cpus))
+            samples, cpus=tuple(samples_by_cpu.get(cpu) or CpuSamples(cpu, "not calibrated") for cpu in sorted(cpus))
         )
     replays = replays_by_cpu([samples])
     by_cpu = floors_of(replays, budget, drift)
@@ -207,7 +207,7 @@ class Case:
     @property
     def intervals(self) -> list[Interval]:
         """The sample and the interval under load, as far as present: for faults that must not occur in either."""
-        return [each for each in (self.interval, self.under_load) if each is not None]
+        return [interval for interval in (self.interval, self.under_load) if interval is not None]
 
     @property
     def snapshots(self) -> list[Snapshot]:
@@ -315,15 +315,15 @@ class Case:
 
 
 def _on_cores_of_the_target(case: Case) -> CpuSet:
-    found: set[int] = set()
+    shared_cpus: set[int] = set()
     target = case.target
     for cpu, place in case.snapshot.topology.items():
         shared = place.siblings or frozenset()
         if cpu in target:
-            found |= shared
+            shared_cpus |= shared
         elif shared & target:
-            found.add(cpu)
-    return frozenset(found) - target
+            shared_cpus.add(cpu)
+    return frozenset(shared_cpus) - target
 
 
 def _first_below(paths: Sequence[str], ordered: Sequence[str]) -> str | None:

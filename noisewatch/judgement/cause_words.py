@@ -115,9 +115,9 @@ def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
     name.
     """
     parts: tuple[tuple[str, list[str | None], str], ...] = (
-        (NOW, [each.do for each in fix.actions], " && "),
-        (UNDO, [each.undo for each in reversed(fix.actions)], "; "),
-        (FOR_GOOD, [each.do for each in fix.lasting], " && " if fix.persist_is_command else "; "),
+        (NOW, [action.do for action in fix.actions], " && "),
+        (UNDO, [action.undo for action in reversed(fix.actions)], "; "),
+        (FOR_GOOD, [action.do for action in fix.lasting], " && " if fix.persist_is_command else "; "),
     )
     lines: list[tuple[str, str]] = []
     for name, commands, separator in parts:
@@ -145,10 +145,10 @@ def checks_of(cause: Cause) -> str:
     if cause.way is not None:
         return f"{OPEN:<{STEP - 1}} {'; '.join(_with_reasons(cause))}"
     if not cause.settles and not cause.helps:
-        return f"{SEE:<{STEP - 1}} {', '.join(f'noisewatch explain {each.check.id}' for each in cause.findings)}"
+        return f"{SEE:<{STEP - 1}} {', '.join(f'noisewatch explain {finding.check.id}' for finding in cause.findings)}"
     named = ((FIXES, cause.settles), (HELPS, cause.helps))
     first, *more = (f"{name:<{STEP - 1}} {_ids(findings)}" for name, findings in named if findings)
-    return "; ".join([first, *(" ".join(each.split()) for each in more)])
+    return "; ".join([first, *(" ".join(line.split()) for line in more)])
 
 
 def _with_reasons(cause: Cause) -> Iterator[str]:
@@ -169,7 +169,7 @@ def _with_reasons(cause: Cause) -> Iterator[str]:
 
 
 def _ids(findings: Iterable[Finding]) -> str:
-    return ", ".join(each.check.id for each in findings)
+    return ", ".join(finding.check.id for finding in findings)
 
 
 def is_one_line(cause: Cause) -> bool:
@@ -229,8 +229,8 @@ def effect_title(cause: Cause, case: Case) -> Title | None:
         return None
     if explain(culprits_of(finding, case), finding):
         return Title(f"{name_of(lead, case)} {_taken(lead, finding)}", _limits(finding, case))
-    said = printable(said_in_full(finding.answer))
-    return Title(f"{said}: {name_of(lead, case)} {_share(lead.share or 0.0)}", _limits(finding, case))
+    text = printable(said_in_full(finding.answer))
+    return Title(f"{text}: {name_of(lead, case)} {_share(lead.share or 0.0)}", _limits(finding, case))
 
 
 def short_title(cause: Cause, case: Case) -> Title:

@@ -64,8 +64,8 @@ class Cause:
         """The findings that the action improves without settling them; empty if there is no action."""
         if self.fix is None and self.target is None:
             return ()
-        settled = {each.check.id for each in self.settles}
-        return tuple(each for each in self.findings if each.check.id not in settled)
+        settled = {finding.check.id for finding in self.settles}
+        return tuple(finding for finding in self.findings if finding.check.id not in settled)
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     """Return all causes: failures, then open questions that block, then warnings; in each group the costliest first."""
     found = by_gravity(verdict)
     wrong, case = [*found[Gravity.FAILED], *found[Gravity.WARNED]], verdict.case
-    failed = {each.check.id for each in found[Gravity.FAILED]}
+    failed = {finding.check.id for finding in found[Gravity.FAILED]}
     about_target = [each for each in wrong if _is_about_target(each)]
     others = [each for each in wrong if not _is_about_target(each)]
     causes = [
@@ -123,12 +123,12 @@ def _excess(finding: Finding) -> float:
 
 
 def _gravest(findings: Iterable[Finding], failed: Collection[str]) -> Gravity:
-    return Gravity.FAILED if any(each.check.id in failed for each in findings) else Gravity.WARNED
+    return Gravity.FAILED if any(finding.check.id in failed for finding in findings) else Gravity.WARNED
 
 
 def in_order(verdict: Verdict, causes: Sequence[Cause]) -> list[Finding]:
     """Return all findings, the gravest first; within a gravity grouped by cause, in the order of the causes."""
-    number_by_id = {each.check.id: number for number, cause in enumerate(causes) for each in cause.findings}
+    number_by_id = {finding.check.id: number for number, cause in enumerate(causes) for finding in cause.findings}
     gravities, statuses = list(Gravity), [Status.FAIL, Status.WARN, *Status]
 
     def rank(finding: Finding) -> tuple[int, int, int]:
@@ -220,7 +220,7 @@ def _sets_clock(group: _Group) -> bool:
     fixes = [each.actions for each in group.fixes]
     return (
         bool(fixes)
-        and all(each.check.area == Area.FREQUENCY for each in group.findings)
+        and all(finding.check.area == Area.FREQUENCY for finding in group.findings)
         and all(actions and all(isinstance(each, Write) for each in actions) for actions in fixes)
     )
 
@@ -245,7 +245,9 @@ def _leads(finding: Finding, case: Case) -> set[Hashable]:
 
 def _cause(group: _Group, case: Case, failed: Collection[str]) -> Cause:
     fix = group.fix
-    ordered = sorted(group.findings, key=lambda each: (each.check.id not in failed, not culprits_of(each, case)))
+    ordered = sorted(
+        group.findings, key=lambda finding: (finding.check.id not in failed, not culprits_of(finding, case))
+    )
     blamed = (culprits for each in ordered if explain(culprits := culprits_of(each, case), each))
     lead = next((culprit for culprits in blamed for culprit in culprits[:1]), None)
     is_covered = lead is None or (fix is not None and (lead.kind not in MOVABLE or covers(fix, lead)))
@@ -347,7 +349,9 @@ def covers(fix: Fix, culprit: Disturbance) -> bool:
 
 def culprits_of(finding: Finding, case: Case) -> list[Disturbance]:
     """Return the finding's culprits that disturb target CPUs: what helps against them helps against the finding."""
-    return [each for each in finding.answer.culprits if each.cpu in case.target or each.kind == Kind.SIBLING]
+    return [
+        culprit for culprit in finding.answer.culprits if culprit.cpu in case.target or culprit.kind == Kind.SIBLING
+    ]
 
 
 def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
@@ -359,7 +363,7 @@ def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
     moved = [each for each in culprits if covers(fix, each)]
     left = [each for each in culprits if each not in moved]
     left = [each for each in left if not brought_on_its_cpu(each, moved, case) or brought_on_its_cpu(each, left, case)]
-    if not explain([each for each in culprits if each.kind not in MOVABLE or each not in left], finding):
+    if not explain([culprit for culprit in culprits if culprit.kind not in MOVABLE or culprit not in left], finding):
         return False
     unmoved = [each for each in left if not _is_negligible(each, finding)]
     if own is None:
@@ -368,7 +372,9 @@ def is_settled(finding: Finding, fix: Fix, case: Case) -> bool:
         return False
     if finding.answer.status == Status.FAIL and _is_within_limit(left, finding):
         return True
-    return all(each.kind == Kind.SIBLING or (each.kind not in MOVABLE and each is culprits[0]) for each in unmoved)
+    return all(
+        culprit.kind == Kind.SIBLING or (culprit.kind not in MOVABLE and culprit is culprits[0]) for culprit in unmoved
+    )
 
 
 def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], case: Case) -> bool:
@@ -379,8 +385,12 @@ def brought_on_its_cpu(softirq: Disturbance, culprits: Iterable[Disturbance], ca
     if softirq.kind != Kind.SOFTIRQ:
         return False
     known = case.irqs_by_number
-    there = [each for each in culprits if each.kind == Kind.IRQ and each.cpu == softirq.cpu and each.irq in known]
-    irqs = [(known[each.irq], each.rate_per_s or 0.0) for each in there if each.irq is not None]
+    there = [
+        culprit
+        for culprit in culprits
+        if culprit.kind == Kind.IRQ and culprit.cpu == softirq.cpu and culprit.irq in known
+    ]
+    irqs = [(known[culprit.irq], culprit.rate_per_s or 0.0) for culprit in there if culprit.irq is not None]
     return brought_by(softirq.name, softirq.rate_per_s or 0.0, irqs)
 
 
@@ -392,7 +402,7 @@ def explain(culprits: Iterable[Disturbance], finding: Finding) -> bool:
     answer = finding.answer
     if answer.limit is None or answer.limit_role != LIMIT or not isinstance(answer.measured, int | float):
         return True
-    amounts = {each.kind: _amount(each, finding) for each in answer.culprits}
+    amounts = {culprit.kind: _amount(culprit, finding) for culprit in answer.culprits}
     if all(amount is None for amount in amounts.values()) or amounts.get(Kind.QUOTA, 0.0) is None:
         return True
     return answer.measured - sum(_amount(each, finding) or 0.0 for each in culprits) <= answer.limit

@@ -230,8 +230,8 @@ class SideComparison:
     @property
     def different_figures(self) -> tuple[ComparedFigure, ...]:
         """The figures that differ: speeds before noise, and the largest change first."""
-        found = [figure for figure in self.figures if figure.differs]
-        return tuple(sorted(found, key=_rank))
+        differing = [figure for figure in self.figures if figure.differs]
+        return tuple(sorted(differing, key=_rank))
 
     @property
     def blind_figures(self) -> tuple[ComparedFigure, ...]:
@@ -240,12 +240,12 @@ class SideComparison:
 
     @property
     def blocking(self) -> tuple[FindingDifference, ...]:
-        return tuple(each for each in self.findings if each.blocks)
+        return tuple(difference for difference in self.findings if difference.blocks)
 
     @property
     def are_other_machines(self) -> bool:
         """Whether the sides are different machines, as far as their files identify them."""
-        return any(each.of_class == FactClass.IDENTITY for each in self.facts)
+        return any(difference.of_class == FactClass.IDENTITY for difference in self.facts)
 
 
 def _rank(figure: ComparedFigure) -> tuple[bool, float]:
@@ -277,7 +277,12 @@ def compare_sides(before: ComparedSide, after: ComparedSide) -> SideComparison:
         before=before,
         after=after,
         facts=differences(before.facts, after.facts),
-        findings=tuple(sorted(findings, key=lambda each: (not each.blocks, not each.is_undecided, each.check_id))),
+        findings=tuple(
+            sorted(
+                findings,
+                key=lambda difference: (not difference.blocks, not difference.is_undecided, difference.check_id),
+            )
+        ),
         figures=figures,
         only_before=only_before,
         only_after=only_after,
@@ -295,9 +300,9 @@ def compare_sides(before: ComparedSide, after: ComparedSide) -> SideComparison:
 
 def _finding_differences(before: _States, after: _States) -> Iterator[FindingDifference]:
     for check_id in before.keys() & after.keys():
-        found = FindingDifference(check_id, before[check_id], after[check_id])
-        if found.before.status != found.after.status or found.before.effect != found.after.effect:
-            yield found
+        difference = FindingDifference(check_id, before[check_id], after[check_id])
+        if difference.before.status != difference.after.status or difference.before.effect != difference.after.effect:
+            yield difference
 
 
 _UNANSWERED = frozenset({Effect.OPEN, Effect.UNASKED})
@@ -483,8 +488,8 @@ def compare_figures(
 def too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
     """Yield "speeds" where none could have shown a doubling; otherwise the figures that may have changed much."""
     for condition in Condition:
-        of_condition = [each for each in figures if each.condition == condition]
-        speeds = [each for each in of_condition if _is_speed(each)]
+        of_condition = [figure for figure in figures if figure.condition == condition]
+        speeds = [figure for figure in of_condition if _is_speed(figure)]
         if speeds and all(figure.is_blind for figure in speeds):
             yield f"{SPEEDS}{condition} ({_TOO_NOISY})"
         else:
@@ -504,10 +509,10 @@ def _compared(pair: _Pair, significance: float) -> Iterator[ComparedFigure]:
     traits, test, condition = pair.before.traits, pair.before.test, pair.before.condition
     whole = ComparedFigure(pair.name, pair.before.estimate, pair.after.estimate, traits, test, ratio, condition)
     yield whole
-    changed = [each for each in _by_cpu(pair, significance) if each.differs or each.is_suspect]
-    apart = [each for each in changed if not _is_of_all(each, whole)]
+    changed = [figure for figure in _by_cpu(pair, significance) if figure.differs or figure.is_suspect]
+    apart = [figure for figure in changed if not _is_of_all(figure, whole)]
     if apart:
-        yield max(apart, key=lambda each: (each.differs, abs(math.log(each.ratio.value))))
+        yield max(apart, key=lambda figure: (figure.differs, abs(math.log(figure.ratio.value))))
 
 
 def _by_cpu(pair: _Pair, significance: float) -> Iterator[ComparedFigure]:
@@ -518,7 +523,7 @@ def _by_cpu(pair: _Pair, significance: float) -> Iterator[ComparedFigure]:
         yield ComparedFigure(f"{pair.name} on CPU {cpu}", before, after, traits, test, ratio, condition, cpu)
 
 
-def _is_of_all(each: ComparedFigure, whole: ComparedFigure) -> bool:
+def _is_of_all(figure: ComparedFigure, whole: ComparedFigure) -> bool:
     """Return whether the CPU changed as all CPUs together did, which is already reported."""
-    is_told = whole.differs or whole.is_suspect
-    return is_told and each.ratio.interval.low <= whole.ratio.value <= each.ratio.interval.high
+    is_reported = whole.differs or whole.is_suspect
+    return is_reported and figure.ratio.interval.low <= whole.ratio.value <= figure.ratio.interval.high

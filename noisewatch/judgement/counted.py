@@ -68,8 +68,8 @@ def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     loads = {cpu: interval.load_by_cpu.get(cpu) for cpu in sorted(cpus)}
     silent = [cpu for cpu, load in loads.items() if load is not None and load.exact_tasks_ns is None]
     reason = case.snapshot.reason_by_path.get(SCHEDSTAT)
-    is_told = interval.before.run_time is not None or interval.after.run_time is not None
-    if not silent or not (reason or is_told):
+    is_exported = interval.before.run_time is not None or interval.after.run_time is not None
+    if not silent or not (reason or is_exported):
         return None
     if reason is None and interval.before.run_time == interval.after.run_time:
         is_by_queue = any(each.stays is not None for each in (interval.after.run_time or {}).values())
@@ -107,8 +107,8 @@ def grown_in_zones(case: Case, prefix: str) -> int | None:
 
 
 def _sum(counts: list[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if counts and len(known) == len(counts) else None
+    known_counts = [count for count in counts if count is not None]
+    return sum(known_counts) if counts and len(known_counts) == len(counts) else None
 
 
 def _grown(interval: Interval, names: Callable[[_Counters], frozenset[str]]) -> int | None:
@@ -116,10 +116,10 @@ def _grown(interval: Interval, names: Callable[[_Counters], frozenset[str]]) -> 
     if known is None:
         return None
     before, after, are_same_names = known
-    wanted = names(before)
-    if not wanted or (not are_same_names and wanted != names(after)):
+    common_names = names(before)
+    if not common_names or (not are_same_names and common_names != names(after)):
         return None
-    steps = [after[name] - before[name] for name in wanted]
+    steps = [after[name] - before[name] for name in common_names]
     return sum(steps) if min(steps) >= 0 else None
 
 

@@ -99,8 +99,8 @@ def effect_of_all(case: Case, cpu: int, busy: float | None) -> float | None:
         return None
     if not _is_loss_known(case, cpu):
         return max(busy or 0.0, later or 0.0)
-    beside = {each.tid: each.share or 0.0 for each in threads_while_calibrating(case) if each.cpu == cpu}
-    before = {each.tid: each.share or 0.0 for each in threads_of(case.interval, cpu)} if case.interval else {}
+    beside = {culprit.tid: culprit.share or 0.0 for culprit in threads_while_calibrating(case) if culprit.cpu == cpu}
+    before = {culprit.tid: culprit.share or 0.0 for culprit in threads_of(case.interval, cpu)} if case.interval else {}
     all_of_it = TakenShares(busy or 0.0, later or 0.0)
     for tid in (before.keys() | beside.keys()) - {None}:
         taken = TakenShares(before.get(tid, 0.0), beside.get(tid, 0.0))
@@ -190,24 +190,27 @@ _GRAVITY = {Status.FAIL: 2, Status.WARN: 1}  # an unknown of the calibration doe
 
 def threads_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
     """Return the threads on target CPUs, the costliest first, with their least or approximate time."""
-    found = [each for cpu in sorted(case.target) for each in _threads(case, cpu)]
-    return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
+    threads = [each for cpu in sorted(case.target) for each in _threads(case, cpu)]
+    return tuple(sorted(threads, key=lambda culprit: -(culprit.share or 0.0)))
 
 
 def _threads(case: Case, cpu: int) -> Iterable[Disturbance]:
     others = case.attribution.others_by_cpu.get(cpu) if case.attribution is not None else None
     if others is None:
         return _by_counters(case, cpu)
-    return _for_certain((each for each in others.disturbances if each.kind in THREADS), others.doubt_ns)
+    return _for_certain((culprit for culprit in others.disturbances if culprit.kind in THREADS), others.doubt_ns)
 
 
 def timers_while_calibrating(case: Case) -> tuple[Disturbance, ...]:
     """Return the timers other than the tick that ran on the target CPUs, the costliest first; empty without a trace."""
     others = case.attribution.others_by_cpu if case.attribution is not None else {}
-    found = [
-        each for cpu in case.target & others.keys() for each in others[cpu].disturbances if each.kind == Kind.TIMER
+    timers = [
+        culprit
+        for cpu in case.target & others.keys()
+        for culprit in others[cpu].disturbances
+        if culprit.kind == Kind.TIMER
     ]
-    return tuple(sorted(found, key=lambda each: (-(each.share or 0.0), each.cpu)))
+    return tuple(sorted(timers, key=lambda culprit: (-(culprit.share or 0.0), culprit.cpu)))
 
 
 def _for_certain(threads: Iterable[Disturbance], doubt_ns: int) -> Iterator[Disturbance]:
@@ -226,8 +229,8 @@ def _by_counters(case: Case, cpu: int) -> list[Disturbance]:
         return []
     calibration = case.calibrated.calibration if case.calibrated is not None else None
     is_loss_known = calibration is not None and cpu in calibration.samples.lost_share_by_cpu
-    found = (each for each in disturbances_of(case.under_load, cpu) if each.kind in THREADS)
-    return [each for each in found if each.tid is not None or is_loss_known]
+    threads = (culprit for culprit in disturbances_of(case.under_load, cpu) if culprit.kind in THREADS)
+    return [thread for thread in threads if thread.tid is not None or is_loss_known]
 
 
 def graver_while_calibrating(case: Case, answer: Callable[[Case], Answer]) -> Answer:
@@ -245,7 +248,7 @@ def share_while_calibrating(case: Case, cpu: int) -> float | None:
     is_traced = case.attribution is not None and cpu in case.attribution.others_by_cpu
     if not is_traced and case.under_load is None:
         return None
-    return sum(each.share or 0.0 for each in threads_while_calibrating(case) if each.cpu == cpu)
+    return sum(culprit.share or 0.0 for culprit in threads_while_calibrating(case) if culprit.cpu == cpu)
 
 
 def shares_while_calibrating(case: Case) -> dict[int, float | None]:

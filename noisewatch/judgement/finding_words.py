@@ -122,8 +122,8 @@ def measured(verdict: Verdict) -> str:
     if case.calibrated is None:
         return f"{_sample(verdict, 1)} · no calibration"
     calibration = case.calibrated.calibration
-    said = f"{_sample(verdict, 1)} · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)"
-    return printable(said)
+    text = f"{_sample(verdict, 1)} · {calibration.seconds:.1f} s calibration ({calibration.samples.core} core)"
+    return printable(text)
 
 
 def seconds_measured(verdict: Verdict) -> str:

@@ -135,17 +135,17 @@ def fleet_of(
 
 def _outliers(kinds: Mapping[str, MachineKind | None], reports: Mapping[str, Report]) -> dict[str, list[OutOfLine]]:
     """Return the outliers by host: its means, and figures of its slowest CPU that are clearly further out of line."""
-    found = out_of_line(kinds, {name: report.figures for name, report in reports.items()})
+    outliers_by_host = out_of_line(kinds, {name: report.figures for name, report in reports.items()})
     of_cpus = {
         name: {figure: slowest.value for figure, slowest in report.slowest.items()} for name, report in reports.items()
     }
     for name, outliers in out_of_line(kinds, of_cpus).items():
-        own = {each.figure: each.distance for each in found.get(name, ())}
+        own = {each.figure: each.distance for each in outliers_by_host.get(name, ())}
         for each in outliers:
             if each.distance > own.get(each.figure, 0.0) + TRAITS[each.figure].least_change:
                 cpu = reports[name].slowest[each.figure].cpu
-                found.setdefault(name, []).append(replace(each, cpu=cpu))
-    return found
+                outliers_by_host.setdefault(name, []).append(replace(each, cpu=cpu))
+    return outliers_by_host
 
 
 def _may_hide(host: FleetHost, earlier: Mapping[str, Report]) -> bool:
@@ -207,9 +207,9 @@ def _judged(report: Report, reports: Reports, max_age_s: float | None, now_s: fl
     if others:
         return _of_several([(report, own), *((other, _by_itself(other, None, max_age_s, now_s)) for other in others)])
     if before is not None and _may_be_of_two(report, before) and report.latest_s - before.latest_s < _TOGETHER_S:
-        said = ", ".join(_said(each, Standing.REPORTED) for each in (before, report))
+        reports_text = ", ".join(_describe(each, Standing.REPORTED) for each in (before, report))
         apart = long_duration(_TOGETHER_S)
-        why = f"reports from two folders within {apart}, of one machine or of two with this name: {said}"
+        why = f"reports from two folders within {apart}, of one machine or of two with this name: {reports_text}"
         return _Judged(Standing.AMBIGUOUS, Outcome.UNKNOWN, why)
     return own
 
@@ -223,9 +223,9 @@ def _of_several(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
     """Return the judgement of several machines with one name, by the newest report of each, the newest of all first."""
     worst_first = sorted(judged, key=lambda each: rank_of(each[1].outcome))
     facts = _told_apart_by([report for report, _ in judged])
-    said = [_said(report, own.standing) for report, own in worst_first]
-    more = f" and {len(said) - _MOST_NAMESAKES} more" if len(said) > _MOST_NAMESAKES else ""
-    why = f"{len(said)} machines have this name ({facts}): {', '.join(said[:_MOST_NAMESAKES])}{more}"
+    texts = [_describe(report, own.standing) for report, own in worst_first]
+    more = f" and {len(texts) - _MOST_NAMESAKES} more" if len(texts) > _MOST_NAMESAKES else ""
+    why = f"{len(texts)} machines have this name ({facts}): {', '.join(texts[:_MOST_NAMESAKES])}{more}"
     return _Judged(Standing.AMBIGUOUS, worst_first[0][1].outcome, why)
 
 
@@ -239,10 +239,10 @@ def _either(facts: Iterable[str | None]) -> str:
     return " or ".join(sorted({fact for fact in facts if fact is not None})[:_MOST_NAMESAKES])
 
 
-def _said(report: Report, standing: Standing) -> str:
+def _describe(report: Report, standing: Standing) -> str:
     """Return the report's outcome or standing as text: `a/web1.json said stable`."""
-    told = f"said {report.outcome}" if standing is Standing.REPORTED else f"is {standing}"
-    return f"{clean(report.source)} {told}"
+    state = f"said {report.outcome}" if standing is Standing.REPORTED else f"is {standing}"
+    return f"{clean(report.source)} {state}"
 
 
 def _may_be_of_two(report: Report, before: Report) -> bool:

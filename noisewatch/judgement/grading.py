@@ -56,10 +56,12 @@ def _with_quota(quota: Disturbance | None, found: Sequence[Disturbance]) -> tupl
 
     A quota may have stopped the loops while no gaps were recorded, and so be missing in `found`.
     """
-    others = [each for each in found if quota is None or each.kind != quota.kind]
+    others = [culprit for culprit in found if quota is None or culprit.kind != quota.kind]
     named = [each for each in found if each not in others]
-    known = [] if quota is None else [max(quota, *named, key=lambda each: each.share or 0.0)] if named else [quota]
-    return tuple(sorted([*known, *others], key=lambda each: -(each.share or 0.0))[:_MOST_CULPRITS])
+    known = (
+        [] if quota is None else [max(quota, *named, key=lambda culprit: culprit.share or 0.0)] if named else [quota]
+    )
+    return tuple(sorted([*known, *others], key=lambda culprit: -(culprit.share or 0.0))[:_MOST_CULPRITS])
 
 
 def why_incomplete(calibrated: Calibrated) -> str | None:
@@ -67,8 +69,8 @@ def why_incomplete(calibrated: Calibrated) -> str | None:
     cpus_by_reason: dict[str, list[int]] = {}
     for cpu, reason in calibrated.troubles.items():
         cpus_by_reason.setdefault(reason, []).append(cpu)
-    said = [f"{name_cpus(cpus)}: {reason}" for reason, cpus in cpus_by_reason.items()]
-    return "; ".join(said) or None
+    texts = [f"{name_cpus(cpus)}: {reason}" for reason, cpus in cpus_by_reason.items()]
+    return "; ".join(texts) or None
 
 
 def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, said: str, why_not: str) -> Answer:
@@ -77,23 +79,23 @@ def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, s
     if calibrated is None:
         return not_calibrated(case)
     values = {figures.cpu: measure(figures) for figures in calibrated.complete}
-    known = {cpu: value for cpu, value in values.items() if value is not None}
+    value_by_cpu = {cpu: value for cpu, value in values.items() if value is not None}
     evidence = {"by_cpu": by_cpu(values)}
-    if not known:
+    if not value_by_cpu:
         return Answer(Status.UNKNOWN, "unknown", reason=why_incomplete(calibrated) or why_not, evidence=evidence)
-    worst = max(known, key=lambda cpu: known[cpu])
-    sentence = said.format(cpu=worst, value=known[worst])
+    worst = max(value_by_cpu, key=lambda cpu: value_by_cpu[cpu])
+    sentence = said.format(cpu=worst, value=value_by_cpu[worst])
     answer = grade_cpus(
         case,
-        known,
+        value_by_cpu,
         fails,
         passes,
         said=lambda _: sentence,
         calm=sentence,
         evidence=evidence,
-        why_unknown=why_incomplete(calibrated) or (why_not if len(known) < len(values) else calibrated.doubt),
+        why_unknown=why_incomplete(calibrated) or (why_not if len(value_by_cpu) < len(values) else calibrated.doubt),
     )
-    return replace(answer, said=sentence, measured=known[worst]) if answer.status == Status.UNKNOWN else answer
+    return replace(answer, said=sentence, measured=value_by_cpu[worst]) if answer.status == Status.UNKNOWN else answer
 
 
 def grade_cpus(

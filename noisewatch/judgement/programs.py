@@ -101,12 +101,12 @@ def why_unseen(case: Case) -> str | None:
 def ancestors(case: Case) -> set[int]:
     """Return the processes that started this one: usually the benchmark's script, and its ancestors."""
     tasks = case.tasks_by_tid
-    found: set[int] = set()
+    ancestors: set[int] = set()
     parents = {tasks[pid].parent_pid for pid in case.snapshot.own_pids if pid in tasks}
-    while parents - found:
-        found |= parents
+    while parents - ancestors:
+        ancestors |= parents
         parents = {tasks[pid].parent_pid for pid in parents if pid in tasks}
-    return found
+    return ancestors
 
 
 _OURS = "noisewatch"  # also the beginning of the names that its helpers give themselves
@@ -135,9 +135,9 @@ def named_by(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
     if not pids:
         return ()
     snapshots = [case.snapshot] if case.interval is None else [case.interval.after, case.snapshot]
-    seen = [each.tasks.by_tid for each in snapshots if each.tasks is not None]
-    found = {pid: next((tasks[pid] for tasks in seen if pid in tasks), None) for pid in sorted(pids)}
-    return tuple((pid, _kernels_name(task.name)) for pid, task in found.items() if task is not None)
+    task_tables = [each.tasks.by_tid for each in snapshots if each.tasks is not None]
+    task_by_pid = {pid: next((tasks[pid] for tasks in task_tables if pid in tasks), None) for pid in sorted(pids)}
+    return tuple((pid, _kernels_name(task.name)) for pid, task in task_by_pid.items() if task is not None)
 
 
 def _kernels_name(name: str) -> str:
@@ -166,18 +166,20 @@ def with_many_as_one(found: Iterable[Disturbance], tasks: Tasks | None, most: fl
     all_found = tuple(found)
     many = many_threads(all_found, tasks, most)
     members = {each for together in many.values() for each in together}
-    return sorted((*many, *(each for each in all_found if each not in members)), key=lambda each: -(each.share or 0.0))
+    return sorted(
+        (*many, *(each for each in all_found if each not in members)), key=lambda culprit: -(culprit.share or 0.0)
+    )
 
 
 def _as_one(name: str, members: list[Disturbance]) -> Disturbance:
     """Return the members as one disturbance, `java (50 threads)`, with the pid if they are of one process."""
-    pids = {each.pid for each in members}
+    pids = {thread.pid for thread in members}
     return Disturbance(
         kind=members[0].kind,
         name=f"{name} ({len(members)} threads)",
         cpu=members[0].cpu,
-        stolen_ns=sum(each.stolen_ns or 0 for each in members),
-        share=sum(each.share or 0.0 for each in members),
+        stolen_ns=sum(culprit.stolen_ns or 0 for culprit in members),
+        share=sum(culprit.share or 0.0 for culprit in members),
         rate_per_s=None,
         pid=pids.pop() if len(pids) == 1 else None,
         is_inferred=any(each.is_inferred for each in members),

@@ -60,7 +60,7 @@ def common_remedy(culprits: Sequence[Culprit], case: Case, at_work: Collection[i
     """Return one remedy for a process with its threads and children, or for unattributed time on several CPUs."""
     if culprits[0].kind == Kind.UNATTRIBUTED:
         return _unattributed({each.cpu for each in culprits}, case)
-    by_tid = {each.tid: each for each in culprits if each.tid is not None}
+    by_tid = {thread.tid: thread for thread in culprits if thread.tid is not None}
     first = next(iter(by_tid.values()), culprits[0])
     remedy = remedy_of(first, case, at_work)
     if first.pid is None or first.pid in at_work or len(by_tid) < 2:
@@ -74,18 +74,18 @@ def _irq(culprit: Culprit, case: Case) -> Remedy:
 
 
 def _irq_numbered(number: int | None, case: Case) -> Remedy:
-    known = case.irqs_by_number.get(number) if number is not None else None
-    if known is None:
+    irq_record = case.irqs_by_number.get(number) if number is not None else None
+    if irq_record is None:
         return Remedy("Keep the device idle, or move its interrupt to other CPUs.")
-    if known.movable is False:
+    if irq_record.movable is False:
         return Remedy(
             (
                 "The kernel manages this interrupt: it stays off isolated CPUs if the machine boots with "
                 "isolcpus=managed_irq."
             ),
-            steer(case, [known]),
+            steer(case, [irq_record]),
         )
-    return Remedy("Move the interrupt to the housekeeping CPUs.", steer(case, [known]))
+    return Remedy("Move the interrupt to the housekeeping CPUs.", steer(case, [irq_record]))
 
 
 def _thread(culprit: Culprit, case: Case) -> Remedy:
@@ -128,8 +128,8 @@ def _callbacks(case: Case) -> Remedy:
 
 
 def _tick(culprit: Culprit, case: Case) -> Remedy:
-    said = "Boot with nohz_full: the tick then stops while the CPU has one thread to run."
-    return Remedy(said, target_not_tickless.answer(case).fix)
+    advice = "Boot with nohz_full: the tick then stops while the CPU has one thread to run."
+    return Remedy(advice, target_not_tickless.answer(case).fix)
 
 
 _TIMERS = (
@@ -144,12 +144,12 @@ _WHOSE_TIMER = "More than the tick: a profiler that samples by the clock, or a p
 
 
 def _timer(culprit: Culprit, case: Case) -> Remedy:
-    known = next((said for pattern, said in _TIMERS if re.search(pattern, culprit.name)), None)
-    found = running(case, PROFILERS)
-    seen = f" {found[0].name} (pid {found[0].pid}) runs." if found else ""
+    advice = next((said for pattern, said in _TIMERS if re.search(pattern, culprit.name)), None)
+    profilers = running(case, PROFILERS)
+    profiler_text = f" {profilers[0].name} (pid {profilers[0].pid}) runs." if profilers else ""
     trace = as_root(f"trace --cpus {culprit.cpu}", case.snapshot.is_live)
     asked = f" A trace shows which timers expire there: {trace}" if culprit.name == TIMER_INTERRUPTS else ""
-    return Remedy((known or _WHOSE_TIMER) + seen + asked)
+    return Remedy((advice or _WHOSE_TIMER) + profiler_text + asked)
 
 
 _SOFTIRQS = {
@@ -172,8 +172,8 @@ def _softirq(culprit: Culprit, case: Case) -> Remedy:
 def _ipi(culprit: Culprit, case: Case) -> Remedy:
     if culprit.pid is None:
         return Remedy("Other CPUs call this one: a trace shows who and why (Linux 6.3 or later).")
-    said = "Keep all threads of the calling process on the housekeeping CPUs: it calls the CPUs that it has run on."
-    return Remedy(said, keep_away(case, culprit.pid))
+    advice = "Keep all threads of the calling process on the housekeeping CPUs: it calls the CPUs that it has run on."
+    return Remedy(advice, keep_away(case, culprit.pid))
 
 
 def keep_away(case: Case, pid: int) -> Fix | None:
@@ -189,9 +189,9 @@ def keep_away(case: Case, pid: int) -> Fix | None:
 
 
 def _nmi(culprit: Culprit, case: Case) -> Remedy:
-    said = "The hard lockup watchdog, or a profiler: switch it off."
+    advice = "The hard lockup watchdog, or a profiler: switch it off."
     is_on = case.snapshot.settings.knobs.integer(Knob.NMI_WATCHDOG)
-    return Remedy(said, turned(case, Knob.NMI_WATCHDOG, 0) if is_on else None)
+    return Remedy(advice, turned(case, Knob.NMI_WATCHDOG, 0) if is_on else None)
 
 
 _LOCALS = (
@@ -215,8 +215,8 @@ _LOCALS = (
 
 
 def _local(culprit: Culprit, case: Case) -> Remedy:
-    said = next((said for pattern, said in _LOCALS if re.search(pattern, culprit.name)), "")
-    return Remedy(f"{said} This is a per-CPU interrupt: no device sends it, and it cannot be moved.".strip())
+    advice = next((advice for pattern, advice in _LOCALS if re.search(pattern, culprit.name)), "")
+    return Remedy(f"{advice} This is a per-CPU interrupt: no device sends it, and it cannot be moved.".strip())
 
 
 def _sibling(culprit: Culprit, case: Case) -> Remedy:
@@ -240,8 +240,8 @@ def _quota(culprit: Culprit, case: Case) -> Remedy:
     if named is None or version is None:
         return Remedy("Lift the CPU limit where this container, pod or service is started.")
     quota_us, period_us = (round(float(named[part]) * 1000) for part in ("quota_ms", "period_ms"))
-    said = "Lift the CPU limit: raise or remove the group's quota; the program that set it may set it again."
-    return Remedy(said, lift(named["folder"], f"{quota_us}" if version == 1 else f"{quota_us} {period_us}"))
+    advice = "Lift the CPU limit: raise or remove the group's quota; the program that set it may set it again."
+    return Remedy(advice, lift(named["folder"], f"{quota_us}" if version == 1 else f"{quota_us} {period_us}"))
 
 
 def _unexplained(culprit: Culprit, case: Case) -> Remedy:

@@ -62,13 +62,13 @@ def why_no_cache(case: Case, cpus: Iterable[int]) -> str:
 
 def nodes(case: Case) -> frozenset[int] | None:
     """Return the memory nodes, including those without CPUs, or None if one is unknown."""
-    found = {place.node for place in case.snapshot.topology.values()}
-    if not found or None in found:
+    nodes = {place.node for place in case.snapshot.topology.values()}
+    if not nodes or None in nodes:
         return None
-    return frozenset(node for node in found if node is not None) | (case.snapshot.settings.memory_nodes or frozenset())
+    return frozenset(node for node in nodes if node is not None) | (case.snapshot.settings.memory_nodes or frozenset())
 
 
 def busiest(interval: Interval, cpus: CpuSet) -> tuple[Disturbance, ...]:
     """Return what takes most of the time on those CPUs."""
-    found = [each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu) if each.share]
-    return tuple(sorted(found, key=lambda each: -(each.share or 0.0))[:_MOST_CULPRITS])
+    sources = [culprit for cpu in sorted(cpus) for culprit in disturbances_of(interval, cpu) if culprit.share]
+    return tuple(sorted(sources, key=lambda culprit: -(culprit.share or 0.0))[:_MOST_CULPRITS])

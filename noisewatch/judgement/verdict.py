@@ -166,63 +166,63 @@ def judge(
     `remembered` spares asking what was answered of the case before, and cannot be answered otherwise.
     """
     if remembered is None or case.rules.value_by_limit:  # these alter the case for their checks, which a view is not
-        asked = [_found(each, case) for each in checks]
+        asked = [_finding_of(each, case) for each in checks]
     else:
         remembered.turn_to(case)
-        asked = [remembered.get(each.id, partial(_found, each), is_fault=_is_fault) for each in checks]
+        asked = [remembered.get(each.id, partial(_finding_of, each), is_fault=_is_fault) for each in checks]
     findings = _answered_by_floor(link_measurements(asked), case)
     if case.rules.profile == SHARED and case.is_guest:
         findings = [_excused(finding) for finding in findings]
     return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
 
 
-def _found(each: Check, case: Case) -> Finding:
-    return _undecided(Finding(each, _over_calibration(each, case), None, case.rules))
+def _finding_of(check: Check, case: Case) -> Finding:
+    return _undecided(Finding(check, _over_calibration(check, case), None, case.rules))
 
 
 def _is_fault(finding: Finding) -> bool:
     return finding.answer.is_fault
 
 
-def _answer(each: Check, case: Case) -> Answer:
+def _answer(check: Check, case: Case) -> Answer:
     """Return the check's answer; without a requested sample, only a failure that the calibration shows."""
-    why_not = _why_not_asked(each, case)
+    why_not = _why_not_asked(check, case)
     if why_not is None:
-        return _asked_answer(each, case)
-    is_ignored = case.rules.why_ignored(each.id, each.area) is not None
-    if why_not == _SETTINGS_ONLY and each.tells_unsampled and case.under_load is not None and not is_ignored:
-        answer = _asked_answer(each, case)
+        return _asked_answer(check, case)
+    is_ignored = case.rules.why_ignored(check.id, check.area) is not None
+    if why_not == _SETTINGS_ONLY and check.tells_unsampled and case.under_load is not None and not is_ignored:
+        answer = _asked_answer(check, case)
         if answer.status == Status.FAIL:
             return answer
     return Answer(Status.IGNORED, "not asked", reason=why_not)
 
 
-def _asked_answer(each: Check, case: Case) -> Answer:
-    if case.rules.profile in each.not_asked_in:
-        return not_applicable(each.not_asked_in[case.rules.profile])
-    if each.asks_rates and not each.tells_unsampled and not _is_seen(each, case):
+def _asked_answer(check: Check, case: Case) -> Answer:
+    if case.rules.profile in check.not_asked_in:
+        return not_applicable(check.not_asked_in[case.rules.profile])
+    if check.asks_rates and not check.tells_unsampled and not _is_observed(check, case):
         return unknown(case.why_no_sample)
     given = case.rules.value_by_limit
-    limits = {limit: given[each.id, limit.key] for limit in each.limits if (each.id, limit.key) in given}
+    limits = {limit: given[check.id, limit.key] for limit in check.limits if (check.id, limit.key) in given}
     asked = replace(case, limits=limits) if limits else case
-    if each.asks_starter and not case.starts_benchmark:
-        return _without_starter(each, asked)
-    return contained_answer(each, asked)
+    if check.asks_starter and not case.starts_benchmark:
+        return _without_starter(check, asked)
+    return contained_answer(check, asked)
 
 
-def _over_calibration(each: Check, case: Case) -> Answer:
+def _over_calibration(check: Check, case: Case) -> Answer:
     """Return the answer; a check that covers the calibration does not pass where no counters were read after it."""
-    answer = _answer(each, case)
-    if not each.covers_calibration or case.calibrated is None or case.under_load is not None:
+    answer = _answer(check, case)
+    if not check.covers_calibration or case.calibrated is None or case.under_load is not None:
         return answer
     if answer.status == Status.PASS:
         return replace(unknown(NOT_READ_AFTER), evidence=answer.evidence)
     return replace(answer, reason=answer.reason or NOT_READ_AFTER) if answer.status == Status.WARN else answer
 
 
-def _without_starter(each: Check, case: Case) -> Answer:
+def _without_starter(check: Check, case: Case) -> Answer:
     """What the machine's own settings say; what only this process could say is not about the benchmark."""
-    answer = contained_answer(each, case.without_own_process)
+    answer = contained_answer(check, case.without_own_process)
     return not_applicable(_ELSEWHERE) if answer.status == Status.UNKNOWN and not answer.is_fault else answer
 
 
@@ -233,19 +233,19 @@ def _undecided(finding: Finding) -> Finding:
     return replace(finding, answer=replace(finding.answer, status=Status.UNKNOWN))
 
 
-def _is_seen(each: Check, case: Case) -> bool:
-    return case.interval is not None or (each.sees_load and case.under_load is not None)
+def _is_observed(check: Check, case: Case) -> bool:
+    return case.interval is not None or (check.sees_load and case.under_load is not None)
 
 
 _SETTINGS_ONLY = "settings only, as requested"
 
 
-def _why_not_asked(each: Check, case: Case) -> str | None:
-    if each.asks_rates and not _is_seen(each, case) and case.no_sample_reason is None:
+def _why_not_asked(check: Check, case: Case) -> str | None:
+    if check.asks_rates and not _is_observed(check, case) and case.no_sample_reason is None:
         return _SETTINGS_ONLY
-    if each.asks_calibration and case.calibrated is None and case.no_calibration_reason is None:
+    if check.asks_calibration and case.calibrated is None and case.no_calibration_reason is None:
         return "no calibration, as requested"
-    return case.rules.why_ignored(each.id, each.area)
+    return case.rules.why_ignored(check.id, check.area)
 
 
 def link_measurements(findings: list[Finding]) -> list[Finding]:
@@ -266,7 +266,7 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
     heat. A floor that is above the budget, or not decided, answers too where that blocks by itself: it hides nothing
     then. One that was not measured for such samples answers nothing, and none answers what the user made blocking.
     """
-    floor = next((each for each in findings if each.check.id == FLOOR_CHECK), None)
+    floor = next((finding for finding in findings if finding.check.id == FLOOR_CHECK), None)
     calibrated = case.calibrated
     if floor is None or calibrated is None or not case.is_guest or case.rules.profile == STRICT:
         return findings

@@ -65,19 +65,24 @@ def machine_changed(case: Case) -> Answer:
         return unknown(past.doubt)
     entries = evenly(past.usual)
     usual, now = usual_facts(entries, case.target), facts_of(case.snapshot)
-    telling = sum(bool(entry.facts) for entry in entries)
+    with_facts = sum(bool(entry.facts) for entry in entries)
     if not any(usual.values()):
         return unknown("the earlier entries do not tell what the machine was")
     changed, hidden = differences(usual, now), _known_no_more(usual, now)
-    evidence = {each.name: {"class": each.of_class, "usual": each.before, "now": each.after} for each in changed}
+    evidence = {
+        difference.name: {"class": difference.of_class, "usual": difference.before, "now": difference.after}
+        for difference in changed
+    }
     if changed:
         return Answer(Status.FAIL, "changed: " + "; ".join(difference_words(changed)), evidence=evidence)
     if hidden:
         return unknown(f"may have changed, as it is not known now: {', '.join(hidden)}")
-    if 2 * telling < len(entries):
+    if 2 * with_facts < len(entries):
         of_all = _count(len(entries), "earlier entry")
-        return unknown(f"no known fact differs from {telling} of {of_all}; the others do not tell what the machine was")
-    return Answer(Status.PASS, f"no known fact differs from {_count(telling, 'earlier entry')}")
+        return unknown(
+            f"no known fact differs from {with_facts} of {of_all}; the others do not tell what the machine was"
+        )
+    return Answer(Status.PASS, f"no known fact differs from {_count(with_facts, 'earlier entry')}")
 
 
 def _known_no_more(usual: Facts, now: Facts) -> list[str]:
@@ -161,9 +166,9 @@ def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureM
     return _answer(development, natures, is_wrong, calm, is_strict=case.rules.profile == STRICT)
 
 
-def _remembering(past: Past, count: int, wanted: int) -> str:
+def _remembering(past: Past, count: int, needed: int) -> str:
     since = " since the machine was accepted" if past.accepted else ""
-    return f"remembering: {count} of {wanted} entries like this one{since}"
+    return f"remembering: {count} of {needed} entries like this one{since}"
 
 
 def _answer(
@@ -183,14 +188,14 @@ def _answer(
         return unknown(f"none of this was measured now and in {LEAST_BEFORE} entries before: {', '.join(of_these)}")
     departed = [move for move in (*development.departures, *development.drifts) if is_wrong(move)]
     apart = [move for move in development.apart if is_wrong(move) and move.figure in judged]
-    modes = [alternation_words(each) for each in development.alternations if each.figure in judged]
+    modes = [alternation_words(alternation) for alternation in development.alternations if alternation.figure in judged]
     if departed:
         return _moved(departed, len(development.entries))
     if apart:
         worst = _largest(apart)
-        said = f"{apart_words(worst)}{_others(apart)}; {attribution_words(worst)}"
+        text = f"{apart_words(worst)}{_others(apart)}; {attribution_words(worst)}"
         weight = None if is_strict else Severity.INFORMATION
-        return Answer(Status.WARN, said, measured=worst.change, reason=said, evidence=_evidence(apart), severity=weight)
+        return Answer(Status.WARN, text, measured=worst.change, reason=text, evidence=_evidence(apart), severity=weight)
     if missing := [figure for figure in of_these if _is_missing(development, figure)]:
         return unknown(f"{calm} by what was measured, but most earlier entries have as well: {', '.join(missing)}")
     unjudged = [figure for figure in of_these if figure not in judged and _is_known(development, figure)]
@@ -217,8 +222,8 @@ def _is_known(development: Development, figure: Figure) -> bool:
 
 def _moved(departed: Sequence[FigureMove], count: int) -> Answer:
     worst = _largest(departed)
-    said = f"{move_words(worst, count)}{_others(departed)}; {attribution_words(worst)}"
-    return Answer(Status.FAIL, said, measured=worst.change, evidence=_evidence(departed))
+    text = f"{move_words(worst, count)}{_others(departed)}; {attribution_words(worst)}"
+    return Answer(Status.FAIL, text, measured=worst.change, evidence=_evidence(departed))
 
 
 def _largest(moves: Sequence[FigureMove]) -> FigureMove:
@@ -237,7 +242,7 @@ def _evidence(moves: Sequence[FigureMove]) -> dict[str, object]:
         move.figure: {
             "change_share": move.change,
             "entries": move.after.count,
-            "changed": [str(each) for each in move.changed] if move.has_facts else None,
+            "changed": [str(change) for change in move.changed] if move.has_facts else None,
         }
         for move in moves
     }
@@ -273,8 +278,8 @@ def usual_facts(entries: Sequence[Entry], cpus: CpuSet) -> Facts:
     facts of the target CPUs.
     """
     alike = [entry for entry in entries if entry.cpus == cpus]
-    usual = {of_class: _usual(each.facts.get(of_class, {}) for each in entries) for of_class in FactClass}
-    of_target = {of_class: _usual(each.facts.get(of_class, {}) for each in alike) for of_class in FactClass}
+    usual = {of_class: _usual(entry.facts.get(of_class, {}) for entry in entries) for of_class in FactClass}
+    of_target = {of_class: _usual(entry.facts.get(of_class, {}) for entry in alike) for of_class in FactClass}
     return {
         of_class: {
             name: fact if name not in OF_TARGET else of_target[of_class].get(name) for name, fact in named.items()

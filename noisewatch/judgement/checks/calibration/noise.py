@@ -69,7 +69,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
         return _of_any_work(case, calibrated, by_work)
     if floor is None or calibrated.is_of_any_work:
         return unknown(why_incomplete(calibrated) or calibrated.doubt or _TOO_LITTLE)
-    said = (
+    text = (
         f"{chance_line(calibrated)}: CV {floor.cv_expected:.1%} (90% interval "
         f"{floor.cv_low:.1%} to {floor.cv_high:.1%}) on CPU {floor.cpu}, worst up to {floor.max_inflation:.2f}×"
         + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
@@ -80,7 +80,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
         cause = dominating_cause(calibrated, floor, budget.work)
         return Answer(
             Status.FAIL,
-            f"{said}; over the budget on {name_cpus(above)}, {BECAUSE}{cause.said}",
+            f"{text}; over the budget on {name_cpus(above)}, {BECAUSE}{cause.said}",
             measured=floor.cv_expected,
             limit=budget.max_cv,
             unit="share",
@@ -88,18 +88,18 @@ def noise_floor_above_budget(case: Case) -> Answer:
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, floor.cpu) if cause.has_culprits else (),
         )
-    reason = why_incomplete(calibrated) or why_undecided(calibrated, said)
+    reason = why_incomplete(calibrated) or why_undecided(calibrated, text)
     if reason is not None:
         return Answer(
             Status.UNKNOWN,
-            said,
+            text,
             measured=floor.cv_expected,
             limit=budget.max_cv,
             unit="share",
             reason=reason,
             evidence=evidence,
         )
-    return Answer(Status.PASS, said, measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
+    return Answer(Status.PASS, text, measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
 
 
 def _evidence(calibrated: Calibrated, floor: NoiseFloor) -> dict[str, Any]:
@@ -125,10 +125,10 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
     worst = floors[by_work.worst]
     cvs = ", ".join(f"{work} {floor.cv_expected:.1%}" for work, floor in floors.items())
     alone = "" if by_work.alone is None else f" {by_work.alone.cv_expected:.1%} from interruptions alone;"
-    said = f"{chance_line(calibrated)}: CV{alone} by kind of work: {cvs}"
+    text = f"{chance_line(calibrated)}: CV{alone} by kind of work: {cvs}"
     if budget.max_inflation is not None:
         longest = max(floor.max_inflation for floor in floors.values())
-        said += f"; worst of {worst.samples} samples up to {longest:.2f}×"
+        text += f"; worst of {worst.samples} samples up to {longest:.2f}×"
     answer = partial(Answer, measured=worst.cv_expected, limit=budget.max_cv, unit="share")
     named = [(ALONE, by_work.alone), *floors.items()]
     evidence = _evidence(calibrated, worst) | {
@@ -152,19 +152,19 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
         passing = f"; --work {by_work.within[0]} would pass" if is_certain and by_work.within else ""
         return answer(
             status,
-            f"{said}; over the budget on {name_cpus(cpus)}: {', '.join(over)}, {BECAUSE}{cause.said}{passing}",
+            f"{text}; over the budget on {name_cpus(cpus)}: {', '.join(over)}, {BECAUSE}{cause.said}{passing}",
             cpus=cpus,
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, worst.cpu) if cause.has_culprits else (),
         )
-    return answer(status, said, reason=None if reason is None else f"{said}: {reason}", evidence=evidence)
+    return answer(status, text, reason=None if reason is None else f"{text}: {reason}", evidence=evidence)
 
 
 BECAUSE = "mainly because of "  # precedes what dominates a floor above the budget
 _TOO_LITTLE = "too few measurements: calibrate longer"
 
 
-def why_undecided(calibrated: Calibrated, said: str) -> str | None:
+def why_undecided(calibrated: Calibrated, text: str) -> str | None:
     """Why the floor is not known well enough to pass; None where it is."""
     floor, budget = calibrated.floor, calibrated.budget
     if floor is None:
@@ -174,11 +174,11 @@ def why_undecided(calibrated: Calibrated, said: str) -> str | None:
     if calibrated.unpredicted:
         return f"{name_cpus(calibrated.unpredicted)}: {_TOO_LITTLE}"
     if floor.extrapolated:
-        return f"{said}: extrapolated, the calibration was too short for samples of this length; calibrate longer"
+        return f"{text}: extrapolated, the calibration was too short for samples of this length; calibrate longer"
     if floor.chance is not None and floor.chance < budget.least_chance:
-        return f"{said}: passes from {describe_chance(budget.least_chance)}"
+        return f"{text}: passes from {describe_chance(budget.least_chance)}"
     if not budget.is_met_by(floor):
-        return f"{said}: {budget.why_unbounded([floor])}"
+        return f"{text}: {budget.why_unbounded([floor])}"
     return None
 
 
@@ -240,42 +240,42 @@ def target_cpus_interrupted(case: Case) -> Answer:
     calibrated = case.calibrated
     if calibrated is None:
         return not_calibrated(case)
-    known = [figures for figures in calibrated.complete if figures.stolen_share is not None]
+    measured = [figures for figures in calibrated.complete if figures.stolen_share is not None]
     evidence = {
         str(figures.cpu): {
             "stolen_share": figures.stolen_share,
             "gaps_per_s": figures.gaps_per_s,
             "gap_max_ns": figures.gap_max_ns,
         }
-        for figures in known
+        for figures in measured
     }
-    if not known:
+    if not measured:
         return unknown(why_incomplete(calibrated) or calibrated.doubt or "no gaps were measured")
-    worst = max(known, key=lambda figures: figures.stolen_share or 0.0)
-    longest = max(known, key=lambda figures: figures.gap_max_ns or 0)
+    worst = max(measured, key=lambda figures: figures.stolen_share or 0.0)
+    longest = max(measured, key=lambda figures: figures.gap_max_ns or 0)
     stolen, gap_ns = worst.stolen_share or 0.0, longest.gap_max_ns or 0
-    said = f"CPU {worst.cpu} lost {stolen:.2%} to gaps, longest {describe_ns(gap_ns)}"
-    said += f" on CPU {longest.cpu}" if longest.cpu != worst.cpu else ""
+    text = f"CPU {worst.cpu} lost {stolen:.2%} to gaps, longest {describe_ns(gap_ns)}"
+    text += f" on CPU {longest.cpu}" if longest.cpu != worst.cpu else ""
     is_guest = case.snapshot.platform.virtual not in (None, NONE)
     blocks = case.bound(_STOLEN_BLOCKS)
     fails = min(case.bound(_STOLEN_FAILS), blocks)
     if stolen > fails or gap_ns > case.bound(_GAP_FAILS):
         cpus = frozenset(
             figures.cpu
-            for figures in known
+            for figures in measured
             if (figures.stolen_share or 0) > fails or (figures.gap_max_ns or 0) > case.bound(_GAP_FAILS)
         )
-        said += f" (longest gap allowed: {describe_ns(round(case.bound(_GAP_FAILS)))})"
+        text += f" (longest gap allowed: {describe_ns(round(case.bound(_GAP_FAILS)))})"
         culprits = culprits_on(case, worst.cpu)
-        rest = stolen - sum(each.share or 0.0 for each in culprits)
+        rest = stolen - sum(culprit.share or 0.0 for culprit in culprits)
         if is_guest and _from_inside(culprits) <= case.budget.max_cv:
             blocks = case.bound(_STOLEN_BLOCKS_IN_GUESTS)
-        is_explained = rest <= fails or any(each.kind == Kind.QUOTA for each in culprits)
-        said += "" if is_explained else f"; {rest:.2%} unexplained: {_WHO}"
+        is_explained = rest <= fails or any(culprit.kind == Kind.QUOTA for culprit in culprits)
+        text += "" if is_explained else f"; {rest:.2%} unexplained: {_WHO}"
         fix = remedy_of(culprits[0], case).fix if culprits and is_explained else None
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=stolen,
             limit=blocks if stolen > blocks else fails,
             unit="share",
@@ -285,11 +285,11 @@ def target_cpus_interrupted(case: Case) -> Answer:
             fix=fix,
             severity=Severity.BLOCKING if stolen > blocks else None,
         )
-    if len(known) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
+    if len(measured) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
         reason = why_incomplete(calibrated) or calibrated.doubt or "gaps were not measured on all target CPUs"
-        return Answer(Status.UNKNOWN, said, measured=stolen, reason=reason, evidence=evidence)
+        return Answer(Status.UNKNOWN, text, measured=stolen, reason=reason, evidence=evidence)
     status = Status.PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else Status.WARN
-    return Answer(status, said, measured=stolen, limit=fails, unit="share", evidence=evidence)
+    return Answer(status, text, measured=stolen, limit=fails, unit="share", evidence=evidence)
 
 
 def _from_inside(culprits: Sequence[Disturbance]) -> float:
@@ -525,7 +525,7 @@ def effective_frequency_moves(case: Case) -> Answer:
         "only the compiled core measures the clock",
     )
     figures = case.calibrated.complete if case.calibrated is not None else []
-    if answer.status == Status.UNKNOWN and figures and not any(each.effective_khz for each in figures):
+    if answer.status == Status.UNKNOWN and figures and not any(figure.effective_khz for figure in figures):
         return _inferred_from_work(case, answer)
     return answer
 

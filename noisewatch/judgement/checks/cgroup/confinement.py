@@ -36,21 +36,23 @@ _CPUSET_DOC = "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset"
 )
 def partition_invalid(case: Case) -> Answer:
     partitions = case.snapshot.isolation.partitions
-    invalid = [each for each in partitions.all if each.invalid_reason is not None]
-    concerned = [each for each in invalid if not each.wanted or each.wanted & case.target]
-    evidence = {"partitions": {each.folder: each.invalid_reason or each.kind for each in partitions.all}}
+    invalid = [partition for partition in partitions.all if partition.invalid_reason is not None]
+    concerned = [partition for partition in invalid if not partition.wanted or partition.wanted & case.target]
+    evidence = {
+        "partitions": {partition.folder: partition.invalid_reason or partition.kind for partition in partitions.all}
+    }
     if concerned:
-        said = "; ".join(map(_describe, concerned))
-        cpus = frozenset().union(*(each.wanted or frozenset() for each in concerned))
-        return Answer(Status.FAIL, said, cpus=cpus, evidence=evidence, fix=_dissolve(concerned))
+        text = "; ".join(map(_describe, concerned))
+        cpus = frozenset().union(*(partition.wanted or frozenset() for partition in concerned))
+        return Answer(Status.FAIL, text, cpus=cpus, evidence=evidence, fix=_dissolve(concerned))
     if partitions.unseen is not None:
         return unknown(partitions.unseen)
     if partitions.isolated is None:
         return unknown(case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts"))
-    unread = [path for path in sorted(case.snapshot.reason_by_path) if path.endswith("/cpuset.cpus.partition")]
-    if unread:
-        return unknown(case.why_unknown(unread[0]))
-    outside = [each for each in partitions.all if _is_contradicted(each, partitions.isolated)]
+    unread_paths = [path for path in sorted(case.snapshot.reason_by_path) if path.endswith("/cpuset.cpus.partition")]
+    if unread_paths:
+        return unknown(case.why_unknown(unread_paths[0]))
+    outside = [partition for partition in partitions.all if _is_contradicted(partition, partitions.isolated)]
     if outside:
         isolated = format_cpu_list(partitions.isolated) or "none"
         return unknown(
@@ -58,12 +60,12 @@ def partition_invalid(case: Case) -> Answer:
         )
     if not partitions.all:
         return not_applicable("there are no cgroup partitions")
-    said = (
+    text = (
         "all partitions are valid"
         if not invalid
         else f"valid for the target CPUs; elsewhere: {'; '.join(map(_describe, invalid))}"
     )
-    return Answer(Status.PASS, said, evidence=evidence)
+    return Answer(Status.PASS, text, evidence=evidence)
 
 
 def _is_contradicted(partition: Partition, isolated: CpuSet) -> bool:
@@ -73,8 +75,8 @@ def _is_contradicted(partition: Partition, isolated: CpuSet) -> bool:
 
 
 def _describe(partition: Partition) -> str:
-    wanted = f"{name_cpus(partition.wanted)}: " if partition.wanted else ""
-    return f"{wanted}{partition.folder} is no {partition.kind} partition ({partition.invalid_reason})"
+    cpus = f"{name_cpus(partition.wanted)}: " if partition.wanted else ""
+    return f"{cpus}{partition.folder} is no {partition.kind} partition ({partition.invalid_reason})"
 
 
 def _dissolve(invalid: list[Partition]) -> Fix:
@@ -83,7 +85,7 @@ def _dissolve(invalid: list[Partition]) -> Fix:
     Only the owner can decide which of two overlapping groups gets the CPUs.
     """
     return Fix(
-        (write_all("member", {f"{each.folder}/cpuset.cpus.partition": each.kind for each in invalid}),),
+        (write_all("member", {f"{partition.folder}/cpuset.cpus.partition": partition.kind for partition in invalid}),),
         (ByHand(f"give it CPUs that no other group has, then write again: {invalid[0].kind}"),),
     )
 
@@ -128,14 +130,14 @@ def threads_confined_to_isolated_cpus(case: Case) -> Answer:
             stuck[task.pid, allowed].append(task)
     crowds = [threads for threads in confined.values() if len(threads) > 1]
     if crowds or stuck:
-        said = "; ".join([*map(_describe_crowd, crowds), *map(_describe_stuck, stuck.values())])
+        text = "; ".join([*map(_describe_crowd, crowds), *map(_describe_stuck, stuck.values())])
         cpus = {cpu for threads in crowds for thread in threads for cpu in thread.allowed or ()}
         cpus |= {thread.cpu for threads in stuck.values() for thread in threads}
         fix = _pin(crowds, [*stuck.values()], isolated)
-        return Answer(Status.FAIL if stuck else Status.WARN, said, cpus=frozenset(cpus), fix=fix)
-    unseen = why_unseen(case)
-    if unseen is not None:
-        return unknown(unseen)
+        return Answer(Status.FAIL if stuck else Status.WARN, text, cpus=frozenset(cpus), fix=fix)
+    hidden = why_unseen(case)
+    if hidden is not None:
+        return unknown(hidden)
     if any(task.allowed is None and task.cpu in isolated for task in others):
         return unknown("the affinity of some tasks could not be read")
     return Answer(Status.PASS, "no process has several threads that share isolated CPUs")

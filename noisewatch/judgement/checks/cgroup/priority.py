@@ -68,10 +68,10 @@ def priority_lowered(case: Case) -> Answer:
     grave = [*_lowered_policy(own), *(f"{clean(level.folder)} is idle" for level in levels if level.is_idle)]
     slight = [*_lowered_nice(case, own), *_lowered_weights(case, weights)]
     if grave or slight:
-        said, fix = "; ".join([*grave, *slight]), _fix(case, weights)
+        text, fix = "; ".join([*grave, *slight]), _fix(case, weights)
         if grave:
-            return Answer(Status.FAIL, said, evidence=evidence, fix=fix)
-        return Answer(Status.WARN, said, reason=_why_unread(case, own, weights), evidence=evidence, fix=fix)
+            return Answer(Status.FAIL, text, evidence=evidence, fix=fix)
+        return Answer(Status.WARN, text, reason=_why_unread(case, own, weights), evidence=evidence, fix=fix)
     why_not = _why_unread(case, own, weights)
     if own is None or weights is None or why_not is not None:
         return unknown(why_not or "unknown")
@@ -84,9 +84,11 @@ def _why_unread(case: Case, own: Scheduling | None, weights: CpuWeights | None) 
     """Return why the priority may be lower than the values that were read, or None if all were read."""
     if own is None:
         return case.why_unknown(STAT)
-    unread = next((level for level in weights.levels if not level.is_known), None) if weights is not None else None
-    if weights is None or unread is not None:
-        return case.why_unknown(unread.folder if unread is not None else MEMBERSHIP, "/proc/self/mounts")
+    unknown_level = (
+        next((level for level in weights.levels if not level.is_known), None) if weights is not None else None
+    )
+    if weights is None or unknown_level is not None:
+        return case.why_unknown(unknown_level.folder if unknown_level is not None else MEMBERSHIP, "/proc/self/mounts")
     return None
 
 
@@ -105,13 +107,13 @@ def _lowered_nice(case: Case, own: Scheduling | None) -> list[str]:
 
 def _lowered_weights(case: Case, weights: CpuWeights | None) -> list[str]:
     """Return the cgroups with a lowered weight or clamp, as text. Idle groups have no weight and are left out."""
-    said = []
+    text = []
     for level in weights.levels if weights is not None else ():
         if weights is not None and _is_light(case, weights, level) and not level.is_idle:
-            said.append(f"{clean(level.folder)} has {weights.file} {level.weight} (default {weights.default})")
+            text.append(f"{clean(level.folder)} has {weights.file} {level.weight} (default {weights.default})")
         if level.clamp_percent is not None and level.clamp_percent < UNCLAMPED:
-            said.append(f"{clean(level.folder)} is clamped to {level.clamp_percent:g}% of the capacity")
-    return said
+            text.append(f"{clean(level.folder)} is clamped to {level.clamp_percent:g}% of the capacity")
+    return text
 
 
 def _is_light(case: Case, weights: CpuWeights, level: CpuWeight) -> bool:
@@ -186,11 +188,11 @@ def real_time_work_throttled(case: Case) -> Answer:
         return Answer(
             Status.PASS, "real-time tasks are throttled only if others starve", measured=runtime_us, evidence=evidence
         )
-    said = f"real-time tasks are throttled after {runtime_us / 1000:g} of {period_us / 1000:g} ms"
+    text = f"real-time tasks are throttled after {runtime_us / 1000:g} of {period_us / 1000:g} ms"
     is_meant = case.calibrated is not None and case.calibrated.calibration.samples.is_realtime
     fix = turned(case, Knob.REALTIME_RUNTIME, -1)
     severity = Severity.WARNING if is_meant else None
-    return Answer(Status.FAIL, said, measured=runtime_us, evidence=evidence, fix=fix, severity=severity)
+    return Answer(Status.FAIL, text, measured=runtime_us, evidence=evidence, fix=fix, severity=severity)
 
 
 @check(
@@ -219,5 +221,5 @@ def nice_value_confined_to_session(case: Case) -> Answer:
         return unknown(case.why_unknown(STAT))
     if nice == 0:
         return Answer(Status.PASS, "no nice value is set", measured=nice, evidence=evidence)
-    said = f"nice value {nice} counts only within this session"
-    return Answer(Status.FAIL, said, measured=nice, evidence=evidence, fix=turned(case, Knob.AUTOGROUP, 0))
+    text = f"nice value {nice} counts only within this session"
+    return Answer(Status.FAIL, text, measured=nice, evidence=evidence, fix=turned(case, Knob.AUTOGROUP, 0))

@@ -56,7 +56,7 @@ _THROTTLED = Limit(
 )
 def cpu_quota(case: Case) -> Answer:
     cgroup = case.snapshot.cgroup
-    quota, wanted = cgroup.cpu_quota_share, len(case.target)
+    quota, needed = cgroup.cpu_quota_share, len(case.target)
     throttles = [throttle for interval in case.intervals for throttle in interval.throttles]
     evidence = {
         "quota_share": None if quota is None else ("none" if quota == UNLIMITED else quota),
@@ -65,32 +65,41 @@ def cpu_quota(case: Case) -> Answer:
         "own_cpus_in_sample": case.interval.own_cpus if case.interval is not None else None,
         "throttled_periods_since_start": cgroup.throttled_periods,
         "throttled_periods_in_sample": case.interval.throttled_periods if case.interval is not None else None,
-        "throttled_by": {each.level.folder: {"periods": each.periods, "ns": each.ns} for each in throttles},
+        "throttled_by": {
+            throttle.level.folder: {"periods": throttle.periods, "ns": throttle.ns} for throttle in throttles
+        },
     }
     if throttles:
         return _throttled(case, throttles, evidence)
-    if cgroup.known_quota_share < wanted:
-        known = cgroup.known_quota_share
-        said = f"may use {known:g} of {wanted} target CPUs ({cgroup.limited_by})"
+    if cgroup.known_quota_share < needed:
+        known_share = cgroup.known_quota_share
+        text = f"may use {known_share:g} of {needed} target CPUs ({cgroup.limited_by})"
         fix = lift(cgroup.limited_by, cgroup.limit_text)
         return Answer(
-            Status.FAIL, said, measured=known, limit=wanted, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM
+            Status.FAIL,
+            text,
+            measured=known_share,
+            limit=needed,
+            unit="CPUs",
+            evidence=evidence,
+            fix=fix,
+            limit_role=MINIMUM,
         )
     inferred = _looks_throttled(case, evidence)
     if inferred is not None:
         return inferred
-    counted = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
-    if quota is None or None in counted:
+    counts = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
+    if quota is None or None in counts:
         reason = "; ".join([case.why_unknown(*_paths_of_unknown(cgroup)), *_long_stops_said(case)])
         return replace(unknown(reason), evidence=evidence)
     if quota != UNLIMITED:
         uncounted = _uncounted(case)
         if uncounted:
             return replace(unknown(stood_still(f"{uncounted[0].folder}/cpu.stat")), evidence=evidence)
-        said = _shared_quota(case, quota)
+        text = _shared_quota(case, quota)
         fix = lift(cgroup.limited_by, cgroup.limit_text)
         return Answer(
-            Status.WARN, said, measured=quota, limit=wanted, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM
+            Status.WARN, text, measured=quota, limit=needed, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM
         )
     return Answer(Status.PASS, "no quota", evidence=evidence)
 
@@ -133,14 +142,14 @@ def _uncounted(case: Case) -> list[CgroupLevel]:
 
 def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any]) -> Answer:
     """Return the failure for a quota that stopped threads in the sample or in the calibration."""
-    worst = max(throttles, key=lambda each: (each.ns or 0, each.periods))
-    periods = max(each.periods for each in throttles)
-    said = f"throttled in {describe_count(periods, 'period')} ({worst.level.described})"
+    worst = max(throttles, key=lambda throttle: (throttle.ns or 0, throttle.periods))
+    periods = max(throttle.periods for throttle in throttles)
+    text = f"throttled in {describe_count(periods, 'period')} ({worst.level.described})"
     level = worst.level
     fix = lift(level.folder, level.limit_text if level.quota_share != UNLIMITED else None)
     return Answer(
         Status.FAIL,
-        said,
+        text,
         measured=periods,
         limit=0,
         unit="periods",
@@ -156,11 +165,11 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
     if not culprits:
         return None
     worst = culprits[0]
-    said = f"CPU {worst.cpu} lost {worst.share or 0.0:.1%} to {worst.name}"
-    cpus = frozenset(each.cpu for each in culprits)
+    text = f"CPU {worst.cpu} lost {worst.share or 0.0:.1%} to {worst.name}"
+    cpus = frozenset(culprit.cpu for culprit in culprits)
     return Answer(
         Status.FAIL,
-        said,
+        text,
         measured=worst.share,
         limit=None,
         unit="share",
@@ -186,8 +195,8 @@ def _long_stops_said(case: Case) -> list[str]:
 
 
 def _culprits(case: Case) -> tuple[Disturbance, ...]:
-    found = case.attribution.quota_by_cpu.values() if case.attribution is not None else ()
-    return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
+    quotas = case.attribution.quota_by_cpu.values() if case.attribution is not None else ()
+    return tuple(sorted(quotas, key=lambda quota: -(quota.share or 0.0)))
 
 
 def lift(folder: str | None, limit_text: str | None) -> Fix | None:

@@ -79,15 +79,15 @@ def target_not_isolated(case: Case) -> Answer:
     if not open_cpus:
         by = " by cgroup v1" if case.target & (isolation.unbalanced or frozenset()) else ""
         return Answer(Status.PASS, f"{name_cpus(case.target)}: isolated{by}", cpus=case.target, evidence=evidence)
-    said = f"{name_cpus(open_cpus)}: not isolated"
+    text = f"{name_cpus(open_cpus)}: not isolated"
     if isolation.partition is not None and isolation.unbalanced is not None:
-        return Answer(Status.FAIL, said, cpus=open_cpus, evidence=evidence, fix=isolate(case))
+        return Answer(Status.FAIL, text, cpus=open_cpus, evidence=evidence, fix=isolate(case))
     other = "a cgroup partition" if isolation.partition is None else "cgroup v1"
-    said += f" at boot; whether {other} isolates it is unknown"
+    text += f" at boot; whether {other} isolates it is unknown"
     why_not = case.why_unknown(
         *("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts", "/proc/self/cgroup")
     )
-    return Answer(Status.WARN, said, cpus=open_cpus, reason=why_not, evidence=evidence, fix=isolate(case))
+    return Answer(Status.WARN, text, cpus=open_cpus, reason=why_not, evidence=evidence, fix=isolate(case))
 
 
 class PartitionNeeds(NamedTuple):
@@ -127,7 +127,9 @@ def isolate(case: Case) -> Fix:
     if root is None or partition_needs(case).missing:
         return Fix(lasting=(option,))
     folder = f"{root.folder}/benchmark"
-    earlier = next((each for each in case.snapshot.isolation.partitions.all if each.folder == folder), None)
+    earlier = next(
+        (partition for partition in case.snapshot.isolation.partitions.all if partition.folder == folder), None
+    )
     partition = MakePartition(
         folder=folder,
         cpus=case.target,
@@ -178,24 +180,24 @@ _TASK_PASSES, _TASK_SHARE = limits_of_taken("one task")
 )
 def tasks_on_target(case: Case) -> Answer:
     interval = case.interval
-    tasks = [each for cpu in sorted(case.target) for each in threads_of(interval, cpu)] if interval else []
+    tasks = [thread for cpu in sorted(case.target) for thread in threads_of(interval, cpu)] if interval else []
     later = threads_while_calibrating(case)
     many_sampled, many_later = _many(case, interval, tasks), _many(case, case.under_load, later)
-    seen = _by_effect(case, (*tasks, *many_sampled), (*later, *many_later))
-    over = [each for each in seen if (each.culprit.share or 0) > case.bound(_TASK_SHARE)]
-    culprits = tuple(each.culprit for each in over)
+    sightings = _by_effect(case, (*tasks, *many_sampled), (*later, *many_later))
+    over = [sighting for sighting in sightings if (sighting.culprit.share or 0) > case.bound(_TASK_SHARE)]
+    culprits = tuple(sighting.culprit for sighting in over)
     if culprits:
         worst = culprits[0].share or 0.0
-        said = "; ".join(map(_describe_seen, over[:3])) + (f"; {len(over) - 3} more" if len(over) > 3 else "")
-        cpus = frozenset(each.cpu for each in culprits)
+        text = "; ".join(map(_describe_sighting, over[:3])) + (f"; {len(over) - 3} more" if len(over) > 3 else "")
+        cpus = frozenset(culprit.cpu for culprit in culprits)
         members = many_sampled | many_later
-        blamed = tuple(each for found in over for each in members.get(found.look, (found.look,)))
+        blamed = tuple(member for sighting in over for member in members.get(sighting.look, (sighting.look,)))
         movable = _movable(case, blamed)
         if movable and blamed[0].tid not in movable:
-            said += f"; only {', '.join(f'{task.name} (pid {task.tid})' for task in movable.values())} can be moved"
+            text += f"; only {', '.join(f'{task.name} (pid {task.tid})' for task in movable.values())} can be moved"
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=worst,
             limit=case.bound(_TASK_SHARE),
             unit="share",
@@ -209,18 +211,18 @@ def tasks_on_target(case: Case) -> Answer:
         return unknown(case.why_unknown("/proc/PID"))
     if any(cpu not in interval.load_by_cpu for cpu in case.target):
         return unknown(case.why_unknown("/proc/stat"))
-    why_untold = why_untimed(case, interval, case.target)
-    if why_untold is not None:
-        return unknown(why_untold)
-    return _nobody_ran(case, [each.culprit for each in seen], interval.after.tasks.by_tid.values())
+    reason = why_untimed(case, interval, case.target)
+    if reason is not None:
+        return unknown(reason)
+    return _no_task_ran(case, [sighting.culprit for sighting in sightings], interval.after.tasks.by_tid.values())
 
 
-def _many(case: Case, interval: Interval | None, found: Sequence[Disturbance]) -> dict[Disturbance, Members]:
+def _many(case: Case, interval: Interval | None, threads: Sequence[Disturbance]) -> dict[Disturbance, Members]:
     tasks = interval.after.tasks if interval is not None else case.snapshot.tasks
-    return many_threads((each for each in found if each.kind in THREADS), tasks, case.bound(_TASK_SHARE))
+    return many_threads((thread for thread in threads if thread.kind in THREADS), tasks, case.bound(_TASK_SHARE))
 
 
-class _Seen(NamedTuple):
+class _Sighting(NamedTuple):
     """A thread or a crowd of threads with its effect on a benchmark, as observed in the look in which it ran more."""
 
     culprit: Disturbance
@@ -228,27 +230,27 @@ class _Seen(NamedTuple):
     is_later: bool
 
 
-def _by_effect(case: Case, sampled: Iterable[Disturbance], later: Iterable[Disturbance]) -> list[_Seen]:
+def _by_effect(case: Case, sampled: Iterable[Disturbance], later: Iterable[Disturbance]) -> list[_Sighting]:
     """Return each thread or crowd that ran, once, the costliest first.
 
     Threads are matched by id, as they may be renamed.
     """
     looks_by_who: dict[tuple[int, int | None, int | str], tuple[list[Disturbance], list[Disturbance]]] = {}
-    for is_later, found in enumerate((sampled, later)):
-        for each in found:
-            looks_by_who.setdefault((each.cpu, each.pid, each.tid or _crowd(each.name)), ([], []))[is_later].append(
-                each
-            )
-    seen: list[_Seen] = []
+    for is_later, threads in enumerate((sampled, later)):
+        for thread in threads:
+            looks_by_who.setdefault((thread.cpu, thread.pid, thread.tid or _crowd(thread.name)), ([], []))[
+                is_later
+            ].append(thread)
+    sightings: list[_Sighting] = []
     for looks in looks_by_who.values():
-        taken = TakenShares(*(sum(each.share or 0.0 for each in look) for look in looks))
-        more = max(looks, key=lambda look: (sum(each.share or 0.0 for each in look), len(look)))
-        first = max(more, key=lambda each: each.share or 0.0)
-        share = effect_of_thread(case, first.cpu, first.tid, taken)
-        part = share / max(taken) if max(taken) else 1.0
+        shares = TakenShares(*(sum(thread.share or 0.0 for thread in look) for look in looks))
+        more = max(looks, key=lambda look: (sum(thread.share or 0.0 for thread in look), len(look)))
+        first = max(more, key=lambda thread: thread.share or 0.0)
+        share = effect_of_thread(case, first.cpu, first.tid, shares)
+        part = share / max(shares) if max(shares) else 1.0
         kept = more if first.tid is None else [first]
-        seen += [_Seen(part_of(each, part), each, more is looks[1]) for each in kept]
-    return sorted(seen, key=lambda each: -(each.culprit.share or 0.0))
+        sightings += [_Sighting(part_of(thread, part), thread, more is looks[1]) for thread in kept]
+    return sorted(sightings, key=lambda sighting: -(sighting.culprit.share or 0.0))
 
 
 def _crowd(name: str) -> str:
@@ -260,9 +262,9 @@ def _crowd(name: str) -> str:
     return of_whom[1] if of_whom is not None else re.sub(r" \(\d+ ", " (", name)
 
 
-def _nobody_ran(case: Case, found: list[Disturbance], tasks: Collection[Task]) -> Answer:
+def _no_task_ran(case: Case, threads: list[Disturbance], tasks: Collection[Task]) -> Answer:
     """Return the answer if no task took too much time; it warns if one took a little, or is allowed to run there."""
-    largest = max(found, key=lambda each: each.share or 0.0, default=None)
+    largest = max(threads, key=lambda thread: thread.share or 0.0, default=None)
     share = largest.share or 0.0 if largest is not None else 0.0
     ran = (
         f"nothing above {case.bound(_TASK_SHARE):.1%} (most: {_describe(largest)})"
@@ -277,9 +279,9 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: Collection[Task]) -
             allowed, unasked = allowed + (task.allowed is not None), unasked + (task.allowed is None)
     evidence = {"tasks_allowed": allowed, "tasks_not_asked": unasked}
     answer = Answer(Status.WARN, ran, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
-    unseen = why_unseen(case)
-    if unseen is not None:
-        return replace(answer, said=f"{ran}, but not all is visible: {unseen}")
+    hidden = why_unseen(case)
+    if hidden is not None:
+        return replace(answer, said=f"{ran}, but not all is visible: {hidden}")
     if allowed or unasked:
         count = f"{allowed}" if not unasked else f"at least {allowed}"
         return replace(answer, said=f"{ran}, but {count} of {len(tasks)} tasks may run there")
@@ -288,9 +290,9 @@ def _nobody_ran(case: Case, found: list[Disturbance], tasks: Collection[Task]) -
     return replace(answer, status=Status.PASS, said=f"{ran}, and no task is allowed to")
 
 
-def _describe_seen(seen: _Seen) -> str:
-    share, observed = (each.share or 0.0 for each in (seen.culprit, seen.look))
-    return _describe(seen.culprit) + describe_look(share, observed, seen.is_later)
+def _describe_sighting(sighting: _Sighting) -> str:
+    share, observed = (disturbance.share or 0.0 for disturbance in (sighting.culprit, sighting.look))
+    return _describe(sighting.culprit) + describe_look(share, observed, sighting.is_later)
 
 
 def _describe(culprit: Disturbance) -> str:
@@ -329,9 +331,11 @@ def _blamed(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
     Parents of ended processes are left out, and so is another noisewatch with its command: both measure where they run.
     """
     looks = [case.snapshot.tasks, case.under_load.after.tasks if case.under_load is not None else None]
-    known = [look.by_tid for look in reversed(looks) if look is not None]
-    tids = {each.tid: None for each in culprits if each.tid is not None}
-    blamed = {tid: tasks[tid] for tid in tids if (tasks := next((each for each in known if tid in each), None))}
+    tasks_by_tid = [look.by_tid for look in reversed(looks) if look is not None]
+    tids = {culprit.tid: None for culprit in culprits if culprit.tid is not None}
+    blamed = {
+        tid: tasks[tid] for tid in tids if (tasks := next((by_tid for by_tid in tasks_by_tid if tid in by_tid), None))
+    }
     kept = INIT | other_noisewatches(case).keys()
     return {tid: task for tid, task in blamed.items() if not task.is_bound and task.pid not in kept}
 

@@ -86,8 +86,8 @@ def _without_siblings(case: Case) -> Answer:
     cores = {cpu: case.snapshot.topology[cpu].siblings or frozenset() for cpu in case.target}
     pairs = [cpu for cpu, core in cores.items() if (core - {cpu}) & case.target]
     if pairs:
-        said = f"CPUs {format_cpu_list(pairs)} share cores: benchmarks on both threads of a core disturb each other"
-        return Answer(Status.WARN, said, cpus=frozenset(pairs))
+        text = f"CPUs {format_cpu_list(pairs)} share cores: benchmarks on both threads of a core disturb each other"
+        return Answer(Status.WARN, text, cpus=frozenset(pairs))
     if case.snapshot.platform.virtual == NONE:
         return Answer(Status.PASS, "no other thread shares a target core")
     return Answer(Status.WARN, f"no sibling is visible, but {case.guest_words} {CANNOT_SEE}")
@@ -106,18 +106,18 @@ def _with_siblings(case: Case) -> Answer:
             fix=fix,
         )
     busy = {cpu: case.interval.busy_share(cpu) for cpu in sorted(case.siblings)}
-    known = {cpu: _busy_on_core(case, cpu, busy) for cpu, share in busy.items() if share is not None}
-    worst = max(known.values(), default=0.0)
-    unread = case.why_unknown("/proc/stat") if len(known) < len(busy) else None
+    busy_by_cpu = {cpu: _busy_on_core(case, cpu, busy) for cpu, share in busy.items() if share is not None}
+    worst = max(busy_by_cpu.values(), default=0.0)
+    why_unread = case.why_unknown("/proc/stat") if len(busy_by_cpu) < len(busy) else None
     answer = grade_cpus(
         case,
-        known,
+        busy_by_cpu,
         _SIBLING_BUSY,
         _SIBLING_BUSY,
         said=lambda over: f"sibling on {name_cpus(over)}: {worst:.0%} busy",
         calm=f"sibling on {listed}: online, {worst:.1%} busy",
         evidence={"busy_share_by_cpu": by_cpu(busy)},
-        why_unknown=why_untimed(case, case.interval, case.siblings) or unread,
+        why_unknown=why_untimed(case, case.interval, case.siblings) or why_unread,
         culprits=lambda over: tuple(_sibling_culprit(case, cpu) for cpu in sorted(over)),
         fix=fix,
     )
@@ -127,7 +127,7 @@ def _with_siblings(case: Case) -> Answer:
 def _graver(case: Case, neighbours: CpuSet, answer: Callable[[Case], Answer]) -> Answer:
     """Return the answer for the worse of sample and calibration; our own loops on neighbours say nothing."""
     calibrated = case.calibrated.calibration.samples.cpus if case.calibrated is not None else ()
-    has_own_loops = any(each.cpu in neighbours for each in calibrated)
+    has_own_loops = any(samples.cpu in neighbours for samples in calibrated)
     return answer(case) if has_own_loops else graver_while_calibrating(case, answer)
 
 
@@ -228,19 +228,19 @@ def _weighed(case: Case, answer: Answer) -> Answer:
 def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answer:
     interval = case.sample
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(frozenset().union(*neighbours))}
-    known = {cpu: share for cpu, share in busy.items() if share is not None}
-    worst = max(neighbours, key=lambda cpus: _sum_of(known, cpus))
-    load = _sum_of(known, worst)
+    busy_by_cpu = {cpu: share for cpu, share in busy.items() if share is not None}
+    worst = max(neighbours, key=lambda cpus: _sum_of(busy_by_cpu, cpus))
+    load = _sum_of(busy_by_cpu, worst)
     evidence = {"busy_share_by_cpu": by_cpu(busy)}
-    working = frozenset(cpu for cpu in worst if known.get(cpu, 0.0) > _VISIBLE) or worst
+    working = frozenset(cpu for cpu in worst if busy_by_cpu.get(cpu, 0.0) > _VISIBLE) or worst
     judging = case.bound(_CACHE_BUSY if load > case.bound(_CACHE_BUSY) else _CACHE_QUIET)
-    told = f"{told_apart(load, judging)} CPUs busy"
-    said = f"{name_cpus(working)}, in one {what} with the target: {told}" if worst else "none"
+    load_text = f"{told_apart(load, judging)} CPUs busy"
+    text = f"{name_cpus(working)}, in one {what} with the target: {load_text}" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
         culprits = busiest(interval, worst)
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=load,
             limit=case.bound(_CACHE_BUSY),
             unit="CPUs",
@@ -249,17 +249,17 @@ def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answe
             culprits=culprits,
         )
     why_untold = why_untimed(case, interval, frozenset(busy))
-    if len(known) < len(busy) or why_untold is not None:
+    if len(busy_by_cpu) < len(busy) or why_untold is not None:
         return Answer(
-            Status.UNKNOWN, said, measured=load, reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence
+            Status.UNKNOWN, text, measured=load, reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence
         )
     if uncached(case):
-        return Answer(Status.UNKNOWN, said, measured=load, reason=why_no_cache(case, uncached(case)), evidence=evidence)
+        return Answer(Status.UNKNOWN, text, measured=load, reason=why_no_cache(case, uncached(case)), evidence=evidence)
     if load > case.bound(_CACHE_QUIET):
-        said += warns_and_fails(case.bound(_CACHE_QUIET), case.bound(_CACHE_BUSY), "CPUs")
+        text += warns_and_fails(case.bound(_CACHE_QUIET), case.bound(_CACHE_BUSY), "CPUs")
         return Answer(
             Status.WARN,
-            said,
+            text,
             measured=load,
             limit=case.bound(_CACHE_BUSY),
             unit="CPUs",
@@ -268,17 +268,17 @@ def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answe
             culprits=busiest(interval, worst),
         )
     if case.snapshot.platform.virtual != NONE:
-        reason = f"{said}; {case.guest_words} cannot see what else uses its cache"
+        reason = f"{text}; {case.guest_words} cannot see what else uses its cache"
         return Answer(
             Status.UNKNOWN,
-            said,
+            text,
             measured=load,
             limit=case.bound(_CACHE_BUSY),
             unit="CPUs",
             reason=reason,
             evidence=evidence,
         )
-    return Answer(Status.PASS, said, measured=load, limit=case.bound(_CACHE_BUSY), unit="CPUs", evidence=evidence)
+    return Answer(Status.PASS, text, measured=load, limit=case.bound(_CACHE_BUSY), unit="CPUs", evidence=evidence)
 
 
 def _has_read(case: Case, cache: CpuSet | None) -> bool:

@@ -57,9 +57,9 @@ def target_not_tickless(case: Case) -> Answer:
     ticking = case.target - tickless
     if not ticking:
         return Answer(Status.PASS, f"{name_cpus(case.target)}: the tick can stop", cpus=case.target, evidence=evidence)
-    wanted = (tickless | case.target) - _BOOT_CPU
-    is_possible = ticking - _BOOT_CPU and case.online - wanted
-    fix = Fix(lasting=(BootOptions(f"nohz_full={cpu_list_argument(wanted)}"),)) if is_possible else None
+    needed = (tickless | case.target) - _BOOT_CPU
+    is_possible = ticking - _BOOT_CPU and case.online - needed
+    fix = Fix(lasting=(BootOptions(f"nohz_full={cpu_list_argument(needed)}"),)) if is_possible else None
     return Answer(Status.FAIL, f"{name_cpus(ticking)}: the tick never stops", cpus=ticking, evidence=evidence, fix=fix)
 
 
@@ -89,9 +89,9 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{CPUS}/nohz_full"))  # which would offload them as well
     if kept:
         option = BootOptions(f"rcu_nocbs={cpu_list_argument(offloaded | case.target)}")
-        said = f"{name_cpus(kept)}: RCU callbacks run where they are queued{why_not}"
+        text = f"{name_cpus(kept)}: RCU callbacks run where they are queued{why_not}"
         fix = None if why_not else Fix(lasting=(option,))
-        return Answer(Status.FAIL, said, cpus=kept, evidence=evidence, fix=fix)
+        return Answer(Status.FAIL, text, cpus=kept, evidence=evidence, fix=fix)
     if not can_offload(case):
         return unknown(case.why_unknown(PACKED))  # without CONFIG_RCU_NOCB_CPU the option has no effect
     return _where_threads_run(case, evidence)
@@ -129,8 +129,8 @@ def _where_threads_run(case: Case, evidence: dict[str, list[int]]) -> Answer:
     may_come = [task for task in threads if task.allowed is not None and task.allowed & case.target]
     if may_come:
         cpus = frozenset().union(*(task.allowed or frozenset() for task in may_come)) & case.target
-        said = f"offloaded to {len(may_come)} threads that may run on {name_cpus(cpus)}"
-        return Answer(Status.WARN, said, cpus=cpus, evidence=evidence, fix=_pin_threads(case, may_come))
+        text = f"offloaded to {len(may_come)} threads that may run on {name_cpus(cpus)}"
+        return Answer(Status.WARN, text, cpus=cpus, evidence=evidence, fix=_pin_threads(case, may_come))
     if not threads or not tasks.is_complete or any(task.allowed is None for task in threads):
         return unknown("the affinity of some rcuo threads could not be read")
     return Answer(Status.PASS, "offloaded to threads on other CPUs", evidence=evidence)
@@ -140,8 +140,8 @@ def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
     movable = {task.tid: task.allowed for task in threads if not task.is_bound}
     if not movable or not case.housekeeping:
         return None
-    wanted = case.target - _BOOT_CPU
-    option = (BootOptions(f"nohz_full={cpu_list_argument(wanted)}"),) if wanted else ()
+    needed = case.target - _BOOT_CPU
+    option = (BootOptions(f"nohz_full={cpu_list_argument(needed)}"),) if needed else ()
     return Fix((move(movable, case.housekeeping),), option)
 
 
@@ -170,8 +170,8 @@ def workqueues_on_target(case: Case) -> Answer:
         return unknown(f"{WORKQUEUES}/cpumask: no CPU of the mask is online")
     if not shared:
         return Answer(Status.PASS, "unbound work runs on other CPUs", evidence=evidence)
-    said = f"unbound work may run on {name_cpus(shared)}"
-    return Answer(Status.FAIL, said, cpus=shared, evidence=evidence, fix=confine_work(case, queues))
+    text = f"unbound work may run on {name_cpus(shared)}"
+    return Answer(Status.FAIL, text, cpus=shared, evidence=evidence, fix=confine_work(case, queues))
 
 
 def confine_work(case: Case, queues: Workqueues) -> Fix | None:
@@ -212,26 +212,26 @@ def services_on_target(case: Case) -> Answer:
         return unknown("whether this is a container is unknown")
     if services.init_name is None:
         return unknown(case.why_unknown(INIT_NAME))
-    if services.init_name != "systemd" and not any(each.name in _OF_SYSTEMD for each in services.groups or ()):
+    if services.init_name != "systemd" and not any(group.name in _OF_SYSTEMD for group in services.groups or ()):
         return not_applicable(f"{clean(services.init_name)} starts the services, not systemd")
     if services.groups is None:
         return unknown(case.why_unknown("/sys/fs/cgroup", "/proc/self/mounts"))
     if services.init_allowed is None:
         return unknown(case.why_unknown(INIT_STATUS))
-    allowed = {each: _allowed_to(each, services.init_allowed) for each in services.groups}
+    allowed = {group: _allowed_to(group, services.init_allowed) for group in services.groups}
     evidence = {
         "systemd": sorted(services.init_allowed),
-        "groups": {each.name: None if cpus is None else sorted(cpus) for each, cpus in allowed.items()},
+        "groups": {group.name: None if cpus is None else sorted(cpus) for group, cpus in allowed.items()},
     }
-    coming = {each: cpus & case.target for each, cpus in allowed.items() if cpus is not None and cpus & case.target}
+    coming = {group: cpus & case.target for group, cpus in allowed.items() if cpus is not None and cpus & case.target}
     shared = frozenset().union(*coming.values())
     if not services.groups:
         shared = services.init_allowed & case.target
     if shared:
-        names = ", ".join(each.name for each in coming) or "what systemd starts"
-        said = f"{names} may use {name_cpus(shared)}"
-        return Answer(Status.FAIL, said, cpus=shared, evidence=evidence, fix=_confine(case, list(coming)))
-    silent = next((each for each, cpus in allowed.items() if cpus is None), None)
+        names = ", ".join(group.name for group in coming) or "what systemd starts"
+        text = f"{names} may use {name_cpus(shared)}"
+        return Answer(Status.FAIL, text, cpus=shared, evidence=evidence, fix=_confine(case, list(coming)))
+    silent = next((group for group, cpus in allowed.items() if cpus is None), None)
     if silent is not None:
         return unknown(case.why_unknown(f"{silent.folder}/cpuset.cpus.effective"))
     return Answer(Status.PASS, "systemd starts everything on other CPUs", evidence=evidence)
@@ -249,16 +249,16 @@ def _confine(case: Case, groups: list[ServiceGroup]) -> Fix | None:
     if not listed:
         return None
     own = case.snapshot.cgroup.folder or ""  # to confine the group that we are in would confine the benchmark
-    slices = [each for each in groups if each.name != _INIT_SCOPE and not f"{own}/".startswith(f"{each.folder}/")]
+    slices = [group for group in groups if group.name != _INIT_SCOPE and not f"{own}/".startswith(f"{group.folder}/")]
     if not slices:
         words = f"CPUAffinity={listed.replace(',', ' ')} in /etc/systemd/system.conf, and reboot"
         return Fix(lasting=(ByHand(words, needs_reboot=True),))
-    is_known = all(each.wanted is not None for each in slices if each.has_limit)
-    undo = [_allow(each, format_cpu_list(each.wanted or ()), "--runtime") for each in slices]
-    forget = [command for each in slices for command in _allow_again(each)]
+    has_undo = all(group.wanted is not None for group in slices if group.has_limit)
+    undo = [_allow(group, format_cpu_list(group.wanted or ()), "--runtime") for group in slices]
+    forget = [command for group in slices for command in _allow_again(group)]
     return Fix(
-        (Run(tuple(_allow(each, listed, "--runtime") for each in slices), tuple(undo) if is_known else ()),),
-        (Run(tuple(_allow(each, listed) for each in slices), tuple(forget) if is_known else ()),),
+        (Run(tuple(_allow(group, listed, "--runtime") for group in slices), tuple(undo) if has_undo else ()),),
+        (Run(tuple(_allow(group, listed) for group in slices), tuple(forget) if has_undo else ()),),
     )
 
 
@@ -332,8 +332,8 @@ def clock_waits_for_tick(case: Case) -> Answer:
     evidence = {"governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()}}
     waiting = {cpu: str(clock.governor) for cpu, clock in clocks.items() if _follows_the_tick(clock)}
     if waiting:
-        said = f"{name_cpus(waiting)}: intel_pstate without hardware-chosen clocks, governor powersave"
-        return Answer(Status.FAIL, said, cpus=frozenset(waiting), evidence=evidence, fix=_hold(waiting))
+        text = f"{name_cpus(waiting)}: intel_pstate without hardware-chosen clocks, governor powersave"
+        return Answer(Status.FAIL, text, cpus=frozenset(waiting), evidence=evidence, fix=_hold(waiting))
     silent = [cpu for cpu, clock in clocks.items() if _is_silent(clock)]
     if silent:
         folder = f"{CPUS}/cpu{silent[0]}/cpufreq"

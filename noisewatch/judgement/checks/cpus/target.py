@@ -93,8 +93,8 @@ def target_cpu_unusable(case: Case) -> Answer:
     refused = case.target - trial.granted
     if refused:
         granted = format_cpu_list(trial.granted)
-        said = f"pinned to {listed}, but the kernel allows only {granted}: a cpuset excludes the rest"
-        return Answer(Status.FAIL, said, cpus=refused, evidence=evidence)
+        text = f"pinned to {listed}, but the kernel allows only {granted}: a cpuset excludes the rest"
+        return Answer(Status.FAIL, text, cpus=refused, evidence=evidence)
     return Answer(Status.PASS, f"{listed}: online, and can be pinned to", cpus=case.target, evidence=evidence)
 
 
@@ -153,11 +153,11 @@ def no_housekeeping_cpu(case: Case) -> Answer:
             limit_role=MINIMUM,
         )
     if case.siblings:
-        said = f"all other work can only use {name_cpus(case.siblings)}, on the cores of the target CPUs"
+        text = f"all other work can only use {name_cpus(case.siblings)}, on the cores of the target CPUs"
     else:
-        said = "every online CPU is a target: leave at least one"
+        text = "every online CPU is a target: leave at least one"
     return Answer(
-        Status.FAIL, said, measured=0, limit=1, unit="CPUs", cpus=case.target, evidence=evidence, limit_role=MINIMUM
+        Status.FAIL, text, measured=0, limit=1, unit="CPUs", cpus=case.target, evidence=evidence, limit_role=MINIMUM
     )
 
 
@@ -178,8 +178,8 @@ def no_housekeeping_cpu(case: Case) -> Answer:
 def boot_cpu_is_target(case: Case) -> Answer:
     if 0 not in case.target and case.target:
         is_at_work = 0 in case.online
-        said = "CPU 0 is not a target CPU" if is_at_work else "CPU 0 is not a target CPU, and not known to be online"
-        return Answer(Status.PASS, said)
+        text = "CPU 0 is not a target CPU" if is_at_work else "CPU 0 is not a target CPU, and not known to be online"
+        return Answer(Status.PASS, text)
     if case.snapshot.online.online is None or not case.target:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     if not case.running - case.target:
@@ -256,16 +256,16 @@ def _among_targets(case: Case) -> Answer:
         "kind_by_cpu": {str(cpu): place.kind for cpu, place in places.items()},
         "design_by_cpu": by_cpu(designs),
     }
-    for what, known in (("kinds", kinds), ("designs", designs)):
-        if len(set(known.values())) > 1:
-            said = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _by_kind(known).items())
-            return Answer(Status.FAIL, f"cores of several {what}: {said}", cpus=case.target, evidence=evidence)
+    for what, kind_by_cpu in (("kinds", kinds), ("designs", designs)):
+        if len(set(kind_by_cpu.values())) > 1:
+            text = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _by_kind(kind_by_cpu).items())
+            return Answer(Status.FAIL, f"cores of several {what}: {text}", cpus=case.target, evidence=evidence)
     for what, strength_by_cpu in strengths.items():
         least, most = min(strength_by_cpu.values()), max(strength_by_cpu.values())
         evidence[f"{what.replace(' ', '_')}_by_cpu"] = by_cpu(strength_by_cpu)
         difference = 1 - least / most
         if difference > case.bound(ALIKE):
-            weaker = frozenset(cpu for cpu, each in strength_by_cpu.items() if each < most)
+            weaker = frozenset(cpu for cpu, strength in strength_by_cpu.items() if strength < most)
             is_grave = what != "rank" and difference > case.bound(_WORK_DIFFERS)
             return Answer(
                 Status.FAIL if is_grave else Status.WARN,
@@ -278,9 +278,9 @@ def _among_targets(case: Case) -> Answer:
             )
     if len(designs) < len(case.target) or not strengths:
         return _measured(case)
-    unread = _read_of_some(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
-    if unread is not None:
-        return unknown(unread)
+    why_unread = _read_of_some(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
+    if why_unread is not None:
+        return unknown(why_unread)
     return Answer(Status.PASS, f"{name_cpus(case.target)}: one kind of core", cpus=case.target, evidence=evidence)
 
 
@@ -292,17 +292,17 @@ def _next_to_others(case: Case) -> Answer | None:
     evidence = {"kind_by_cpu": {str(cpu): kinds[cpu] for cpu in sorted(case.target)}}
     if own == {EFFICIENCY}:
         faster = frozenset(cpu for cpu, kind in kinds.items() if kind == PERFORMANCE)
-        said = f"efficiency cores; {name_cpus(faster)} are performance cores" if faster else "efficiency cores"
-        return Answer(Status.WARN, said, cpus=case.target, evidence=evidence)
+        text = f"efficiency cores; {name_cpus(faster)} are performance cores" if faster else "efficiency cores"
+        return Answer(Status.WARN, text, cpus=case.target, evidence=evidence)
     bases = {} if case.snapshot.frequency.turbo == "on" else _bases(case)
     best = max(bases.values(), default=0)
     mine = max((bases.get(cpu, 0) for cpu in case.target), default=0)
     if mine and 1 - mine / best > case.bound(ALIKE):
         faster = frozenset(cpu for cpu, khz in bases.items() if khz == best)
-        said = (
+        text = (
             f"the base frequency of {name_cpus(case.target)} is {1 - mine / best:.0%} lower than of {name_cpus(faster)}"
         )
-        return Answer(Status.WARN, said, cpus=case.target, evidence=evidence)
+        return Answer(Status.WARN, text, cpus=case.target, evidence=evidence)
     if None in own and not _hides_kinds(case):
         return unknown(why_no_kind(case, case.target))
     why_no_base = _why_no_base(case, kinds.keys())
@@ -432,7 +432,7 @@ def _measured(case: Case) -> Answer:
     import statistics  # few runs are calibrated
 
     samples = {
-        said.cpu: said.interpreted.length_ns for said in calibrated.calibration.samples.cpus if said.cpu in case.target
+        text.cpu: text.interpreted.length_ns for text in calibrated.calibration.samples.cpus if text.cpu in case.target
     }
     times = {cpu: statistics.median(lengths) for cpu, lengths in sorted(samples.items()) if lengths}
     if len(times) < len(case.target) or not times or min(times.values()) <= 0:
@@ -447,11 +447,11 @@ def _measured(case: Case) -> Answer:
             f"{case.why_unknown(hidden)}; there are two kinds of core, though the same work took the same time"
         )
     if difference <= case.bound(_WORK_ALIKE):
-        said = f"the same work took the same time on all of them, within {difference:.1%}"
-        return Answer(Status.PASS, said, measured=difference, limit=limit, unit="share", evidence=evidence)
+        text = f"the same work took the same time on all of them, within {difference:.1%}"
+        return Answer(Status.PASS, text, measured=difference, limit=limit, unit="share", evidence=evidence)
     status = Status.FAIL if difference > limit else Status.WARN
-    said = f"the same work ran up to {difference:.0%} faster elsewhere than on {name_cpus(slowest)}"
-    return Answer(status, said, measured=difference, limit=limit, unit="share", cpus=slowest, evidence=evidence)
+    text = f"the same work ran up to {difference:.0%} faster elsewhere than on {name_cpus(slowest)}"
+    return Answer(status, text, measured=difference, limit=limit, unit="share", cpus=slowest, evidence=evidence)
 
 
 @check(
@@ -475,18 +475,18 @@ def target_cpus_far_apart(case: Case) -> Answer:
     places = {cpu: case.snapshot.topology.get(cpu) for cpu in sorted(case.target)}
     nodes = {cpu: place.node if place is not None else None for cpu, place in places.items()}
     caches = {cpu: place.last_level_cache if place is not None else None for cpu, place in places.items()}
-    known_nodes = {node for node in nodes.values() if node is not None}
-    known_caches = sorted({cache for cache in caches.values() if cache is not None}, key=sorted)
+    own_nodes = {node for node in nodes.values() if node is not None}
+    own_caches = sorted({cache for cache in caches.values() if cache is not None}, key=sorted)
     evidence = {
         "node_by_cpu": by_cpu(nodes),
-        "last_level_caches": [format_cpu_list(cache) for cache in known_caches],
+        "last_level_caches": [format_cpu_list(cache) for cache in own_caches],
     }
-    if len(known_nodes) > 1:
-        said = f"targets span {len(known_nodes)} NUMA nodes ({format_cpu_list(known_nodes)})"
+    if len(own_nodes) > 1:
+        text = f"targets span {len(own_nodes)} NUMA nodes ({format_cpu_list(own_nodes)})"
         return Answer(
-            Status.FAIL, said, measured=len(known_nodes), limit=1, unit="nodes", cpus=case.target, evidence=evidence
+            Status.FAIL, text, measured=len(own_nodes), limit=1, unit="nodes", cpus=case.target, evidence=evidence
         )
-    several = _said_of_caches(case, known_caches)
+    several = _said_of_caches(case, own_caches)
     why_not = _why_places_unknown(case, nodes, caches)
     if why_not is not None:
         return Answer(Status.UNKNOWN, several or "unknown", reason=why_not, evidence=evidence)
@@ -494,7 +494,7 @@ def target_cpus_far_apart(case: Case) -> Answer:
         return Answer(
             Status.WARN,
             several,
-            measured=len(known_caches),
+            measured=len(own_caches),
             limit=1,
             unit="caches",
             cpus=case.target,

@@ -29,8 +29,8 @@ _MOST_WINDOWS = 3  # frequency ranges that are listed one by one
 
 
 def clocks_of(case: Case) -> dict[int, CpuFrequency]:
-    known = case.snapshot.frequency.cpus
-    return {cpu: known.get(cpu, CpuFrequency(cpu)) for cpu in sorted(case.target)}
+    clock_by_cpu = case.snapshot.frequency.cpus
+    return {cpu: clock_by_cpu.get(cpu, CpuFrequency(cpu)) for cpu in sorted(case.target)}
 
 
 def why_no_clock(case: Case, cpu: int, name: str) -> str:
@@ -71,15 +71,15 @@ def governor_not_performance(case: Case) -> Answer:
     before = {cpu: str(name) for cpu, name in others.items()}
     fix = set_for_good(write_cpus(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor", before))
     if failing:
-        said = f"governor {'/'.join(sorted(set(failing.values())))} on {name_cpus(failing)}"
-        return Answer(Status.FAIL, said, cpus=frozenset(failing), evidence=evidence, fix=fix)
+        text = f"governor {'/'.join(sorted(set(failing.values())))} on {name_cpus(failing)}"
+        return Answer(Status.FAIL, text, cpus=frozenset(failing), evidence=evidence, fix=fix)
     silent = [cpu for cpu, clock in clocks.items() if clock.governor is None]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_governor"))
     if others:
         drivers = "/".join(sorted({str(clocks[cpu].driver) for cpu in others}))
-        said = f"governor powersave of {drivers} on {name_cpus(others)}: the driver or the hardware varies the clock"
-        return Answer(Status.WARN, said, cpus=frozenset(others), evidence=evidence, fix=fix)
+        text = f"governor powersave of {drivers} on {name_cpus(others)}: the driver or the hardware varies the clock"
+        return Answer(Status.WARN, text, cpus=frozenset(others), evidence=evidence, fix=fix)
     names = "/".join(sorted({str(clock.governor) for clock in clocks.values()}))
     return Answer(Status.PASS, f"governor {names}", evidence=evidence)
 
@@ -173,14 +173,14 @@ def frequency_window_open(case: Case) -> Answer:
     open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]
     if open_cpus:
         is_held = not _has_turbo(case) and all(clock.governor == "performance" for clock in clocks.values())
-        said = _said_of_windows(clocks, open_cpus)
+        text = _describe_windows(clocks, open_cpus)
         if is_held:
             return Answer(
-                Status.PASS, said + ", held at the maximum by governor performance without turbo", evidence=evidence
+                Status.PASS, text + ", held at the maximum by governor performance without turbo", evidence=evidence
             )
         return Answer(
             Status.WARN,
-            said,
+            text,
             cpus=frozenset(open_cpus),
             evidence=evidence,
             fix=_narrow(clocks, case.snapshot.frequency.driver),
@@ -189,29 +189,31 @@ def frequency_window_open(case: Case) -> Answer:
         cpu for cpu, clock in clocks.items() if clock.base_khz is not None and (clock.max_khz or 0) > clock.base_khz
     ]
     if above:
-        said = f"pinned above the base frequency on {name_cpus(above)}, in the turbo range"
+        text = f"pinned above the base frequency on {name_cpus(above)}, in the turbo range"
         return Answer(
             Status.WARN,
-            said,
+            text,
             cpus=frozenset(above),
             evidence=evidence,
             fix=_narrow(clocks, case.snapshot.frequency.driver),
         )
     if _has_turbo(case) and any(clock.base_khz is None for clock in clocks.values()):
-        said = "pinned, but turbo is not off and may raise the clock above these limits"
-        return Answer(Status.WARN, said, evidence=evidence)
+        text = "pinned, but turbo is not off and may raise the clock above these limits"
+        return Answer(Status.WARN, text, evidence=evidence)
     return Answer(Status.PASS, "pinned", evidence=evidence)
 
 
-def _said_of_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
+def _describe_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
     """Return text on the frequency ranges with their CPUs, the widest first, limited to one line."""
     windows: dict[tuple[int, int], list[int]] = {}
     for cpu in cpus:
         windows.setdefault((clocks[cpu].min_khz or 0, clocks[cpu].max_khz or 0), []).append(cpu)
-    widest = sorted(windows.items(), key=lambda each: (each[0][0] - each[0][1], each[1]))
-    told = [f"{describe_clocks(low, high)} allowed on {name_cpus(own)}" for (low, high), own in widest[:_MOST_WINDOWS]]
+    widest = sorted(windows.items(), key=lambda item: (item[0][0] - item[0][1], item[1]))
+    windows_text = [
+        f"{describe_clocks(low, high)} allowed on {name_cpus(own)}" for (low, high), own in widest[:_MOST_WINDOWS]
+    ]
     others = [cpu for _, own in widest[_MOST_WINDOWS:] for cpu in own]
-    return "; ".join([*told, *([f"others on {name_cpus(others)}"] if others else [])])
+    return "; ".join([*windows_text, *([f"others on {name_cpus(others)}"] if others else [])])
 
 
 def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
@@ -221,18 +223,18 @@ def _narrow(clocks: dict[int, CpuFrequency], driver: str | None) -> Fix | None:
     """
     is_acpi = driver == "acpi-cpufreq"
     values = {cpu: clock.base_khz or (clock.hardware_max_khz if is_acpi else None) for cpu, clock in clocks.items()}
-    wanted = {cpu: value for cpu, value in values.items() if value is not None}
-    if len(wanted) < len(clocks):
+    value_by_cpu = {cpu: value for cpu, value in values.items() if value is not None}
+    if len(value_by_cpu) < len(clocks):
         return None
     lowest, highest = "cpufreq/scaling_min_freq", "cpufreq/scaling_max_freq"
     # The kernel refuses a lowest frequency above the highest: the write that makes room is first, and undone last.
-    raises = any(khz > (clocks[cpu].max_khz or 0) for cpu, khz in wanted.items())
+    raises = any(khz > (clocks[cpu].max_khz or 0) for cpu, khz in value_by_cpu.items())
     order = (highest, lowest) if raises else (lowest, highest)
     before = {
         lowest: {cpu: clock.min_khz or 0 for cpu, clock in clocks.items()},
         highest: {cpu: clock.max_khz or 0 for cpu, clock in clocks.items()},
     }
-    return set_for_good(*(write_cpus(wanted, name, before[name]) for name in order))
+    return set_for_good(*(write_cpus(value_by_cpu, name, before[name]) for name in order))
 
 
 _DRIVERS_WITH_PREFERENCE = INTEL_DRIVERS | {"amd-pstate", "amd-pstate-epp"}
@@ -265,11 +267,11 @@ def energy_preference_not_performance(case: Case) -> Answer:
     }
     if others:
         fix = set_for_good(write_cpus(dict.fromkeys(others, "performance"), _PREFERENCE, others))
-        said = f"{'/'.join(sorted(set(others.values())))} on {name_cpus(others)}"
+        text = f"{'/'.join(sorted(set(others.values())))} on {name_cpus(others)}"
         is_blamed = all(clocks[cpu].governor == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS for cpu in others)
-        said += "; governor performance would fix it" if is_blamed else ""
+        text += "; governor performance would fix it" if is_blamed else ""
         severity = Severity.INFORMATION if is_blamed else None  # governor-not-performance warns of it
-        return Answer(Status.FAIL, said, cpus=frozenset(others), evidence=evidence, fix=fix, severity=severity)
+        return Answer(Status.FAIL, text, cpus=frozenset(others), evidence=evidence, fix=fix, severity=severity)
     if clocks and not any(_takes_preference(case, clock) for clock in clocks.values()):
         return not_applicable(
             f"{'/'.join(sorted({str(clock.driver) for clock in clocks.values()}))} has no such setting"
@@ -309,16 +311,16 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
     is_hidden_from_guests=True,
 )
 def energy_bias_not_performance(case: Case) -> Answer:
-    known = case.snapshot.hardware.energy_bias
-    biases = {cpu: known.integer(bias_path(cpu)) for cpu in sorted(case.target)}
+    bias_by_cpu = case.snapshot.hardware.energy_bias
+    biases = {cpu: bias_by_cpu.integer(bias_path(cpu)) for cpu in sorted(case.target)}
     evidence = {"bias_by_cpu": by_cpu(biases)}
     others = {cpu: bias for cpu, bias in biases.items() if bias}
     if others:
         fix = set_for_good(write_cpus(dict.fromkeys(others, 0), "power/energy_perf_bias", others))
         worst = max(others.values())
-        said = f"{worst}{f' ({_BIASES[worst]})' if worst in _BIASES else ''} on {name_cpus(others)}"
-        return Answer(Status.FAIL, said, measured=worst, cpus=frozenset(others), evidence=evidence, fix=fix)
-    if biases and all(bias_path(cpu) in known.absent for cpu in biases):
+        text = f"{worst}{f' ({_BIASES[worst]})' if worst in _BIASES else ''} on {name_cpus(others)}"
+        return Answer(Status.FAIL, text, measured=worst, cpus=frozenset(others), evidence=evidence, fix=fix)
+    if biases and all(bias_path(cpu) in bias_by_cpu.absent for cpu in biases):
         return hardware_without(case, "energy bias")
     silent = [cpu for cpu, bias in biases.items() if bias is None]
     if silent or not biases:
@@ -353,9 +355,9 @@ def platform_profile_saves_power(case: Case) -> Answer:
         if Knob.PLATFORM_PROFILE in knobs.absent and Knob.PLATFORM_PROFILES not in knobs.absent:
             return unknown(f"{Knob.PLATFORM_PROFILE}: missing, but {Knob.PLATFORM_PROFILES} is not")
         return unread(case, Knob.PLATFORM_PROFILE)
-    known = knobs.text_by_path.get(Knob.PLATFORM_PROFILES)
-    choices = (known or "").split()
-    evidence = {"profile": profile, "choices": None if known is None else choices}
+    profiles = knobs.text_by_path.get(Knob.PLATFORM_PROFILES)
+    choices = (profiles or "").split()
+    evidence = {"profile": profile, "choices": None if profiles is None else choices}
     if profile in _FAST:
         return Answer(Status.PASS, profile, evidence=evidence)
     if profile not in {*_SAVING, "balanced"}:
@@ -363,8 +365,8 @@ def platform_profile_saves_power(case: Case) -> Answer:
     path, fix = Knob.PLATFORM_PROFILE, None
     if "performance" in choices:
         fix = set_for_good(write(path, "performance", profile))
-    said = f"the platform profile is {profile}"
-    return Answer(Status.FAIL if profile in _SAVING else Status.WARN, said, evidence=evidence, fix=fix)
+    text = f"the platform profile is {profile}"
+    return Answer(Status.FAIL if profile in _SAVING else Status.WARN, text, evidence=evidence, fix=fix)
 
 
 _AT_ANY_TIME = frozenset({"auto-cpufreq", "cpufreqd"})  # every few seconds, by load
@@ -389,15 +391,15 @@ _DAEMONS = frozenset({*_UNITS, "gamemoded", "system76-power", "slimbookbattery"}
     sources=("https://docs.kernel.org/admin-guide/pm/cpufreq.html",),
 )
 def frequency_daemon_runs(case: Case) -> Answer:
-    found = running(case, _DAEMONS)
-    names = sorted({next(name for name in _DAEMONS if name[:15] == task.name[:15]) for task in found})
+    daemons = running(case, _DAEMONS)
+    names = sorted({next(name for name in _DAEMONS if name[:15] == task.name[:15]) for task in daemons})
     if names:
         units = " ".join(_UNITS[name] for name in names if name in _UNITS)
         fix = Fix(
             (run_command(f"systemctl stop {units}", f"systemctl start {units}"),),
             (run_command(f"systemctl disable {units}", f"systemctl enable {units}"),),
         )
-        culprits = as_culprits(sorted(found, key=lambda task: task.pid))
+        culprits = as_culprits(sorted(daemons, key=lambda task: task.pid))
         return Answer(
             Status.FAIL,
             f"{', '.join(names)} may change them at any time",

@@ -65,57 +65,59 @@ _THERMAL_INTERRUPT = "TRM"
 def throttled(case: Case) -> Answer:
     if not case.target:
         return unknown(NO_TARGET)
-    counted = [count for interval in case.intervals for count in _events(interval).items()]
-    events = sum(count or 0 for _, count in counted)
+    counts = [count for interval in case.intervals for count in _events(interval).items()]
+    events = sum(count or 0 for _, count in counts)
     evidence = {
-        "events": {path: sum(count or 0 for name, count in counted if name == path) for path in sorted(dict(counted))}
+        "events": {path: sum(count or 0 for name, count in counts if name == path) for path in sorted(dict(counts))}
     }
     if events > case.bound(_EVENTS):
         return Answer(
             Status.FAIL,
-            _slowed_words(case.intervals),
+            _describe_slowdowns(case.intervals),
             measured=events,
             limit=case.bound(_EVENTS),
             unit=_EVENTS.unit,
-            cpus=frozenset(cpu for interval in case.intervals for slowed in _slowed(interval) for cpu in slowed.cpus),
+            cpus=frozenset(
+                cpu for interval in case.intervals for slowdown in _slowdowns(interval) for cpu in slowdown.cpus
+            ),
             evidence=evidence,
             fix=_fix(case),
         )
-    silent = [path for path, count in counted if count is None]
+    silent = [path for path, count in counts if count is None]
     if silent:
         return unknown(case.why_unknown(*silent))
     doubtful = [interval for interval in case.intervals if not _are_uncounted_calm(interval)]
     if doubtful:
         return unknown("thermal interrupts on cores whose throttle counts were not read")
-    counts_power = any(slowed.by == BY_POWER for interval in case.intervals for slowed in slowed_between(interval))
-    said = "no throttling by heat or power" if counts_power else "no throttling by heat; power limits are not counted"
-    return Answer(Status.PASS, said, measured=events, limit=case.bound(_EVENTS), unit=_EVENTS.unit, evidence=evidence)
+    counts_power = any(slowdown.by == BY_POWER for interval in case.intervals for slowdown in slowed_between(interval))
+    text = "no throttling by heat or power" if counts_power else "no throttling by heat; power limits are not counted"
+    return Answer(Status.PASS, text, measured=events, limit=case.bound(_EVENTS), unit=_EVENTS.unit, evidence=evidence)
 
 
 def _events(interval: Interval) -> dict[str, int | None]:
     """Return the growth of each throttling counter by path; None is unknown."""
-    return {slowed.path: slowed.times for slowed in slowed_between(interval)}
+    return {slowdown.path: slowdown.times for slowdown in slowed_between(interval)}
 
 
-def _slowed(interval: Interval) -> list[Slowdown]:
-    return [slowed for slowed in slowed_between(interval) if slowed.times]
+def _slowdowns(interval: Interval) -> list[Slowdown]:
+    return [slowdown for slowdown in slowed_between(interval) if slowdown.times]
 
 
-def _slowed_words(intervals: Iterable[Interval]) -> str:
+def _describe_slowdowns(intervals: Iterable[Interval]) -> str:
     """Return text on the target CPUs that heat and each power limit slowed, and how often."""
-    slowed = [each for interval in intervals for each in _slowed(interval)]
-    told = []
+    slowdowns = [slowdown for interval in intervals for slowdown in _slowdowns(interval)]
+    texts = []
     for by, whats in ((BY_HEAT, ("core", "package")), (BY_POWER, ("core",)), (BY_POWER, ("package",))):
-        found = [each for each in slowed if each.by == by and each.what in whats]
-        if found:
-            cpus = frozenset(cpu for each in found for cpu in each.cpus)
-            told.append(f"{name_cpus(cpus)} {_by_words(by, whats[0], len(cpus))} {_times(found)}")
-    return "; ".join(told)
+        matching = [slowdown for slowdown in slowdowns if slowdown.by == by and slowdown.what in whats]
+        if matching:
+            cpus = frozenset(cpu for slowdown in matching for cpu in slowdown.cpus)
+            texts.append(f"{name_cpus(cpus)} {_by_words(by, whats[0], len(cpus))} {_times(matching)}")
+    return "; ".join(texts)
 
 
 def _fix(case: Case) -> Fix | None:
     """Return the fix for a power limit, or None for heat, which no command lowers."""
-    if all(slowed.by != BY_POWER for interval in case.intervals for slowed in _slowed(interval)):
+    if all(slowdown.by != BY_POWER for interval in case.intervals for slowdown in _slowdowns(interval)):
         return None
     zones = case.snapshot.hardware.power_limits.zones or ()
     watts = sorted({zone.limit_uw // 1_000_000 for zone in zones if zone.is_enabled and zone.limit_uw})
@@ -130,8 +132,8 @@ def _by_words(by: str, what: str, cpus: int) -> str:
     return f"slowed by the power limit of {'its' if cpus == 1 else 'their'} {what}"
 
 
-def _times(slowed: Iterable[Slowdown]) -> str:
-    times = sum(each.times or 0 for each in slowed)
+def _times(slowdowns: Iterable[Slowdown]) -> str:
+    times = sum(slowdown.times or 0 for slowdown in slowdowns)
     return f"{times} time{'s' if times > 1 else ''}"
 
 
@@ -170,8 +172,10 @@ def cooling_active(case: Case) -> Answer:
     if cooling.devices is None:
         return unknown(case.why_unknown(COOLING))
     states = {device: _states(case, device) for device in cooling.devices}
-    evidence = {"states_by_device": {device.path: seen for device, seen in states.items()}}
-    at_work = [device for device, seen in states.items() if any(state is not None and state > 0 for state in seen)]
+    evidence = {"states_by_device": {device.path: observed for device, observed in states.items()}}
+    at_work = [
+        device for device, observed in states.items() if any(state is not None and state > 0 for state in observed)
+    ]
     slowing = [device for device in at_work if device.slows_the_processor]
     if slowing:
         kinds = ", ".join(sorted({str(device.kind) for device in slowing}))
@@ -181,7 +185,7 @@ def cooling_active(case: Case) -> Answer:
             measured=len(slowing),
             evidence=evidence,
         )
-    silent = [device.path for device, seen in states.items() if device.kind is None or None in seen]
+    silent = [device.path for device, observed in states.items() if device.kind is None or None in observed]
     if silent:
         return unknown(case.why_unknown(*(f"{path}/{name}" for path in silent for name in ("type", "cur_state"))))
     if at_work:
@@ -201,7 +205,7 @@ def cooling_active(case: Case) -> Answer:
 
 def _states(case: Case, device: CoolingDevice) -> list[int | None]:
     """Return the cooling device's states: when settings were read, and in each snapshot that includes it."""
-    watched = [each.background.cooling_states for each in case.snapshots]
+    watched = [snapshot.background.cooling_states for snapshot in case.snapshots]
     return [device.state, *(states[device.path] for states in watched if device.path in states)]
 
 
@@ -240,37 +244,37 @@ _ROOM_FAILS = Limit(
     is_hidden_from_guests=True,
 )
 def processor_hot(case: Case) -> Answer:
-    known = case.snapshot.hardware.sensors
-    sensors = known.read
+    sensors_ = case.snapshot.hardware.sensors
+    sensors = sensors_.read
     if sensors is None:
         return unknown(case.why_unknown(SENSORS))
     evidence = {
-        "celsius_by_sensor": {each.path: [each.celsius, each.critical_celsius] for each in sensors},
-        "chips": sorted({each.chip for each in sensors}),
+        "celsius_by_sensor": {sensor.path: [sensor.celsius, sensor.critical_celsius] for sensor in sensors},
+        "chips": sorted({sensor.chip for sensor in sensors}),
     }
-    rooms = {each: room for each in sensors if (room := _room(each)) is not None}
-    worst = min(rooms, key=lambda each: rooms[each], default=None)
+    rooms = {sensor: room for sensor in sensors if (room := _room(sensor)) is not None}
+    worst = min(rooms, key=lambda sensor: rooms[sensor], default=None)
     if worst is not None and rooms[worst] < case.bound(_ROOM_PASSES):
         room, most = rooms[worst], case.bound(_ROOM_FAILS)
-        said = f"{worst.celsius:.0f} °C, {room:.0f} K below critical ({worst.label or worst.chip})"
+        text = f"{worst.celsius:.0f} °C, {room:.0f} K below critical ({worst.label or worst.chip})"
         return Answer(
             Status.FAIL if room <= most else Status.WARN,
-            said,
+            text,
             measured=room,
             limit=most,
             unit="K",
             evidence=evidence,
             limit_role=MINIMUM,
         )
-    silent = [each for each in sensors if each not in rooms]
+    silent = [sensor for sensor in sensors if sensor not in rooms]
     if worst is None or silent:
         return Answer(Status.UNKNOWN, "unknown", reason=_why_roomless(case, silent[0]), evidence=evidence)
-    if known.unread is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=case.why_unknown(known.unread), evidence=evidence)
-    said = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical"
+    if sensors_.unread is not None:
+        return Answer(Status.UNKNOWN, "unknown", reason=case.why_unknown(sensors_.unread), evidence=evidence)
+    text = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical"
     return Answer(
         Status.PASS,
-        said,
+        text,
         measured=rooms[worst],
         limit=case.bound(_ROOM_FAILS),
         unit="K",
@@ -339,7 +343,7 @@ def power_limit_lowered(case: Case) -> Answer:
         return hardware_without(case, "power limit")
     if limits.zones is None:
         return unknown(case.why_unknown(POWER_LIMITS))
-    evidence = {each.path: [each.limit_uw, each.rated_uw, each.is_enabled] for each in limits.zones}
+    evidence = {zone.path: [zone.limit_uw, zone.rated_uw, zone.is_enabled] for zone in limits.zones}
     rated_uw: dict[int, int] = {}
     for zone in limits.zones:
         rated_uw[zone.package] = max(rated_uw.get(zone.package, 0), zone.rated_uw or 0)
@@ -347,10 +351,10 @@ def power_limit_lowered(case: Case) -> Answer:
     worst = min(shares, key=lambda zone: shares[zone], default=None)
     if worst is not None and shares[worst] < case.bound(_POWER_FAILS):
         watts, rated = (worst.limit_uw or 0) / 1e6, rated_uw[worst.package] / 1e6
-        said = f"package {worst.package} may take {watts:.0f} W in the long run, of {rated:.0f} W"
+        text = f"package {worst.package} may take {watts:.0f} W in the long run, of {rated:.0f} W"
         least = case.bound(_POWER_FAILS)
         return Answer(
-            Status.FAIL, said, measured=shares[worst], limit=least, unit="share", evidence=evidence, limit_role=MINIMUM
+            Status.FAIL, text, measured=shares[worst], limit=least, unit="share", evidence=evidence, limit_role=MINIMUM
         )
     silent = [zone.path for zone in limits.zones if zone not in shares and zone.is_enabled is not False]
     if silent:
@@ -450,19 +454,19 @@ def supply_voltages(case: Case) -> list[SupplyVoltage]:
 )
 def under_voltage(case: Case) -> Answer:
     alarm, voltages = case.snapshot.settings.voltage_alarm, supply_voltages(case)
-    evidence = {"said_by": alarm.path, "is_low": [each.is_low for each in voltages]}
+    evidence = {"said_by": alarm.path, "is_low": [voltage.is_low for voltage in voltages]}
     if any(voltage.is_low for voltage in voltages):
-        said, weight = "the firmware lowers the clock: under-voltage", Severity.BLOCKING
-        return Answer(Status.FAIL, said, evidence=evidence, fix=BETTER_SUPPLY, severity=weight)
+        text, weight = "the firmware lowers the clock: under-voltage", Severity.BLOCKING
+        return Answer(Status.FAIL, text, evidence=evidence, fix=BETTER_SUPPLY, severity=weight)
     if any(voltage.was_low for voltage in voltages):
-        said, weight = "the voltage was too low since boot", Severity.WARNING
-        return Answer(Status.WARN, said, evidence=evidence, fix=BETTER_SUPPLY, severity=weight)
+        text, weight = "the voltage was too low since boot", Severity.WARNING
+        return Answer(Status.WARN, text, evidence=evidence, fix=BETTER_SUPPLY, severity=weight)
     if isinstance(case.snapshot.platform.tsc_flags, frozenset):
         return not_applicable("no x86 machine reports the voltage of its supply")
     if alarm.path is not None:
-        is_known = all(voltage.is_low is not None for voltage in voltages)
+        is_all_read = all(voltage.is_low is not None for voltage in voltages)
         passed = Answer(Status.PASS, "no under-voltage", evidence=evidence)
-        return passed if is_known else unknown(case.why_unknown(alarm.path))
+        return passed if is_all_read else unknown(case.why_unknown(alarm.path))
     if alarm.unread is not None:
         return unknown(case.why_unknown(alarm.unread))
     return hardware_without(case, "alarm of its power supply")

@@ -64,14 +64,14 @@ def deep_idle_states(case: Case) -> Answer:
     deep = {cpu: found for cpu in sorted(case.target) if (found := _deep(case, idle.cpus.get(cpu)))}
     if deep:
         latency_us, name = max((state.latency_us or 0, str(state.name)) for states in deep.values() for state in states)
-        said = f"{name_cpus(deep)} may enter {name}, which takes {latency_us} µs to leave"
+        text = f"{name_cpus(deep)} may enter {name}, which takes {latency_us} µs to leave"
         if idle.request_us is None:
-            said += f"; whether a latency request forbids it is unknown ({case.why_unknown(LATENCY_REQUEST)})"
+            text += f"; whether a latency request forbids it is unknown ({case.why_unknown(LATENCY_REQUEST)})"
         status = Status.WARN if idle.request_us is None else Status.FAIL
         limit = case.bound(_LATENCY)
         return Answer(
             status,
-            said,
+            text,
             measured=latency_us,
             limit=limit,
             unit="µs",
@@ -163,8 +163,8 @@ def idle_cpus_spin(case: Case) -> Answer:
     bounds = {cpu: _sleeps_from_us(idle.cpus.get(cpu)) for cpu in sorted(case.target)}
     if idle.request_us is not None and any(idle.request_us < least for least, _ in bounds.values()):
         holders = _name_processes(case, idle.holders)
-        said = f"a latency request of {idle.request_us} µs makes idle CPUs spin ({LATENCY_REQUEST}{holders})"
-        return Answer(Status.FAIL, said, measured=idle.request_us, unit="µs", evidence=evidence, severity=severity)
+        text = f"a latency request of {idle.request_us} µs makes idle CPUs spin ({LATENCY_REQUEST}{holders})"
+        return Answer(Status.FAIL, text, measured=idle.request_us, unit="µs", evidence=evidence, severity=severity)
     if idle.boot_option is None or idle.request_us is None:
         return unknown(case.why_unknown(COMMAND_LINE if idle.boot_option is None else LATENCY_REQUEST))
     doubtful = next((cpu for cpu, (_, enough) in bounds.items() if idle.request_us < enough), None)
@@ -192,7 +192,7 @@ def _sleeps_from_us(own: CpuIdle | None) -> tuple[int, int]:
     if not own.states or own.states[0].name not in (None, POLL):
         return 0, 0
     sleeps = [state.latency_us for state in own.states[1:]]
-    known = [latency_us for latency_us in sleeps if latency_us is not None]
-    enough = max(min(known, default=_LONGEST_US if sleeps else 0), 1)
-    is_certain = own.states[0].name is not None and len(known) == len(sleeps)
+    known_sleeps = [latency_us for latency_us in sleeps if latency_us is not None]
+    enough = max(min(known_sleeps, default=_LONGEST_US if sleeps else 0), 1)
+    is_certain = own.states[0].name is not None and len(known_sleeps) == len(sleeps)
     return enough if is_certain else 0, enough

@@ -88,16 +88,16 @@ def clock_capped(case: Case) -> Answer:
     }
     if most is not None and most < _ALL_PERCENT and most != least:
         fix = turned(case, Knob.PSTATE_MAX_PERF, _ALL_PERCENT)
-        said = f"intel_pstate allows only {most}% of the highest clock"
-        return Answer(Status.FAIL, said, measured=most, unit="%", cpus=case.target, evidence=evidence, fix=fix)
+        text = f"intel_pstate allows only {most}% of the highest clock"
+        return Answer(Status.FAIL, text, measured=most, unit="%", cpus=case.target, evidence=evidence, fix=fix)
     capped = {cpu: cap.limit_khz for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap)}
     if capped:
         lowest = min(khz for khz in capped.values() if khz is not None)
-        said = f"firmware caps {name_cpus(capped)} at {describe_clock(lowest)}"
-        return Answer(Status.FAIL, said, measured=lowest, unit="kHz", cpus=frozenset(capped), evidence=evidence)
+        text = f"firmware caps {name_cpus(capped)} at {describe_clock(lowest)}"
+        return Answer(Status.FAIL, text, measured=lowest, unit="kHz", cpus=frozenset(capped), evidence=evidence)
     readings = {cpu: _reading(case, clock) for cpu, clock in clocks.items()}
-    evidence["clock_khz_by_cpu"] = {str(cpu): [each.khz, each.promised_khz] for cpu, each in readings.items()}
-    held = {cpu: each for cpu, each in readings.items() if each.is_under_load and _is_held(case, each)}
+    evidence["clock_khz_by_cpu"] = {str(cpu): [reading.khz, reading.promised_khz] for cpu, reading in readings.items()}
+    held = {cpu: reading for cpu, reading in readings.items() if reading.is_under_load and _is_held(case, reading)}
     if held:
         return replace(_held_down(case, held), evidence=evidence)
     silent = [cpu for cpu, clock in clocks.items() if clock.driver is None]
@@ -110,18 +110,20 @@ def clock_capped(case: Case) -> Answer:
     doubtful = [cpu for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap) is None]
     if doubtful:
         path = cap_path(doubtful[0])
-        known = caps[doubtful[0]].limit_khz
+        limit_khz = caps[doubtful[0]].limit_khz
         return unknown(
-            case.why_unknown(path) if known is None else f"{path}: {known} kHz, but no clock to compare it with"
+            case.why_unknown(path) if limit_khz is None else f"{path}: {limit_khz} kHz, but no clock to compare it with"
         )
-    reasons = [reason for each in readings.values() if (reason := _why_doubtful(case, each)) is not None]
+    reasons = [reason for reading in readings.values() if (reason := _why_doubtful(case, reading)) is not None]
     if reasons:
         return replace(unknown(reasons[0]), evidence=evidence)
-    lowest_khz = min((each.khz for each in readings.values() if each.is_under_load and each.khz), default=None)
-    said = "no setting caps the clock; it was not measured under load"
+    lowest_khz = min(
+        (reading.khz for reading in readings.values() if reading.is_under_load and reading.khz), default=None
+    )
+    text = "no setting caps the clock; it was not measured under load"
     if lowest_khz is not None:
-        said = f"the clock is not capped: {describe_clock(lowest_khz)} or more"
-    return Answer(Status.PASS, said, evidence=evidence)
+        text = f"the clock is not capped: {describe_clock(lowest_khz)} or more"
+    return Answer(Status.PASS, text, evidence=evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ def _reading(case: Case, clock: CpuFrequency) -> _Reading:
     """
     holds_high = clock.governor in ("performance", None)
     promised_khz = _promised_khz(case, clock)
-    measured = {each.cpu: each.effective_khz for each in (case.calibrated.complete if case.calibrated else ())}
+    measured = {figures.cpu: figures.effective_khz for figures in (case.calibrated.complete if case.calibrated else ())}
     folder = f"{CPUS}/cpu{clock.cpu}/cpufreq"
     if (khz := measured.get(clock.cpu)) is not None:
         return _Reading(clock.cpu, khz, promised_khz, True, holds_high, f"{folder}/scaling_max_freq")
@@ -212,13 +214,13 @@ def _held_down(case: Case, held: Mapping[int, _Reading]) -> Answer:
     worst = min(held.values(), key=_share)
     verb = "runs" if len(held) == 1 else "run"
     by, fix = _holder(case)
-    said = (
+    text = (
         f"{name_cpus(held)} {verb} at {describe_clock(worst.khz)}, {_share(worst):.0%} of the "
         f"{describe_clock(worst.promised_khz)} that cpufreq promises: {by}"
     )
     return Answer(
         Status.FAIL,
-        said,
+        text,
         measured=_share(worst),
         limit=case.bound(_HELD),
         unit=_HELD.unit,
@@ -232,7 +234,7 @@ def _holder(case: Case) -> tuple[str, Fix | None]:
     """Return what holds the clock down, as far as known, and a fix unless another check has it."""
     if any(voltage.is_low or voltage.was_low for voltage in supply_voltages(case)):
         return "the firmware lowers it for under-voltage", BETTER_SUPPLY
-    by = sorted({slowed.by for interval in case.intervals for slowed in slowed_between(interval) if slowed.times})
+    by = sorted({slowdown.by for interval in case.intervals for slowdown in slowed_between(interval) if slowdown.times})
     if by:
         return f"the processor was slowed by {' and '.join(by)} meanwhile", None
     return "something outside the kernel holds it down", Fix(lasting=(ByHand(_BY_HAND),), needs_root=False)
@@ -302,18 +304,18 @@ def uncore_frequency_moves(case: Case) -> Answer:
     if uncore.domains is None:
         return unknown(case.why_unknown(UNCORE))
     evidence = {domain.path: [domain.min_khz, domain.max_khz] for domain in uncore.domains}
-    known = [each for each in uncore.domains if each.min_khz is not None and each.max_khz is not None]
-    moving = [domain for domain in known if domain.min_khz != domain.max_khz]
+    known_domains = [domain for domain in uncore.domains if domain.min_khz is not None and domain.max_khz is not None]
+    moving = [domain for domain in known_domains if domain.min_khz != domain.max_khz]
     if moving:
-        return Answer(Status.FAIL, _said_of_domains(moving), evidence=evidence, fix=_hold(moving))
-    if len(known) < len(uncore.domains):
-        return unknown(case.why_unknown(*(each.path for each in uncore.domains if each not in known)))
+        return Answer(Status.FAIL, _describe_domains(moving), evidence=evidence, fix=_hold(moving))
+    if len(known_domains) < len(uncore.domains):
+        return unknown(case.why_unknown(*(domain.path for domain in uncore.domains if domain not in known_domains)))
     if not uncore.is_complete:
         return unknown(case.why_unknown(UNCORE))
     return Answer(Status.PASS, "held at one frequency", evidence=evidence)
 
 
-def _said_of_domains(moving: list[UncoreDomain]) -> str:
+def _describe_domains(moving: list[UncoreDomain]) -> str:
     """Return text on the frequency ranges with the uncore domains that have them."""
     names: dict[tuple[int | None, int | None], list[str]] = {}
     for domain in moving:
@@ -322,5 +324,5 @@ def _said_of_domains(moving: list[UncoreDomain]) -> str:
 
 
 def _hold(domains: list[UncoreDomain]) -> Fix:
-    raised = [Setting(f"{each.path}/min_freq_khz", str(each.max_khz), str(each.min_khz)) for each in domains]
+    raised = [Setting(f"{domain.path}/min_freq_khz", str(domain.max_khz), str(domain.min_khz)) for domain in domains]
     return set_for_good(Write(tuple(raised)))

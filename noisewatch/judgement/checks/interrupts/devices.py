@@ -66,10 +66,10 @@ def irq_routed_to_target(case: Case) -> Answer:
         "leaving": [irq.irq for irq in leaving],
     }
     if routed:
-        said = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
+        text = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
         return Answer(
             Status.WARN,
-            said,
+            text,
             measured=len(routed),
             limit=0,
             unit="IRQs",
@@ -82,10 +82,10 @@ def irq_routed_to_target(case: Case) -> Answer:
         folder = f"{FOLDER}/{min(unlisted or silent)}"
         return unknown(case.why_unknown(f"{folder}/smp_affinity_list", _effective_path(folder), FOLDER))
     if asked_for:
-        said = f"{len(asked_for)} of {len(used)} active IRQs are allowed on target CPUs: {_names(asked_for)}"
+        text = f"{len(asked_for)} of {len(used)} active IRQs are allowed on target CPUs: {_names(asked_for)}"
         return Answer(
             Status.WARN,
-            said,
+            text,
             measured=len(asked_for),
             limit=0,
             unit="IRQs",
@@ -95,9 +95,9 @@ def irq_routed_to_target(case: Case) -> Answer:
     reason = _why_more(case, irqs, interrupts) or _why_unnumbered(case, interrupts)
     if reason is not None:
         return unknown(reason)
-    said = f"none of {len(used)} active IRQs is routed to a target CPU"
-    said += f"; {len(leaving)} will move away at their next interrupt: {_names(leaving)}" if leaving else ""
-    return Answer(Status.PASS, said, measured=0, limit=0, unit="IRQs", evidence=evidence)
+    text = f"none of {len(used)} active IRQs is routed to a target CPU"
+    text += f"; {len(leaving)} will move away at their next interrupt: {_names(leaving)}" if leaving else ""
+    return Answer(Status.PASS, text, measured=0, limit=0, unit="IRQs", evidence=evidence)
 
 
 def _is_silent(case: Case, irq: Irq) -> bool:
@@ -138,7 +138,7 @@ def _why_unnumbered(case: Case, interrupts: Interrupts) -> str | None:
     }
     for row in plain:
         numbered = [part.counts for part in parts_by_label.get(row.label, ()) if part.irq is not None and part.counts]
-        rest = (count - sum(told) for count, *told in zip(row.counts or (), *numbered, strict=True))
+        rest = (count - sum(counts) for count, *counts in zip(row.counts or (), *numbered, strict=True))
         came = case.target & {cpu for cpu, count in zip(interrupts.cpus, rest, strict=True) if count > 0}
         if came:
             return f"{PATH}: {row.label} interrupted {name_cpus(came)}, and no file says where such interrupts may go"
@@ -247,7 +247,7 @@ _COST_PASSES, _COST_FAILS = limits_of_taken("device interrupts", "cost-")
 def device_interrupts_on_target(case: Case) -> Answer:
     interval = case.sample
     counts = interval.interrupts
-    reason = next((why for each in case.intervals if (why := why_uncounted(case, each, case.target))), None)
+    reason = next((why for window in case.intervals if (why := why_uncounted(case, window, case.target))), None)
     if counts.rows is None:
         return unknown(reason or "unknown")
     sampled = _device_rates(interval, sorted(case.target & counts.cpus))
@@ -258,22 +258,24 @@ def device_interrupts_on_target(case: Case) -> Answer:
     culprits = _device_culprits(case, cost_by_cpu, 1.0 if is_by_number else case.bound(_COST_PASSES))
     values, fails = (rate_by_cpu, _RATE) if is_by_number else (cost_by_cpu, _COST_FAILS)
     if not is_by_number and any(rate_by_cpu.values()):
-        uncounted = (why_softirqs_uncounted(case, each) for each in case.intervals)
+        uncounted = (why_softirqs_uncounted(case, window) for window in case.intervals)
         reason = reason or next((why for why in uncounted if why), None)
-    interrupts = (each for each in culprits if each.kind == Kind.IRQ)
-    blamed = _known(case.irqs_by_number, _too_many(interrupts, rate_by_cpu, case.bound(_RATE)))
-    said = "; ".join(f"{each.name}: {describe_rate(each.rate_per_s)} on CPU {each.cpu}" for each in culprits[:3])
+    interrupts = (culprit for culprit in culprits if culprit.kind == Kind.IRQ)
+    blamed = _records_of(case.irqs_by_number, _too_many(interrupts, rate_by_cpu, case.bound(_RATE)))
+    text = "; ".join(
+        f"{culprit.name}: {describe_rate(culprit.rate_per_s)} on CPU {culprit.cpu}" for culprit in culprits[:3]
+    )
     is_later = max(later.values(), default=0.0) > max(sampled.values(), default=0.0)
-    said += f" ({WHEN})" if is_later else ""
-    said += "" if is_by_number or not culprits else f", {max(cost_by_cpu.values()):.2%} of its time"
-    said += _unmovable(_known(case.irqs_by_number, culprits))
+    text += f" ({WHEN})" if is_later else ""
+    text += "" if is_by_number or not culprits else f", {max(cost_by_cpu.values()):.2%} of its time"
+    text += _unmovable(_records_of(case.irqs_by_number, culprits))
     answer = grade_cpus(
         case,
         values,
         fails,
         None if is_by_number else _COST_PASSES,
-        said=lambda _: said,
-        calm=said or "no device interrupted a target CPU",
+        said=lambda _: text,
+        calm=text or "no device interrupted a target CPU",
         evidence={
             "rate_per_s_by_cpu": by_cpu(sampled),
             "while_calibrating_per_s_by_cpu": by_cpu(later),
@@ -288,34 +290,34 @@ def device_interrupts_on_target(case: Case) -> Answer:
     many = many if isolated is None else many & isolated
     if answer.status != Status.PASS or not many:
         return answer
-    said += (
+    text += (
         f"; {name_cpus(many)} " + ("may be" if isolated is None else "is" if len(many) == 1 else "are") + " isolated"
     )
-    return replace(answer, status=Status.WARN, said=said, cpus=many, culprits=culprits, fix=steer(case, blamed))
+    return replace(answer, status=Status.WARN, said=text, cpus=many, culprits=culprits, fix=steer(case, blamed))
 
 
 def _cost(case: Case, cpu: int) -> float:
     """Return the share of the CPU that devices take from a benchmark: as measured, else as counted."""
     attribution = case.attribution
     traced = attribution.culprits_by_cpu.get(cpu, ()) if attribution is not None and attribution.reason is None else ()
-    measured = sum(each.disturbance.share or 0.0 for each in traced if _is_of_device(each.disturbance))
+    measured = sum(culprit.disturbance.share or 0.0 for culprit in traced if _is_of_device(culprit.disturbance))
     load = case.under_load
     later = max(_counted_cost(load, cpu), measured) if load is not None else None
-    is_counted = load is not None and load.interrupts.is_known(cpu) and load.softirqs.is_known(cpu)
-    return effect(case, _counted_cost(case.sample, cpu), later if is_counted else None)
+    are_counts_known = load is not None and load.interrupts.is_known(cpu) and load.softirqs.is_known(cpu)
+    return effect(case, _counted_cost(case.sample, cpu), later if are_counts_known else None)
 
 
 def _counted_cost(interval: Interval, cpu: int) -> float:
     """Return the share of the CPU that counters attribute to devices; softirqs may be missing."""
-    return sum(each.share or 0.0 for each in disturbances_of(interval, cpu) if _is_of_device(each))
+    return sum(disturbance.share or 0.0 for disturbance in disturbances_of(interval, cpu) if _is_of_device(disturbance))
 
 
-def _is_of_device(each: Disturbance) -> bool:
-    return each.kind == Kind.IRQ or (each.kind == Kind.SOFTIRQ and each.name in DEVICE_WORK)
+def _is_of_device(disturbance: Disturbance) -> bool:
+    return disturbance.kind == Kind.IRQ or (disturbance.kind == Kind.SOFTIRQ and disturbance.name in DEVICE_WORK)
 
 
-def _known(irqs: Mapping[int, Irq], culprits: Iterable[Disturbance]) -> list[Irq]:
-    numbers = {each.irq for each in culprits if each.irq is not None}
+def _records_of(irqs: Mapping[int, Irq], culprits: Iterable[Disturbance]) -> list[Irq]:
+    numbers = {culprit.irq for culprit in culprits if culprit.irq is not None}
     return [irqs[number] for number in sorted(numbers) if number in irqs]
 
 
@@ -323,10 +325,10 @@ def _too_many(culprits: Iterable[Disturbance], rate_by_cpu: Mapping[int, float],
     """Yield the most frequent culprits until each CPU is within the limit without them; all if each CPU already is."""
     left = dict(rate_by_cpu)
     allowed = bound if max(left.values(), default=0.0) > bound else 0.0
-    for each in culprits:
-        if left.get(each.cpu, 0.0) > allowed:
-            left[each.cpu] -= each.rate_per_s or 0.0
-            yield each
+    for culprit in culprits:
+        if left.get(culprit.cpu, 0.0) > allowed:
+            left[culprit.cpu] -= culprit.rate_per_s or 0.0
+            yield culprit
 
 
 def _device_rates(interval: Interval, cpus: Iterable[int]) -> dict[int, float]:
@@ -339,15 +341,17 @@ def _device_culprits(case: Case, cost_by_cpu: Mapping[int, float], most: float) 
 
     Their shares are scaled so that all of a CPU add up to its cost.
     """
-    counted = {cpu: max(_counted_cost(each, cpu) for each in case.intervals) for cpu in cost_by_cpu}
-    part_by_cpu = {cpu: min(cost / counted[cpu], 1.0) if counted[cpu] else 1.0 for cpu, cost in cost_by_cpu.items()}
-    found: dict[tuple[int, str], Disturbance] = {}
+    cost_by_counts = {cpu: max(_counted_cost(window, cpu) for window in case.intervals) for cpu in cost_by_cpu}
+    part_by_cpu = {
+        cpu: min(cost / cost_by_counts[cpu], 1.0) if cost_by_counts[cpu] else 1.0 for cpu, cost in cost_by_cpu.items()
+    }
+    worst_by_source: dict[tuple[int, str], Disturbance] = {}
     for interval in case.intervals:
-        for each in (each for cpu in cost_by_cpu for each in disturbances_of(interval, cpu)):
+        for each in (disturbance for cpu in cost_by_cpu for disturbance in disturbances_of(interval, cpu)):
             if not _is_of_device(each) or (each.kind != Kind.IRQ and (each.share or 0.0) <= most):
                 continue
-            known = found.get((each.cpu, each.name), each)
-            if (known.rate_per_s or 0) <= (each.rate_per_s or 0):
-                found[each.cpu, each.name] = each
-    parts = [part_of(each, part_by_cpu[each.cpu]) for each in found.values()]
-    return tuple(sorted(parts, key=lambda each: (each.kind != Kind.IRQ, -(each.rate_per_s or 0))))
+            so_far = worst_by_source.get((each.cpu, each.name), each)
+            if (so_far.rate_per_s or 0) <= (each.rate_per_s or 0):
+                worst_by_source[each.cpu, each.name] = each
+    parts = [part_of(disturbance, part_by_cpu[disturbance.cpu]) for disturbance in worst_by_source.values()]
+    return tuple(sorted(parts, key=lambda part: (part.kind != Kind.IRQ, -(part.rate_per_s or 0))))

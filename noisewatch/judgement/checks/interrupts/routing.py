@@ -91,11 +91,11 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
     fix = Fix((run_command("systemctl stop irqbalance", "systemctl start irqbalance"),), (_banned(case),))
     for ban in sorted(bans, key=lambda ban: ban.cpus is None):
         exposed = case.target - (_banned_by_default(case) if ban.cpus is None else ban.cpus)
-        said = f"irqbalance runs (pid {ban.pid}) and may use {name_cpus(exposed)} for interrupts"
+        text = f"irqbalance runs (pid {ban.pid}) and may use {name_cpus(exposed)} for interrupts"
         if exposed and ban.cpus is None:
-            return Answer(Status.WARN, f"{said}, unless it is configured not to", reason=ban.words, fix=fix)
+            return Answer(Status.WARN, f"{text}, unless it is configured not to", reason=ban.words, fix=fix)
         if exposed:
-            return Answer(Status.FAIL, f"{said}{ban.words}", fix=fix)
+            return Answer(Status.FAIL, f"{text}{ban.words}", fix=fix)
         if ban.cpus is None:
             return unknown(ban.words)
     return Answer(Status.PASS, f"irqbalance spares the target CPUs{bans[0].words}")
@@ -151,8 +151,8 @@ def kept_from_balancer(case: Case) -> tuple[ByHand, ...]:
 
 def irq_balancer(case: Case) -> str | None:
     """Return the process that may have moved an IRQ, as `irqbalance (pid 812)`, or None."""
-    found = running(case, _BALANCERS)
-    return f"{found[0].name} (pid {found[0].pid})" if found else None
+    balancers = running(case, _BALANCERS)
+    return f"{balancers[0].name} (pid {balancers[0].pid})" if balancers else None
 
 
 _LONGEST_LIST = 4
@@ -177,15 +177,17 @@ def packets_steered_to_target(case: Case) -> Answer:
     steering = case.snapshot.settings.packet_steering
     if steering.cpus_by_path is None:
         return unknown(case.why_unknown(QUEUES))
-    known = {path: cpus for path, cpus in steering.cpus_by_path.items() if cpus is not None}
-    steered = {path: cpus for path, cpus in known.items() if cpus & case.target}
+    cpus_by_path = {path: cpus for path, cpus in steering.cpus_by_path.items() if cpus is not None}
+    steered = {path: cpus for path, cpus in cpus_by_path.items() if cpus & case.target}
     if steered:
         cpus = frozenset().union(*steered.values()) & case.target
-        said = f"{len(steered)} of {len(known)} receive queues pass packets to {name_cpus(cpus)}: {_names(steered)}"
+        text = (
+            f"{len(steered)} of {len(cpus_by_path)} receive queues pass packets to {name_cpus(cpus)}: {_names(steered)}"
+        )
         masks = {clean(path): sorted(mask) for path, mask in steered.items()}
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=len(steered),
             limit=0,
             unit="queues",
@@ -197,20 +199,20 @@ def packets_steered_to_target(case: Case) -> Answer:
     if default is None:
         return unread(case, Knob.RPS_DEFAULT)
     if default & case.target:
-        said = f"new interfaces will pass packets to {name_cpus(default & case.target)}"
+        text = f"new interfaces will pass packets to {name_cpus(default & case.target)}"
         fix = turned(case, Knob.RPS_DEFAULT, format_cpu_mask(default - case.target))
-        return Answer(Status.WARN, said, cpus=default & case.target, evidence={"default": sorted(default)}, fix=fix)
+        return Answer(Status.WARN, text, cpus=default & case.target, evidence={"default": sorted(default)}, fix=fix)
     if not steering.is_possible:
         return not_applicable("this kernel cannot steer packets (CONFIG_RPS)")
-    if len(known) < len(steering.cpus_by_path):
-        return unknown(case.why_unknown(*sorted(steering.cpus_by_path.keys() - known.keys())))
+    if len(cpus_by_path) < len(steering.cpus_by_path):
+        return unknown(case.why_unknown(*sorted(steering.cpus_by_path.keys() - cpus_by_path.keys())))
     if not steering.is_complete:
-        return unknown(f"only {len(known)} receive queues were read; there are more")
+        return unknown(f"only {len(cpus_by_path)} receive queues were read; there are more")
     if case.snapshot.platform.container != NONE:
         return unknown(f"{case.container_words} sees its own network interfaces, not those of its host")
     return Answer(
         Status.PASS,
-        f"none of {len(known)} receive queues passes packets to a target CPU",
+        f"none of {len(cpus_by_path)} receive queues passes packets to a target CPU",
         measured=0,
         limit=0,
         unit="queues",

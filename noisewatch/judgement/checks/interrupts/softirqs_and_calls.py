@@ -75,21 +75,21 @@ def _softirqs(case: Case) -> Answer:
         "for_devices_per_s_by_cpu": by_cpu(rates),
         "share_by_cpu": by_cpu(shares),
     }
-    known = {cpu: share for cpu, share in shares.items() if share is not None}
-    untimed = case.why_unknown("/proc/stat") if len(known) < len(shares) else None
+    share_by_cpu = {cpu: share for cpu, share in shares.items() if share is not None}
+    untimed = case.why_unknown("/proc/stat") if len(share_by_cpu) < len(shares) else None
     by_time = grade_cpus(
         case,
-        {cpu: _unexplained_share(interval, cpu, share) for cpu, share in known.items()},
+        {cpu: _unexplained_share(interval, cpu, share) for cpu, share in share_by_cpu.items()},
         _TIME_FAILS,
         _TIME_FAILS,
-        said=lambda over: f"softirqs took {max(known[cpu] for cpu in over):.1%} of {name_cpus(over)}",
+        said=lambda over: f"softirqs took {max(share_by_cpu[cpu] for cpu in over):.1%} of {name_cpus(over)}",
         calm=_quiet_said(case, rates),
         evidence=evidence,
         why_unknown=why_softirqs_uncounted(case, interval) or untimed,
         culprits=lambda over: _of_kind(interval, over, Kind.SOFTIRQ),
     )
     if by_time.status == Status.FAIL:
-        return replace(by_time, measured=max(known[cpu] for cpu in by_time.cpus))
+        return replace(by_time, measured=max(share_by_cpu[cpu] for cpu in by_time.cpus))
     return _too_often(case, interval, rates, untimed, evidence) or by_time
 
 
@@ -104,10 +104,10 @@ def _too_often(
         return None
     worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
     culprits = _of_kind(interval, often, Kind.SOFTIRQ, frozenset().union(*(unexplained[cpu] for cpu in often)))
-    said = f"{culprits[0].name}: up to {describe_rate(worst)} on {name_cpus(often)}"
+    text = f"{culprits[0].name}: up to {describe_rate(worst)} on {name_cpus(often)}"
     return Answer(
         Status.WARN,
-        f"{said}, more than its device interrupts explain",
+        f"{text}, more than its device interrupts explain",
         measured=worst,
         limit=limit,
         unit="per second",
@@ -122,9 +122,9 @@ def _quiet_said(case: Case, rates: dict[int, float]) -> str:
     if not any(rates.values()):
         return "none for devices"
     busiest = max(rates, key=lambda cpu: rates[cpu])
-    said = f"up to {describe_rate(rates[busiest])} for devices"
+    text = f"up to {describe_rate(rates[busiest])} for devices"
     behind = rates[busiest] > case.bound(_WORK_PASSES)
-    return f"{said} on CPU {busiest}, explained by its device interrupts" if behind else said
+    return f"{text} on CPU {busiest}, explained by its device interrupts" if behind else text
 
 
 def _softirq_share(interval: Interval, cpu: int) -> float | None:
@@ -142,9 +142,14 @@ def _unexplained_share(interval: Interval, cpu: int, share: float) -> float:
 def _of_kind(
     interval: Interval, cpus: CpuSet, kind: Kind, names: frozenset[str] | None = None
 ) -> tuple[Disturbance, ...]:
-    found = [each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu) if each.kind == kind]
-    found = [each for each in found if names is None or each.name in names]
-    return tuple(sorted(found, key=lambda each: -(each.rate_per_s or 0))[:_MOST_CULPRITS])
+    culprits = [
+        disturbance
+        for cpu in sorted(cpus)
+        for disturbance in disturbances_of(interval, cpu)
+        if disturbance.kind == kind
+    ]
+    culprits = [culprit for culprit in culprits if names is None or culprit.name in names]
+    return tuple(sorted(culprits, key=lambda culprit: -(culprit.rate_per_s or 0))[:_MOST_CULPRITS])
 
 
 _CALLS_PASS = Limit(

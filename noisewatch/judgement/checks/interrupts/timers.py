@@ -89,26 +89,26 @@ def tick_not_stopped(case: Case) -> Answer:
     if interval is None:
         return unknown(NOT_READ_AFTER)
     rates = {cpu: _ticks_per_busy_s(interval, cpu) for cpu in sorted(case.target)}
-    known = {cpu: rate for cpu, rate in rates.items() if rate is not None}
+    rate_by_cpu = {cpu: rate for cpu, rate in rates.items() if rate is not None}
     evidence = {
         "ticks_per_busy_s_by_cpu": by_cpu(rates),
         "nohz_full": sorted(promised),
         "deadline_server_ns_by_cpu": by_cpu(case.snapshot.settings.fair_servers),
     }
-    ticking = frozenset(cpu for cpu, rate in known.items() if cpu in promised and rate > case.bound(_STOPPED))
+    ticking = frozenset(cpu for cpu, rate in rate_by_cpu.items() if cpu in promised and rate > case.bound(_STOPPED))
     if ticking:
-        worst = max(known[cpu] for cpu in ticking)
+        worst = max(rate_by_cpu[cpu] for cpu in ticking)
         status = Status.FAIL if worst > case.bound(_TICKING) else Status.WARN
-        said = f"{name_cpus(ticking)}: nohz_full, but {worst:.0f} timer interrupts per busy second"
+        text = f"{name_cpus(ticking)}: nohz_full, but {worst:.0f} timer interrupts per busy second"
         servers = {cpu: ns for cpu, ns in case.snapshot.settings.fair_servers.items() if ns and cpu in ticking}
         if servers:
             reserved = describe_ns(max(servers.values()))
-            said += (
+            text += (
                 f"; the deadline server, which has {reserved} of {name_cpus(servers)} in each period, may cause them"
             )
         return Answer(
             status,
-            said,
+            text,
             measured=worst,
             limit=case.bound(_TICKING),
             unit="per busy second",
@@ -117,16 +117,16 @@ def tick_not_stopped(case: Case) -> Answer:
             fix=_without_server(servers) if servers else None,
             severity=Severity.WARNING,
         )
-    reason = why_incomplete(calibrated) or _why_unmeasured(case, interval, frozenset(rates) - frozenset(known))
+    reason = why_incomplete(calibrated) or _why_unmeasured(case, interval, frozenset(rates) - frozenset(rate_by_cpu))
     if reason is not None:
         return unknown(reason)
-    worst = max(known.values())
-    said = f"{worst:.0f} timer interrupts per busy second"
+    worst = max(rate_by_cpu.values())
+    text = f"{worst:.0f} timer interrupts per busy second"
     if not case.target <= promised:
-        said += f" ({name_cpus(case.target - promised)}: not nohz_full)"
-    judged = max((rate for cpu, rate in known.items() if cpu in promised), default=None)
+        text += f" ({name_cpus(case.target - promised)}: not nohz_full)"
+    judged = max((rate for cpu, rate in rate_by_cpu.items() if cpu in promised), default=None)
     most = case.bound(_TICKING) if judged is not None else None
-    return Answer(Status.PASS, said, measured=judged, limit=most, unit="per busy second", evidence=evidence)
+    return Answer(Status.PASS, text, measured=judged, limit=most, unit="per busy second", evidence=evidence)
 
 
 def _without_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
@@ -243,7 +243,7 @@ def timers_on_target(case: Case) -> Answer:
     rates, traced = _rates(case), timers_while_calibrating(case)
     hz = case.snapshot.platform.tick_hz
     beyond = {cpu: max(rate - (hz or LARGEST_HZ), 0.0) for cpu, rate in rates.items()}
-    named = [each for each in traced if each.name != TIMER_INTERRUPTS]  # the rates of the others include the tick
+    named = [timer for timer in traced if timer.name != TIMER_INTERRUPTS]  # the rates of the others include the tick
     for cpu, rate in _sums(named, _rate).items():
         beyond[cpu] = max(beyond.get(cpu, 0.0), rate)
     shares = _sums(named, _share)
@@ -258,9 +258,9 @@ def timers_on_target(case: Case) -> Answer:
     if often or long:
         culprits = _culprits(case, often | long, traced)
         most = max((max(rates.get(cpu, 0.0), beyond[cpu]) for cpu in often), default=0.0)
-        said = [f"{name_cpus(often)}: up to {most:.0f} timer interrupts/s; {_tick_said(hz)}"] if often else []
-        said += [_took(each) for each in culprits[:1] if each in traced]
-        answer = Answer(Status.WARN, "; ".join(said), cpus=often | long, evidence=evidence, culprits=culprits)
+        parts = [f"{name_cpus(often)}: up to {most:.0f} timer interrupts/s; {_describe_tick(hz)}"] if often else []
+        parts += [_took(culprit) for culprit in culprits[:1] if culprit in traced]
+        answer = Answer(Status.WARN, "; ".join(parts), cpus=often | long, evidence=evidence, culprits=culprits)
         return _judged(case, worst, shares, answer)
     reason = _why_unknown(case)
     if reason is not None:
@@ -270,25 +270,25 @@ def timers_on_target(case: Case) -> Answer:
         reason = f"{most:.0f} timer interrupts/s, which may be the tick: {case.why_unknown(PACKED)}"
         severity = Severity.BLOCKING if most > SMALLEST_HZ + limit else None
         return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence, severity=severity)
-    said_most = f"{most:.0f} timer interrupts/s at most"
-    return Answer(Status.PASS, said_most, measured=worst, limit=limit, unit="per second", evidence=evidence)
+    most_text = f"{most:.0f} timer interrupts/s at most"
+    return Answer(Status.PASS, most_text, measured=worst, limit=limit, unit="per second", evidence=evidence)
 
 
 def _rates(case: Case) -> dict[int, float]:
     """Return the timer interrupts per second by target CPU, the worse of sample and calibration, as far as known."""
-    found: dict[int, float] = {}
+    rate_by_cpu: dict[int, float] = {}
     for interval in case.intervals:
         counts, seconds = counts_of(interval, Kind.TICK), interval.seconds
         for cpu in sorted(case.target if interval.interrupts.rows is not None else ()):
             if cpu in interval.interrupts.cpus:
-                found[cpu] = max(found.get(cpu, 0.0), counts.get(cpu, 0) / seconds)
-    return found
+                rate_by_cpu[cpu] = max(rate_by_cpu.get(cpu, 0.0), counts.get(cpu, 0) / seconds)
+    return rate_by_cpu
 
 
-def _sums(found: Iterable[Disturbance], value: Callable[[Disturbance], float]) -> dict[int, float]:
+def _sums(disturbances: Iterable[Disturbance], value: Callable[[Disturbance], float]) -> dict[int, float]:
     sums: dict[int, float] = defaultdict(float)
-    for each in found:
-        sums[each.cpu] += value(each)
+    for disturbance in disturbances:
+        sums[disturbance.cpu] += value(disturbance)
     return dict(sums)
 
 
@@ -307,11 +307,11 @@ def _judged(case: Case, rate: float, shares: Mapping[int, float], answer: Answer
     return replace(answer, status=status, severity=severity)
 
 
-def _took(each: Disturbance) -> str:
-    return f"{each.name} took {each.share or 0.0:.1%} of CPU {each.cpu} {WHEN}"
+def _took(culprit: Disturbance) -> str:
+    return f"{culprit.name} took {culprit.share or 0.0:.1%} of CPU {culprit.cpu} {WHEN}"
 
 
-def _tick_said(hz: int | None) -> str:
+def _describe_tick(hz: int | None) -> str:
     return f"the tick comes {hz} times/s" if hz is not None else f"a tick comes at most {LARGEST_HZ} times/s"
 
 
@@ -332,20 +332,20 @@ def _culprits(case: Case, cpus: CpuSet, traced: Sequence[Disturbance]) -> tuple[
     """Return each timer of each CPU once: as the trace measured it, else as in the worse of sample and calibration."""
     worst: dict[tuple[int, str, str], Disturbance] = {}
     for interval in case.intervals:
-        for each in (each for cpu in sorted(cpus) for each in disturbances_of(interval, cpu)):
+        for each in (disturbance for cpu in sorted(cpus) for disturbance in disturbances_of(interval, cpu)):
             key = (each.cpu, each.kind, each.name)
             if each.kind in (Kind.TIMER, Kind.TICK) and (key not in worst or _rate(each) > _rate(worst[key])):
                 worst[key] = each
     estimated = _sums(worst.values(), _rate)
     measured = {cpu for cpu, rate in _sums(traced, _rate).items() if rate >= _AS_OFTEN * estimated.get(cpu, 0.0)}
-    found = [each for each in traced if each.cpu in measured & cpus]
-    found += [each for each in worst.values() if each.cpu not in measured]
-    return tuple(sorted(found, key=lambda each: -_share(each))[:_MOST_CULPRITS])
+    timers = [timer for timer in traced if timer.cpu in measured & cpus]
+    timers += [timer for timer in worst.values() if timer.cpu not in measured]
+    return tuple(sorted(timers, key=lambda timer: -_share(timer))[:_MOST_CULPRITS])
 
 
-def _rate(each: Disturbance) -> float:
-    return each.rate_per_s or 0.0
+def _rate(disturbance: Disturbance) -> float:
+    return disturbance.rate_per_s or 0.0
 
 
-def _share(each: Disturbance) -> float:
-    return each.share or 0.0
+def _share(disturbance: Disturbance) -> float:
+    return disturbance.share or 0.0

@@ -59,20 +59,20 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
     policy = knobs.word(Knob.THP_ENABLED)
     evidence = {"collapsed": collapsed, "enabled": policy, "defrag": knobs.word(Knob.THP_DEFRAG)}
     if collapsed > case.bound(_COLLAPSED):
-        known = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
-        fix = turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if known else None
-        said = f"{collapsed} huge pages were made by khugepaged"
+        has_period = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
+        fix = turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if has_period else None
+        text = f"{collapsed} huge pages were made by khugepaged"
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=collapsed,
             limit=case.bound(_COLLAPSED),
             unit="pages",
             evidence=evidence,
             fix=fix,
         )
-    said = f"khugepaged made no huge pages (policy {policy})" if policy is not None else "khugepaged made no huge pages"
-    return Answer(Status.PASS, said, measured=0, limit=case.bound(_COLLAPSED), unit="pages", evidence=evidence)
+    text = f"khugepaged made no huge pages (policy {policy})" if policy is not None else "khugepaged made no huge pages"
+    return Answer(Status.PASS, text, measured=0, limit=case.bound(_COLLAPSED), unit="pages", evidence=evidence)
 
 
 @check(
@@ -110,7 +110,7 @@ def _ksmd_share(interval: Interval | None) -> float | None:
     if (
         interval is None
         or tasks is None
-        or not any(_is_ksmd(each.name, each.is_kernel) for each in tasks.by_tid.values())
+        or not any(_is_ksmd(task.name, task.is_kernel) for task in tasks.by_tid.values())
     ):
         return None
     return sum(run.ran_ns for run in interval.runs if _is_ksmd(run.name, run.is_kernel)) / interval.length_ns
@@ -151,25 +151,25 @@ def numa_balancing_runs(case: Case) -> Answer:
     mode = case.snapshot.settings.knobs.integer(Knob.NUMA_BALANCING)
     if mode is None:
         return unread(case, Knob.NUMA_BALANCING)
-    known, unmapped = nodes(case), grown_in_all(case, "numa_pte_updates")
-    evidence = {"mode": mode, "nodes": sorted(known) if known is not None else None, "pages_unmapped": unmapped}
+    numbers, unmapped = nodes(case), grown_in_all(case, "numa_pte_updates")
+    evidence = {"mode": mode, "nodes": sorted(numbers) if numbers is not None else None, "pages_unmapped": unmapped}
     if mode == 0:
         return Answer(Status.PASS, "off", measured=mode, evidence=evidence)
     fix = turned(case, Knob.NUMA_BALANCING, 0)
     if unmapped is not None and unmapped > case.bound(_UNMAPPED):
-        said = f"{unmapped} pages were unmapped by NUMA balancing"
+        text = f"{unmapped} pages were unmapped by NUMA balancing"
         return Answer(
-            Status.FAIL, said, measured=unmapped, limit=case.bound(_UNMAPPED), unit="pages", evidence=evidence, fix=fix
+            Status.FAIL, text, measured=unmapped, limit=case.bound(_UNMAPPED), unit="pages", evidence=evidence, fix=fix
         )
-    if known is None:
+    if numbers is None:
         return unknown(case.why_unknown(NODES))
-    if len(known) < 2:
+    if len(numbers) < 2:
         return not_applicable("there is one memory node")
-    said = f"on, with {len(known)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
+    text = f"on, with {len(numbers)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
     why_not = why_not_grown(case) if unmapped is None and case.intervals else None
     return Answer(
         Status.WARN,
-        said,
+        text,
         measured=unmapped,
         limit=case.bound(_UNMAPPED),
         unit="pages",
@@ -220,16 +220,16 @@ def dirty_pages_pending(case: Case) -> Answer:
         return unknown(case.why_unknown(MEMINFO))
     pending = dirty + writeback
     evidence = {"dirty_kb": dirty, "writeback_kb": writeback, "total_kb": total}
-    said = f"{pending / 1024:.0f} MB are not yet written to disk"
+    text = f"{pending / 1024:.0f} MB are not yet written to disk"
     if pending <= case.bound(_DIRTY_PASSES):
         return Answer(
-            Status.PASS, said, measured=pending, limit=case.bound(_DIRTY_PASSES), unit="kB", evidence=evidence
+            Status.PASS, text, measured=pending, limit=case.bound(_DIRTY_PASSES), unit="kB", evidence=evidence
         )
     fix = Fix((Run((("sync",),), as_root=False),), needs_root=False)
     if pending > total * case.bound(_DIRTY_FAILS):
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=pending / total,
             limit=case.bound(_DIRTY_FAILS),
             unit="share",
@@ -237,5 +237,5 @@ def dirty_pages_pending(case: Case) -> Answer:
             fix=fix,
         )
     return Answer(
-        Status.WARN, said, measured=pending, limit=case.bound(_DIRTY_PASSES), unit="kB", evidence=evidence, fix=fix
+        Status.WARN, text, measured=pending, limit=case.bound(_DIRTY_PASSES), unit="kB", evidence=evidence, fix=fix
     )

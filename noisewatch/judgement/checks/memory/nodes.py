@@ -75,16 +75,16 @@ def _judged(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | Non
         return Answer(Status.PASS, f"memory comes from node {format_cpu_list(own)} alone", evidence=evidence)
     if policy is None:
         return unknown(case.why_unknown(QUESTION))
-    wanted = policy.nodes & allowed if policy.mode in _BINDING else allowed
-    if wanted == own:
+    usable = policy.nodes & allowed if policy.mode in _BINDING else allowed
+    if usable == own:
         return Answer(Status.PASS, f"memory is bound to node {format_cpu_list(own)}", evidence=evidence)
-    return Answer(Status.WARN, f"{here}, {_said_of(wanted, policy, own)}", cpus=case.target, evidence=evidence)
+    return Answer(Status.WARN, f"{here}, {_describe_policy(usable, policy, own)}", cpus=case.target, evidence=evidence)
 
 
-def _said_of(wanted: CpuSet, policy: MemoryPolicy, own: CpuSet) -> str:
+def _describe_policy(usable: CpuSet, policy: MemoryPolicy, own: CpuSet) -> str:
     advice = f"(numactl --membind={cpu_list_argument(own)}, or noisewatch run --membind auto)"
     if policy.mode in _UNSAID:
-        nodes = f"node{'' if len(wanted) == 1 else 's'} {format_cpu_list(wanted)}"
+        nodes = f"node{'' if len(usable) == 1 else 's'} {format_cpu_list(usable)}"
         return f"memory from {nodes}, not bound to any {advice}"
     listed = f"{policy.mode}:{format_cpu_list(policy.nodes)}"
     return f"memory by the policy {listed} that it was started with {advice}"

@@ -70,13 +70,13 @@ def memory_reclaimed(case: Case) -> Answer:
     direct, scanned = grown_in_zones(case, "allocstall"), grown_in_zones(case, "pgscan_kswapd")
     evidence = {"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned}
     if direct is not None and direct > case.bound(_DIRECT):
-        said = f"tasks had to free memory themselves {direct} times"
-        return Answer(Status.FAIL, said, measured=direct, limit=case.bound(_DIRECT), unit="times", evidence=evidence)
+        text = f"tasks had to free memory themselves {direct} times"
+        return Answer(Status.FAIL, text, measured=direct, limit=case.bound(_DIRECT), unit="times", evidence=evidence)
     if direct is None or scanned is None:
         return unknown(why_not_grown(case))
     if scanned > case.bound(_SCANNED):
-        said = f"kswapd scanned {scanned} pages to reclaim memory"
-        return Answer(Status.WARN, said, measured=scanned, limit=case.bound(_SCANNED), unit="pages", evidence=evidence)
+        text = f"kswapd scanned {scanned} pages to reclaim memory"
+        return Answer(Status.WARN, text, measured=scanned, limit=case.bound(_SCANNED), unit="pages", evidence=evidence)
     return Answer(
         Status.PASS, "no memory was reclaimed", measured=0, limit=case.bound(_DIRECT), unit="times", evidence=evidence
     )
@@ -124,10 +124,10 @@ def memory_compacted(case: Case) -> Answer:
     ahead = case.snapshot.settings.knobs.integer(Knob.COMPACTION)
     evidence = {"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead}
     if stalled is not None and stalled > case.bound(_STALLED):
-        said = f"tasks waited {stalled} times for memory to be compacted"
+        text = f"tasks waited {stalled} times for memory to be compacted"
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=stalled,
             limit=case.bound(_STALLED),
             unit="times",
@@ -137,10 +137,10 @@ def memory_compacted(case: Case) -> Answer:
     if stalled is None or scanned is None:
         return unknown(why_not_grown(case))
     if scanned > case.bound(_MOVED):
-        said = f"compaction scanned {scanned} pages"
+        text = f"compaction scanned {scanned} pages"
         return Answer(
             Status.WARN,
-            said,
+            text,
             measured=scanned,
             limit=case.bound(_MOVED),
             unit="pages",
@@ -176,10 +176,10 @@ def _stop(case: Case) -> Fix | None:
 )
 def zone_reclaim_enabled(case: Case) -> Answer:
     mode = case.snapshot.settings.knobs.integer(Knob.ZONE_RECLAIM)
-    known = nodes(case)
-    if mode and known is None:
+    numbers = nodes(case)
+    if mode and numbers is None:
         return unknown(case.why_unknown(NODES))
-    if mode and known is not None and len(known) < 2:
+    if mode and numbers is not None and len(numbers) < 2:
         return not_applicable("there is one memory node")
     return judged_knob(case, Knob.ZONE_RECLAIM, "a full node reclaims its own memory first", quiet=0)
 
@@ -234,9 +234,9 @@ def swapping(case: Case) -> Answer:
     }
     fix = _switch_off(swaps)
     if moved > case.bound(_SWAPPED):
-        said = f"{moved} pages were swapped"
+        text = f"{moved} pages were swapped"
         return Answer(
-            Status.FAIL, said, measured=moved, limit=case.bound(_SWAPPED), unit="pages", evidence=evidence, fix=fix
+            Status.FAIL, text, measured=moved, limit=case.bound(_SWAPPED), unit="pages", evidence=evidence, fix=fix
         )
     if None in growths:
         return unknown(why_not_grown(case))
@@ -248,15 +248,15 @@ def swapping(case: Case) -> Answer:
     if total and not case.intervals and case.no_sample_reason is not None:
         return Answer(Status.UNKNOWN, "unknown", reason=case.no_sample_reason, evidence=evidence)
     if compressed:
-        said = f"{compressed} pages were compressed or decompressed in memory (zswap)"
-        return Answer(Status.WARN, said, measured=compressed, limit=0, unit="pages", evidence=evidence, fix=fix)
+        text = f"{compressed} pages were compressed or decompressed in memory (zswap)"
+        return Answer(Status.WARN, text, measured=compressed, limit=0, unit="pages", evidence=evidence, fix=fix)
     if used > case.bound(_USED):
-        said = f"{used / 1024:.0f} MB of swap is in use"
-        return Answer(Status.WARN, said, measured=used, limit=case.bound(_USED), unit="kB", evidence=evidence, fix=fix)
+        text = f"{used / 1024:.0f} MB of swap is in use"
+        return Answer(Status.WARN, text, measured=used, limit=case.bound(_USED), unit="kB", evidence=evidence, fix=fix)
     if is_contradictory:
         return unknown(f"{MEMINFO}: more swap is free ({free} kB) than there is")
-    said = "nothing was swapped" if case.intervals else "almost no swap is in use"
-    return Answer(Status.PASS, said if total else "there is no swap", evidence=evidence)
+    text = "nothing was swapped" if case.intervals else "almost no swap is in use"
+    return Answer(Status.PASS, text if total else "there is no swap", evidence=evidence)
 
 
 def _switch_off(swaps: tuple[Swap, ...]) -> Fix:
@@ -339,8 +339,8 @@ def memory_short(case: Case) -> Answer:
     hit = [limit for limit in limits if hits[limit.folder]]
     if hit:
         count = hits[hit[0].folder]
-        said = f"the limit of {hit[0].folder} was reached {count} times"
-        return Answer(Status.FAIL, said, measured=count, limit=0, unit="times", evidence=evidence, fix=_lift(hit[0]))
+        text = f"the limit of {hit[0].folder} was reached {count} times"
+        return Answer(Status.FAIL, text, measured=count, limit=0, unit="times", evidence=evidence, fix=_lift(hit[0]))
     short = [room for room in rooms if _is_below(case, room.available_bytes, room.of_bytes, _FAILS)]
     if short:
         return _short_of(case, Status.FAIL, short[0], short[0].available_bytes, evidence)
@@ -352,20 +352,20 @@ def memory_short(case: Case) -> Answer:
         return _short_of(case, Status.WARN, tight[0], tight[0].free_bytes, evidence)
     least = min(rooms, key=lambda room: room.free_bytes)
     share = least.free_bytes / least.of_bytes
-    said = f"{_size(least.free_bytes)} are free{least.where}"
+    text = f"{_size(least.free_bytes)} are free{least.where}"
     limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough, whatever its share of the total
-    return Answer(Status.PASS, said, measured=share, limit=limit, unit="share", evidence=evidence, limit_role=MINIMUM)
+    return Answer(Status.PASS, text, measured=share, limit=limit, unit="share", evidence=evidence, limit_role=MINIMUM)
 
 
 def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, evidence: Mapping[str, Any]) -> Answer:
-    said = f"{_size(left_bytes)} of {_size(room.of_bytes)} are free{room.where}"
+    text = f"{_size(left_bytes)} of {_size(room.of_bytes)} are free{room.where}"
     if status == Status.WARN and room.available_bytes > left_bytes:
-        said += f", and {_size(room.available_bytes - left_bytes)} more if cached files are dropped"
+        text += f", and {_size(room.available_bytes - left_bytes)} more if cached files are dropped"
     fix = _lift(room.limit) if room.limit is not None else None
     share = left_bytes / room.of_bytes if room.of_bytes else 0.0
     return Answer(
         status,
-        said,
+        text,
         measured=share,
         limit=case.bound(_FAILS),
         unit="share",
@@ -408,8 +408,8 @@ def _room_within(limit: MemoryLimit) -> _Room | None:
 def _hits(case: Case, folder: str) -> int | None:
     """Return how often the limit was reached in the sample and under load, or None if unknown in either."""
     counts = [_hits_in(interval, folder) for interval in case.intervals]
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    known_counts = [count for count in counts if count is not None]
+    return sum(known_counts) if len(known_counts) == len(counts) else None
 
 
 def _hits_in(interval: Interval, folder: str) -> int | None:
@@ -429,8 +429,10 @@ def _why_unknown(case: Case, hits: Mapping[str, int | None], rooms: list[_Room])
     limits = case.snapshot.background.memory_limits
     if limits.unread is not None:
         return case.why_unknown(limits.unread)
-    unread = [limit.folder for limit in limits.limits if hits[limit.folder] is None or _room_within(limit) is None]
-    return case.why_unknown(unread[0]) if unread else None
+    unread_folders = [
+        limit.folder for limit in limits.limits if hits[limit.folder] is None or _room_within(limit) is None
+    ]
+    return case.why_unknown(unread_folders[0]) if unread_folders else None
 
 
 def _evidence(case: Case, hits: Mapping[str, int | None]) -> dict[str, Any]:

@@ -64,10 +64,10 @@ def kernel_log_troubled(case: Case) -> Answer:
     recent = sorted((kind for kind in age_s if age_s[kind] <= recent_s), key=lambda kind: age_s[kind])
     if recent:
         culprits = {kind: log.trouble_by_kind[kind].culprits for kind in recent}
-        said = ", ".join(f"{kind} ({', '.join((*culprits[kind], _ago(age_s[kind])))})" for kind in recent)
+        text = ", ".join(f"{kind} ({', '.join((*culprits[kind], _ago(age_s[kind])))})" for kind in recent)
         age = age_s[recent[0]]
         return Answer(
-            Status.FAIL, said, measured=age, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK
+            Status.FAIL, text, measured=age, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK
         )
     if not log.is_complete:
         return Answer(
@@ -80,8 +80,8 @@ def kernel_log_troubled(case: Case) -> Answer:
         reason = f"{KERNEL_LOG}: entries from more than {_ago(_age_s(settings, log.since_us))} were overwritten"
         return Answer(Status.UNKNOWN, "unknown", reason=reason, severity=Severity.INFORMATION)
     older = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in sorted(age_s, key=lambda kind: age_s[kind]))
-    said = f"none recently; earlier: {older}" if older else "no errors logged"
-    return Answer(Status.PASS, said, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
+    text = f"none recently; earlier: {older}" if older else "no errors logged"
+    return Answer(Status.PASS, text, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
 
 
 def _latest_settings(case: Case) -> Settings:
@@ -129,8 +129,8 @@ def just_booted(case: Case) -> Answer:
         return Answer(
             Status.FAIL, f"up for {uptime_s:.0f} s", measured=uptime_s, limit=limit, unit="seconds", limit_role=MINIMUM
         )
-    said = f"up for {_ago(uptime_s).removesuffix(' ago')}"
-    return Answer(Status.PASS, said, measured=uptime_s, limit=limit, unit="seconds", limit_role=MINIMUM)
+    text = f"up for {_ago(uptime_s).removesuffix(' ago')}"
+    return Answer(Status.PASS, text, measured=uptime_s, limit=limit, unit="seconds", limit_role=MINIMUM)
 
 
 @check(
@@ -163,10 +163,10 @@ def boot_options_pending(case: Case) -> Answer:
     evidence = {"configured": configured, "pending": pending, "said_by": [*boot.said_by]}
     if not pending:
         return Answer(Status.PASS, "all configured options that affect noise are active", evidence=evidence)
-    said = f"configured, but not active: {' '.join(pending)}"
+    text = f"configured, but not active: {' '.join(pending)}"
     return Answer(
         Status.FAIL,
-        said,
+        text,
         measured=len(pending),
         limit=0,
         unit="options",

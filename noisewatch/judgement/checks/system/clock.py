@@ -77,11 +77,11 @@ def slow_clock_source(case: Case) -> Answer:
     better = "tsc" if "tsc" in available and clock.current != "tsc" else None
     fix = Fix((write(CURRENT, better, clock.current),), (BootOptions("clocksource=tsc"),)) if better else None
     if clock.current in _SLOW:
-        said = f"{clock.current} is slow to read"
+        text = f"{clock.current} is slow to read"
         if available and not better and isinstance(case.snapshot.platform.tsc_flags, frozenset):
             why, advice = _without_tsc(case, case.snapshot.platform.tsc_flags)
-            said, fix = f"{said}; {why}", Fix(lasting=(ByHand(advice, needs_reboot=True),), needs_root=False)
-        return Answer(Status.FAIL, said, evidence=evidence, fix=fix)
+            text, fix = f"{text}; {why}", Fix(lasting=(ByHand(advice, needs_reboot=True),), needs_root=False)
+        return Answer(Status.FAIL, text, evidence=evidence, fix=fix)
     if clock.current in _PARAVIRTUAL and better:
         return Answer(Status.WARN, f"{clock.current}, although tsc is available", evidence=evidence, fix=fix)
     if clock.current not in _FAST:
@@ -229,9 +229,9 @@ def clock_steered(case: Case) -> Answer:
         return unknown(case.why_unknown(QUESTION))
     deviation, limit = rate.deviation_ppm, case.bound(_STEERING)
     evidence = {"deviation_ppm": deviation, "is_synchronised": rate.is_synchronised}
-    said = f"slewed by {deviation:+.0f} ppm"
+    text = f"slewed by {deviation:+.0f} ppm"
     status = Status.FAIL if abs(deviation) > limit else Status.PASS
-    return Answer(status, said, measured=abs(deviation), limit=limit, unit="ppm", evidence=evidence)
+    return Answer(status, text, measured=abs(deviation), limit=limit, unit="ppm", evidence=evidence)
 
 
 _LONG_S = 1_000
@@ -265,7 +265,7 @@ _STEP = Limit(
     covers_calibration=True,
 )
 def clock_steps(case: Case) -> Answer:
-    pairs = [(each.before.clock_offsets, each.after.clock_offsets) for each in case.intervals]
+    pairs = [(interval.before.clock_offsets, interval.after.clock_offsets) for interval in case.intervals]
     shifts = [shift_between(before, after) for before, after in pairs if before is not None and after is not None]
     limit = case.bound(_STEP)
     suspended_s = max((shift.suspended_ns / 1e9 for shift in shifts), default=0.0)
@@ -273,12 +273,12 @@ def clock_steps(case: Case) -> Answer:
     evidence = {"stepped_s": stepped_s, "suspended_s": suspended_s}
     worst_s = max(abs(stepped_s), suspended_s)
     if worst_s > limit:
-        said = _said_of_clocks(stepped_s, suspended_s, limit)
-        return Answer(Status.FAIL, said, measured=worst_s, limit=limit, unit="s", evidence=evidence)
+        text = _describe_clocks(stepped_s, suspended_s, limit)
+        return Answer(Status.FAIL, text, measured=worst_s, limit=limit, unit="s", evidence=evidence)
     if len(shifts) < len(pairs):
         return unknown(case.why_unknown(OFFSETS))
-    said = "the time of day was not set, the machine not suspended"
-    return Answer(Status.PASS, said, measured=worst_s, limit=limit, unit="s", evidence=evidence)
+    text = "the time of day was not set, the machine not suspended"
+    return Answer(Status.PASS, text, measured=worst_s, limit=limit, unit="s", evidence=evidence)
 
 
 def _set_s(shift: ClockShift) -> float:
@@ -286,12 +286,12 @@ def _set_s(shift: ClockShift) -> float:
     return (shift.stepped_ns - max(shift.suspended_ns, 0)) / 1e9
 
 
-def _said_of_clocks(stepped_s: float, suspended_s: float, limit: float) -> str:
+def _describe_clocks(stepped_s: float, suspended_s: float, limit: float) -> str:
     way = "forward" if stepped_s > 0 else "back"
     stepped = f"the time of day was set {way} by {_length(abs(stepped_s))}"
     suspended = f"the machine was suspended for {_length(suspended_s)}"
-    told = [each for each, s in ((stepped, abs(stepped_s)), (suspended, suspended_s)) if s > limit]
-    return ", and ".join(told)
+    events = [event for event, s in ((stepped, abs(stepped_s)), (suspended, suspended_s)) if s > limit]
+    return ", and ".join(events)
 
 
 def _length(seconds: float) -> str:
@@ -347,10 +347,10 @@ def clock_rate_wrong(case: Case) -> Answer:
     limit = case.bound(_CORRECTION)
     if rate is None or abs(rate.deviation_ppm) < limit:
         return answer
-    said = f"the time daemon corrects the rate by {rate.deviation_ppm:+.0f} ppm: no crystal is off by so much"
+    text = f"the time daemon corrects the rate by {rate.deviation_ppm:+.0f} ppm: no crystal is off by so much"
     measured, reason = abs(rate.deviation_ppm), answer.reason
     evidence = {**answer.evidence, "corrected_ppm": rate.deviation_ppm}
-    return Answer(Status.WARN, said, measured=measured, limit=limit, unit="ppm", reason=reason, evidence=evidence)
+    return Answer(Status.WARN, text, measured=measured, limit=limit, unit="ppm", reason=reason, evidence=evidence)
 
 
 def _not_compared(reason: str | None) -> Answer:
@@ -365,24 +365,24 @@ def _compared(case: Case, comparison: ClockComparison) -> Answer:
     first = ratios[0]
     evidence: dict[str, Any] = {
         "reference": comparison.reference,
-        "deviation": [each.deviation for each in ratios],
-        "error": [each.error for each in ratios],
+        "deviation": [ratio.deviation for ratio in ratios],
+        "error": [ratio.error for ratio in ratios],
     }
     measured = abs(first.deviation)
     if measured + first.error <= limit:
-        said = f"as fast as {comparison.reference}, within {measured + first.error:.2%}"
-        return Answer(Status.PASS, said, measured=measured, limit=limit, unit="share", evidence=evidence)
+        text = f"as fast as {comparison.reference}, within {measured + first.error:.2%}"
+        return Answer(Status.PASS, text, measured=measured, limit=limit, unit="share", evidence=evidence)
     if measured - first.error <= limit:
-        known = f"{first.deviation:+.2%} ± {first.error:.2%} against {comparison.reference}"
-        return _undecided(f"{known}: too short a time to tell {limit:.1%}", evidence)
+        ratio_text = f"{first.deviation:+.2%} ± {first.error:.2%} against {comparison.reference}"
+        return _undecided(f"{ratio_text}: too short a time to tell {limit:.1%}", evidence)
     if not _is_confirmed(ratios, limit):
-        known = f"{first.deviation:+.2%} against {comparison.reference}"
-        return _undecided(f"{known}, and not so a moment later: it may have been set", evidence)
+        ratio_text = f"{first.deviation:+.2%} against {comparison.reference}"
+        return _undecided(f"{ratio_text}, and not so a moment later: it may have been set", evidence)
     way = "fast" if first.deviation > 0 else "slow"
-    said = f"{measured:.1%} too {way} against {comparison.reference}"
+    text = f"{measured:.1%} too {way} against {comparison.reference}"
     return Answer(
         Status.FAIL,
-        said,
+        text,
         measured=measured,
         limit=limit,
         unit="share",

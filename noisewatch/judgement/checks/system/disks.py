@@ -54,23 +54,23 @@ def disks_busy(case: Case) -> Answer:
     rebuilt = _members(arrays, before.keys() | after.keys())
     shares = {name: _busy_share(interval, name) for name in sorted(before.keys() | after.keys())}
     judged = {name: share for name, share in shares.items() if name not in rebuilt}
-    known = {name: share for name, share in judged.items() if share is not None}
+    share_by_disk = {name: share for name, share in judged.items() if share is not None}
     evidence = {"disks": {name: _evidence(interval, name, share) for name, share in shares.items()}}
-    worst, bound = max(known.values(), default=0.0), case.bound(_BUSY_FAILS)
+    worst, bound = max(share_by_disk.values(), default=0.0), case.bound(_BUSY_FAILS)
     if worst > bound:
-        said = _name_busy(known, bound)
-        return Answer(Status.FAIL, said, measured=worst, limit=bound, unit="share", evidence=evidence)
-    lost = sorted(judged.keys() - known.keys())
+        text = _name_busy(share_by_disk, bound)
+        return Answer(Status.FAIL, text, measured=worst, limit=bound, unit="share", evidence=evidence)
+    lost = sorted(judged.keys() - share_by_disk.keys())
     if lost:
         reason = f"{DISKSTATS}: {lost[0]} came, went or counted backwards during the sample"
         return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
     passes = case.bound(_BUSY_PASSES)
     if worst > passes:
-        said = _name_busy(known, passes) + warns_and_fails(passes, bound, "share")
-        return Answer(Status.WARN, said, measured=worst, limit=bound, unit="share", evidence=evidence)
-    said = f"busy for {worst:.1%} of the time at most"
-    said += f"; {', '.join(sorted(rebuilt))} left out: disk-array-rebuilds reports them" if rebuilt else ""
-    return Answer(Status.PASS, said, measured=worst, limit=bound, unit="share", evidence=evidence)
+        text = _name_busy(share_by_disk, passes) + warns_and_fails(passes, bound, "share")
+        return Answer(Status.WARN, text, measured=worst, limit=bound, unit="share", evidence=evidence)
+    text = f"busy for {worst:.1%} of the time at most"
+    text += f"; {', '.join(sorted(rebuilt))} left out: disk-array-rebuilds reports them" if rebuilt else ""
+    return Answer(Status.PASS, text, measured=worst, limit=bound, unit="share", evidence=evidence)
 
 
 def _name_busy(share_by_disk: Mapping[str, float], above: float) -> str:
@@ -151,10 +151,10 @@ def disk_array_rebuilds(case: Case) -> Answer:
             unit="arrays",
             evidence=evidence,
         )
-    said = ", ".join(f"{array.name}: {array.work}, {array.done_percent:g}% done" for array in arrays)
+    text = ", ".join(f"{array.name}: {array.work}, {array.done_percent:g}% done" for array in arrays)
     fix = _stop(tuple(array.name for array in arrays if array.work == "check"))
     return Answer(
-        Status.FAIL, said, measured=len(arrays), limit=case.bound(_ARRAYS), unit="arrays", evidence=evidence, fix=fix
+        Status.FAIL, text, measured=len(arrays), limit=case.bound(_ARRAYS), unit="arrays", evidence=evidence, fix=fix
     )
 
 

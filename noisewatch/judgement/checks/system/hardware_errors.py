@@ -55,7 +55,7 @@ _NO_EXCEPTION = Limit(
     covers_calibration=True,
 )
 def machine_checks(case: Case) -> Answer:
-    tables = [table for each in case.intervals for table in (each.before.interrupts, each.after.interrupts)]
+    tables = [table for interval in case.intervals for table in (interval.before.interrupts, interval.after.interrupts)]
     if None in tables:
         return unknown(case.why_unknown(INTERRUPTS))
     if not any(row.label == _EXCEPTIONS for table in tables if table is not None for row in table.rows):
@@ -63,15 +63,19 @@ def machine_checks(case: Case) -> Answer:
             return not_applicable("this kernel counts no machine checks")
         return unknown(f"{INTERRUPTS}: no machine check row, which x86 has near the end")
     counts = [_counts(interval) for interval in case.intervals]
-    known = [each for each in counts if each is not None]
-    exceptions = sum(each.get(_EXCEPTIONS, 0) for each in known)
-    corrected = sum(each.get(label, 0) for each in known for label in _CORRECTED_ERRORS)
-    evidence = {"exceptions": exceptions, "corrected": corrected, "polls": sum(each.get(_POLLS, 0) for each in known)}
+    known_counts = [count for count in counts if count is not None]
+    exceptions = sum(count.get(_EXCEPTIONS, 0) for count in known_counts)
+    corrected = sum(count.get(label, 0) for count in known_counts for label in _CORRECTED_ERRORS)
+    evidence = {
+        "exceptions": exceptions,
+        "corrected": corrected,
+        "polls": sum(count.get(_POLLS, 0) for count in known_counts),
+    }
     if exceptions > case.bound(_NO_EXCEPTION):
-        said = f"{exceptions} machine check exceptions"
+        text = f"{exceptions} machine check exceptions"
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=exceptions,
             limit=case.bound(_NO_EXCEPTION),
             unit="exceptions",
@@ -88,8 +92,8 @@ def machine_checks(case: Case) -> Answer:
         )
     hurried = [interval for interval in case.intervals if _most_polls(interval) > _polls_expected(case, interval)]
     if hurried:
-        said = f"the kernel polled for errors {_most_polls(hurried[0])} times in {hurried[0].seconds:.0f} s on one CPU"
-        return Answer(Status.WARN, said, evidence=evidence)
+        text = f"the kernel polled for errors {_most_polls(hurried[0])} times in {hurried[0].seconds:.0f} s on one CPU"
+        return Answer(Status.WARN, text, evidence=evidence)
     reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.running))]
     if reasons:
         return unknown(reasons[0])
@@ -164,7 +168,9 @@ def memory_errors(case: Case) -> Answer:
         return hardware_without(case, "driver that counts memory errors (EDAC)")
     so_far = case.intervals[-1].after.background.hardware_errors
     uncorrected = [so_far.uncorrected_by_controller.get(name) for name in controllers]
-    grown = [_grown(_corrected(each.before), _corrected(each.after), controllers) for each in case.intervals]
+    grown = [
+        _grown(_corrected(interval.before), _corrected(interval.after), controllers) for interval in case.intervals
+    ]
     new = sum(count for counts in grown for count in counts.values() if count is not None)
     lost = sum(count for count in uncorrected if count is not None)
     evidence = {
@@ -173,14 +179,14 @@ def memory_errors(case: Case) -> Answer:
         "uncorrected_by_controller": dict(so_far.uncorrected_by_controller),
     }
     if lost > case.bound(_NO_UNCORRECTED):
-        said = f"{lost} uncorrected errors"
+        text = f"{lost} uncorrected errors"
         return Answer(
-            Status.FAIL, said, measured=lost, limit=case.bound(_NO_UNCORRECTED), unit="errors", evidence=evidence
+            Status.FAIL, text, measured=lost, limit=case.bound(_NO_UNCORRECTED), unit="errors", evidence=evidence
         )
     if new > case.bound(_NO_CORRECTED):
-        said = f"{new} errors were corrected"
+        text = f"{new} errors were corrected"
         return Answer(
-            Status.WARN, said, measured=new, limit=case.bound(_NO_CORRECTED), unit="errors", evidence=evidence
+            Status.WARN, text, measured=new, limit=case.bound(_NO_CORRECTED), unit="errors", evidence=evidence
         )
     if None in uncorrected or any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers)))
@@ -226,20 +232,20 @@ def pcie_errors(case: Case) -> Answer:
         return hardware_without(case, "root port that reports errors (AER)")
     grown = [
         _grown(
-            each.before.background.hardware_errors.messages_by_port,
-            each.after.background.hardware_errors.messages_by_port,
+            interval.before.background.hardware_errors.messages_by_port,
+            interval.after.background.hardware_errors.messages_by_port,
             ports,
         )
-        for each in case.intervals
+        for interval in case.intervals
     ]
     new_by_port = {port: sum(counts[port] or 0 for counts in grown) for port in ports}
     new = sum(new_by_port.values())
     evidence = {"new_by_port": {port: count for port, count in new_by_port.items() if count}}
     if new > case.bound(_NO_MESSAGE):
         worst = max(new_by_port, key=lambda port: new_by_port[port])
-        said = f"{new} messages about corrected errors, most below port {worst}"
+        text = f"{new} messages about corrected errors, most below port {worst}"
         return Answer(
-            Status.FAIL, said, measured=new, limit=case.bound(_NO_MESSAGE), unit="messages", evidence=evidence
+            Status.FAIL, text, measured=new, limit=case.bound(_NO_MESSAGE), unit="messages", evidence=evidence
         )
     if any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports)))

@@ -114,8 +114,8 @@ def timers_migrate_to_target(case: Case) -> Answer:
         return Answer(
             Status.PASS, "nohz_full keeps migrated timers off the target CPUs", evidence={"nohz_full": sorted(tickless)}
         )
-    said = "timers of idle CPUs migrate to busy CPUs"
-    return judged_knob(case, Knob.TIMER_MIGRATION, said, quiet=0)
+    text = "timers of idle CPUs migrate to busy CPUs"
+    return judged_knob(case, Knob.TIMER_MIGRATION, text, quiet=0)
 
 
 _STATISTICS_INTERVAL = Limit(
@@ -153,8 +153,8 @@ def memory_statistics_updated_often(case: Case) -> Answer:
             Status.PASS, "this kernel does not update them on isolated CPUs", evidence={"isolated": sorted(spared)}
         )
     least_s = case.bound(_STATISTICS_INTERVAL)
-    said = "updated every {value} s"
-    answer = judged_knob(case, Knob.STAT_INTERVAL, said, quiet=120, is_quiet=lambda value: value >= least_s)
+    text = "updated every {value} s"
+    answer = judged_knob(case, Knob.STAT_INTERVAL, text, quiet=120, is_quiet=lambda value: value >= least_s)
     return _with_least(answer, least_s)
 
 
@@ -191,11 +191,11 @@ def machine_checks_polled_often(case: Case) -> Answer:
     if case.snapshot.settings.knobs.integer(Knob.MACHINE_CHECK_IGNORED) == 1:
         return Answer(Status.PASS, "corrected errors are ignored", evidence={Knob.MACHINE_CHECK_IGNORED.value: 1})
     least_s = case.bound(_POLLING_INTERVAL)
-    said = "polled for every {value} s"
+    text = "polled for every {value} s"
     answer = judged_knob(
         case,
         Knob.MACHINE_CHECK_INTERVAL,
-        said,
+        text,
         quiet=_POLLED_DAILY_S,
         is_quiet=lambda value: value == 0 or value >= least_s,
     )
@@ -239,12 +239,12 @@ def debug_kernel(case: Case) -> Answer:
         return unknown(case.why_unknown(PACKED))
     is_on = {option: config.is_set(option) for option in _SLOW_BY_THEMSELVES}
     is_on |= {dormant[0]: _is_awake(config, case.snapshot.platform.options, dormant) for dormant in _DORMANT}
-    found = [option for option, state in is_on.items() if state]
-    evidence = {"options": found, "said_by": config.said_by, "tick_hz": config.tick_hz}
-    if found:
+    enabled = [option for option, state in is_on.items() if state]
+    evidence = {"options": enabled, "said_by": config.said_by, "tick_hz": config.tick_hz}
+    if enabled:
         names = _SLOW_BY_THEMSELVES | _NAME_OF_DORMANT
-        said = ", ".join(f"{names[option]} (CONFIG_{option})" for option in found)
-        return Answer(Status.FAIL, f"the kernel has {said}", evidence=evidence)
+        text = ", ".join(f"{names[option]} (CONFIG_{option})" for option in enabled)
+        return Answer(Status.FAIL, f"the kernel has {text}", evidence=evidence)
     silent = [option for option, state in is_on.items() if state is None]
     if silent:
         return unknown(f"{config.said_by} does not mention CONFIG_{silent[0]}: it may be incomplete")
@@ -295,8 +295,8 @@ def livepatch_in_transition(case: Case) -> Answer:
     silent = [name for name, is_moving in patches.items() if is_moving is None]
     if silent:
         return unknown(case.why_unknown(f"{LIVEPATCHES}/{silent[0]}/transition"))
-    said = f"{len(patches)} patches, all completely applied" if patches else "no live patches"
-    return Answer(Status.PASS, said, evidence={"patches": dict(patches)})
+    text = f"{len(patches)} patches, all completely applied" if patches else "no live patches"
+    return Answer(Status.PASS, text, evidence={"patches": dict(patches)})
 
 
 _TELLS_MITIGATIONS_SINCE = (4, 15)
@@ -316,22 +316,22 @@ _TELLS_MITIGATIONS_SINCE = (4, 15)
     sources=("https://docs.kernel.org/admin-guide/hw-vuln/index.html",),
 )
 def mitigations_chosen_by_hand(case: Case) -> Answer:
-    known = case.snapshot.platform.vulnerabilities
-    if known.state_by_name is None:
+    vulnerabilities = case.snapshot.platform.vulnerabilities
+    if vulnerabilities.state_by_name is None:
         return unknown(case.why_unknown(VULNERABILITIES))
-    evidence = {"state_by_name": dict(known.state_by_name), "options": known.chosen}
-    if known.chosen is None:
+    evidence = {"state_by_name": dict(vulnerabilities.state_by_name), "options": vulnerabilities.chosen}
+    if vulnerabilities.chosen is None:
         return unknown(case.why_unknown("/proc/cmdline"))
-    if known.chosen:
-        return Answer(Status.FAIL, f"booted with {' '.join(known.chosen)}", evidence=evidence)
-    if known.unread is not None:
-        return unknown(case.why_unknown(known.unread))
+    if vulnerabilities.chosen:
+        return Answer(Status.FAIL, f"booted with {' '.join(vulnerabilities.chosen)}", evidence=evidence)
+    if vulnerabilities.unread is not None:
+        return unknown(case.why_unknown(vulnerabilities.unread))
     number = release_number(case.snapshot.platform.kernel)
-    if not known.state_by_name and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
+    if not vulnerabilities.state_by_name and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
         return unknown(f"{VULNERABILITIES}: not there")
-    if not known.state_by_name:
+    if not vulnerabilities.state_by_name:
         return Answer(Status.PASS, "the kernel's defaults, which it does not export", evidence=evidence)
-    active = sum(state.startswith("Mitigation") for state in known.state_by_name.values())
+    active = sum(state.startswith("Mitigation") for state in vulnerabilities.state_by_name.values())
     return Answer(
         Status.PASS, f"the kernel's defaults: {active} mitigations active", measured=active, evidence=evidence
     )
@@ -381,15 +381,15 @@ def console_prints_everything(case: Case) -> Answer:
     options = case.snapshot.platform.options
     if options is not None and _SHOW_ALL in options:
         fix = Fix(lasting=(boot_without(_SHOW_ALL),))
-        said = f"all messages go to {', '.join(slow)}, as booted with {_SHOW_ALL}"
-        return Answer(Status.FAIL, said, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
-    said = f"messages up to level {shown} go to {', '.join(slow)}"
+        text = f"all messages go to {', '.join(slow)}, as booted with {_SHOW_ALL}"
+        return Answer(Status.FAIL, text, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
+    text = f"messages up to level {shown} go to {', '.join(slow)}"
     if shown > limit:
         fix = set_for_good(write(Knob.PRINTK, 4, " ".join(levels)))
-        return Answer(Status.FAIL, said, measured=shown, limit=limit, unit="level", evidence=evidence, fix=fix)
+        return Answer(Status.FAIL, text, measured=shown, limit=limit, unit="level", evidence=evidence, fix=fix)
     if options is None:
         return unknown(case.why_unknown(COMMAND_LINE))
-    return Answer(Status.PASS, said, measured=shown, limit=limit, unit="level", evidence=evidence)
+    return Answer(Status.PASS, text, measured=shown, limit=limit, unit="level", evidence=evidence)
 
 
 @check(

@@ -69,14 +69,14 @@ def not_the_machine_wanted(case: Case) -> Answer:
         return not_applicable("no machine was asked for (--machine)")
     held = list(_held(case, wanted.facts))
     evidence = {"description": wanted.file, "facts": _evidence(held)}
-    others = [each for each in held if each.is_met is False]
-    unread = [each for each in held if each.is_met is None]
+    others = [fact for fact in held if fact.is_met is False]
+    unread_facts = [fact for fact in held if fact.is_met is None]
     if others:
-        said = f"not the machine in {wanted.file} ({len(others)} of {len(held)} facts differ)"
-        items = (*map(str, others), *(f"not known: {each}" for each in _with_reasons(unread)))
-        return Answer(Status.FAIL, said, measured=len(others), evidence=evidence, items=items)
-    if unread:
-        reason = f"whether this is the machine in {wanted.file} is not known: {'; '.join(_with_reasons(unread))}"
+        text = f"not the machine in {wanted.file} ({len(others)} of {len(held)} facts differ)"
+        items = (*map(str, others), *(f"not known: {line}" for line in _with_reasons(unread_facts)))
+        return Answer(Status.FAIL, text, measured=len(others), evidence=evidence, items=items)
+    if unread_facts:
+        reason = f"whether this is the machine in {wanted.file} is not known: {'; '.join(_with_reasons(unread_facts))}"
         return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
     facts = f"all {len(held)} facts are" if len(held) > 1 else "the fact is"
     return Answer(Status.PASS, f"the machine in {wanted.file}: {facts} as it says", measured=0, evidence=evidence)
@@ -94,27 +94,27 @@ def _held(case: Case, facts: Sequence[WantedFact]) -> Iterator[_Held]:
         yield _Held(wanted, found, is_met, reason)
 
 
-def _with_reasons(unread: Sequence[_Held]) -> list[str]:
+def _with_reasons(facts: Sequence[_Held]) -> list[str]:
     """Return the unread facts grouped by reason: `governor, turbo (…: permission denied)`."""
     names_by_reason: dict[str | None, list[str]] = {}
-    for each in unread:
-        names_by_reason.setdefault(each.reason, []).append(each.wanted.name)
+    for fact in facts:
+        names_by_reason.setdefault(fact.reason, []).append(fact.wanted.name)
     return [f"{', '.join(names)} ({reason})" for reason, names in names_by_reason.items()]
 
 
 def _evidence(held: Sequence[_Held]) -> list[Mapping[str, Any]]:
     return [
         {
-            "class": str(each.wanted.of_class),
-            "fact": each.wanted.name,
-            "wanted": {"at_least": each.wanted.at_least}
-            if each.wanted.at_least is not None
-            else {"any_of": list(each.wanted.any_of)},
-            "found": each.found,
-            "is_met": each.is_met,
-            "reason": each.reason,
+            "class": str(fact.wanted.of_class),
+            "fact": fact.wanted.name,
+            "wanted": {"at_least": fact.wanted.at_least}
+            if fact.wanted.at_least is not None
+            else {"any_of": list(fact.wanted.any_of)},
+            "found": fact.found,
+            "is_met": fact.is_met,
+            "reason": fact.reason,
         }
-        for each in held
+        for fact in held
     ]
 
 

@@ -68,12 +68,12 @@ def virtual_machine(case: Case) -> Answer:
     }
     if platform.virtual == NONE:
         return Answer(Status.PASS, "bare metal", evidence=evidence)
-    said = NAMED_GUESTS.get(platform.virtual, f"a virtual machine ({platform.virtual})")
+    text = NAMED_GUESTS.get(platform.virtual, f"a virtual machine ({platform.virtual})")
     if case.rules.profile == SHARED:
-        return Answer(Status.PASS, said, evidence=evidence)
+        return Answer(Status.PASS, text, evidence=evidence)
     by_hand = _BY_HAND.get(platform.virtual)
     fix = Fix(lasting=(ByHand(by_hand),), needs_root=False) if by_hand is not None else None
-    return Answer(Status.WARN, said, evidence=evidence, fix=fix)
+    return Answer(Status.WARN, text, evidence=evidence, fix=fix)
 
 
 @check(
@@ -97,8 +97,8 @@ def inside_container(case: Case) -> Answer:
     if container == NONE:
         return Answer(Status.PASS, "no container", evidence=evidence)
     status = Status.PASS if case.rules.profile == SHARED else Status.WARN
-    said = f"a container ({container}): CPU times and interrupts are the host's, processes only its own"
-    return Answer(status, said, evidence=evidence)
+    text = f"a container ({container}): CPU times and interrupts are the host's, processes only its own"
+    return Answer(status, text, evidence=evidence)
 
 
 @check(
@@ -169,10 +169,10 @@ def privileges_limited(case: Case) -> Answer:
     if lockdown not in (None, NONE):
         limits.append(f"the kernel is locked down ({lockdown})")
     if limits:
-        said = "; ".join(limits)
+        text = "; ".join(limits)
         if missing and case.snapshot.is_live:
-            said += f"; to read everything: {as_root('preflight', is_here=True)}"
-        return Answer(Status.WARN, said, evidence=evidence)
+            text += f"; to read everything: {as_root('preflight', is_here=True)}"
+        return Answer(Status.WARN, text, evidence=evidence)
     if missing is None or own.is_in_user_namespace is None:
         return unknown(case.why_unknown(STATUS if missing is None else NAMESPACE))
     if lockdown is None:

@@ -117,7 +117,7 @@ def background_job_runs(case: Case) -> Answer:
     evidence = {"cpus_by_kind": share_by_kind}
     if visible:
         culprits = _culprits(interval, [run for kind in visible for run in runs_by_kind[kind]])
-        said = "; ".join(
+        text = "; ".join(
             f"{kind} ({_names(interval, runs_by_kind[kind])}): {share:.2f} CPUs" for kind, share in visible.items()
         )
         status = Status.FAIL if far > case.bound(_WORKS) else Status.WARN
@@ -127,7 +127,7 @@ def background_job_runs(case: Case) -> Answer:
         why_not = _why_unseen(case, interval) if status == Status.WARN else None
         return Answer(
             status,
-            said,
+            text,
             measured=worst,
             limit=case.bound(_WORKS),
             unit="CPUs",
@@ -152,12 +152,12 @@ def background_job_runs(case: Case) -> Answer:
 def _known_runs(case: Case, interval: Interval) -> dict[str, list[TaskRun]]:
     """Return the runs of known programs by kind of program. Other checks judge target CPUs and their siblings."""
     left_out = case.target | case.siblings
-    found: dict[str, list[TaskRun]] = defaultdict(list)
+    runs_by_name: dict[str, list[TaskRun]] = defaultdict(list)
     for run in interval.runs:
         kind = kind_of_program(_program(interval, run))
         if kind is not None and not run.is_kernel and not run.is_own and run.cpu not in left_out:
-            found[kind].append(run)
-    return dict(found)
+            runs_by_name[kind].append(run)
+    return dict(runs_by_name)
 
 
 def _program(interval: Interval, run: TaskRun) -> str:
@@ -276,14 +276,14 @@ def job_scheduled(case: Case) -> Answer:
     from_cron, doubt = _cron_jobs(jobs, jobs.clock) if crons else ([], None)
     from_anacron = [_Due("the jobs of the running anacron", 0.0)] if running(case, _ANACRON) else []
     all_of_them = [*_timers(jobs.timers or (), jobs.clock), *from_cron, *from_anacron]
-    due = sorted((each for each in all_of_them if each.in_s <= ahead_s), key=lambda each: each.in_s)
-    evidence = {"due": [{"name": each.name, "in_s": round(each.in_s)} for each in due], "window_s": ahead_s}
+    due = sorted((each for each in all_of_them if each.in_s <= ahead_s), key=lambda job: job.in_s)
+    evidence = {"due": [{"name": job.name, "in_s": round(job.in_s)} for job in due], "window_s": ahead_s}
     if due:
-        fix = _stop(due, [task.pid for task in crons] if any(each in due for each in from_cron) else [])
+        fix = _stop(due, [task.pid for task in crons] if any(job in due for job in from_cron) else [])
         soonest = max(due[0].in_s, 0.0)
         return Answer(
             Status.WARN,
-            _said(due),
+            _describe_due(due),
             measured=round(soonest),
             limit=ahead_s,
             unit="s",
@@ -292,18 +292,18 @@ def job_scheduled(case: Case) -> Answer:
             severity=severity,
             limit_role=LOOKED_AHEAD,
         )
-    unseen = doubt or _why_cron_unseen(case, bool(crons))
-    why_not = case.why_unknown(TIMERS) if jobs.timers is None else unseen
+    hidden = doubt or _why_cron_unseen(case, bool(crons))
+    why_not = case.why_unknown(TIMERS) if jobs.timers is None else hidden
     if why_not is None and case.snapshot.platform.container != NONE:
         why_not = f"{case.container_words} sees only its own jobs"
     if why_not is not None:
         return Answer(Status.UNKNOWN, "unknown", reason=why_not, evidence=evidence, severity=severity)
-    said = f"none within {_length(ahead_s)} ({_USERS})"
-    return Answer(Status.PASS, said, limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
+    text = f"none within {_length(ahead_s)} ({_USERS})"
+    return Answer(Status.PASS, text, limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
 
 
 def _timers(timers: Iterable[Timer], clock: WallClock) -> list[_Due]:
-    return [_Due(each.unit, (each.next_us - clock.now_us) / _US_PER_S, each.unit) for each in timers]
+    return [_Due(timer.unit, (timer.next_us - clock.now_us) / _US_PER_S, timer.unit) for timer in timers]
 
 
 def _cron_jobs(jobs: Jobs, clock: WallClock) -> tuple[list[_Due], str | None]:
@@ -326,12 +326,12 @@ def _name(job: CronJob) -> str:
 
 
 def _why_cron_unseen(case: Case, is_seen: bool) -> str | None:
-    unseen = why_unseen(case)
-    return None if is_seen or unseen is None else f"whether a cron daemon runs is unknown: {unseen}"
+    hidden = why_unseen(case)
+    return None if is_seen or hidden is None else f"whether a cron daemon runs is unknown: {hidden}"
 
 
-def _said(due: list[_Due]) -> str:
-    named = ", ".join(f"{each.name} in {_length(max(each.in_s, 0.0))}" for each in due[:_MOST_NAMED])
+def _describe_due(due: list[_Due]) -> str:
+    named = ", ".join(f"{job.name} in {_length(max(job.in_s, 0.0))}" for job in due[:_MOST_NAMED])
     return named + (f", and {len(due) - _MOST_NAMED} more" if len(due) > _MOST_NAMED else "")
 
 
@@ -341,7 +341,7 @@ def _length(seconds: float) -> str:
 
 def _stop(due: list[_Due], cron_pids: list[int]) -> Fix:
     """Return the fix that stops the timers and suspends cron itself, which catches up when it is resumed."""
-    units = tuple(each.unit for each in due if each.unit is not None)
+    units = tuple(job.unit for job in due if job.unit is not None)
     pids = " ".join(map(str, sorted(cron_pids)))
     actions, lasting = [], []
     if units:

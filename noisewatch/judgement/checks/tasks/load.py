@@ -75,29 +75,31 @@ def target_cpu_busy(case: Case) -> Answer:
     interval = case.sample
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(case.target)}
     later = shares_while_calibrating(case)
-    known = {cpu: effect_of_all(case, cpu, share) or 0.0 for cpu, share in busy.items()}
+    effect_by_cpu = {cpu: effect_of_all(case, cpu, share) or 0.0 for cpu, share in busy.items()}
     evidence = {
         "busy_share_by_cpu": by_cpu(busy),
         "share_of_others_while_calibrating_by_cpu": by_cpu(later),
     }
-    worst = max(known.values(), default=0.0)
+    worst = max(effect_by_cpu.values(), default=0.0)
     reason = _why_unmeasured(case, interval) if None in busy.values() or not busy else None
     if reason is None and worst <= case.bound(_BUSY_PASSES):
         reason = why_untimed(case, interval, case.target)
     return grade_cpus(
         case,
-        known,
+        effect_by_cpu,
         _BUSY_FAILS,
         _BUSY_PASSES,
-        said=lambda over: ", ".join(_busy_said(cpu, known[cpu], later[cpu], busy[cpu]) for cpu in sorted(over)),
+        said=lambda over: ", ".join(
+            _describe_busy(cpu, effect_by_cpu[cpu], later[cpu], busy[cpu]) for cpu in sorted(over)
+        ),
         calm=f"{worst:.1%} busy",
         evidence=evidence,
         why_unknown=reason,
-        culprits=lambda over: _busiest(case, interval, {cpu: known[cpu] for cpu in over}),
+        culprits=lambda over: _busiest(case, interval, {cpu: effect_by_cpu[cpu] for cpu in over}),
     )
 
 
-def _busy_said(cpu: int, share: float, later: float | None, sampled: float | None) -> str:
+def _describe_busy(cpu: int, share: float, later: float | None, sampled: float | None) -> str:
     is_later, observed = (later or 0.0) > (sampled or 0.0), max(later or 0.0, sampled or 0.0)
     return (
         f"CPU {cpu} is {share:.1%} busy{' with others' if is_later else ''}{describe_look(share, observed, is_later)}"
@@ -109,15 +111,15 @@ def _busiest(case: Case, interval: Interval, share_by_cpu: Mapping[int, float]) 
 
     Their shares are scaled so that all of a CPU add up to its judged share.
     """
-    found: list[Disturbance] = []
+    culprits: list[Disturbance] = []
     for cpu, share in share_by_cpu.items():
         sampled, shared = interval.busy_share(cpu) or 0.0, share_while_calibrating(case, cpu) or 0.0
         has_more_later, part = shared > sampled, min(share / max(sampled, shared, share), 1.0)
-        later = [each for each in threads_while_calibrating(case) if each.cpu == cpu] if has_more_later else []
+        later = [thread for thread in threads_while_calibrating(case) if thread.cpu == cpu] if has_more_later else []
         tasks = case.under_load.after.tasks if later and case.under_load is not None else interval.after.tasks
         all_there = with_many_as_one(later or disturbances_of(interval, cpu), tasks, case.bound(_BUSY_PASSES))
-        found += [part_of(each, part) for each in all_there[:_MOST_CULPRITS] if each.share]
-    return tuple(sorted(found, key=lambda each: -(each.share or 0.0)))
+        culprits += [part_of(thread, part) for thread in all_there[:_MOST_CULPRITS] if thread.share]
+    return tuple(sorted(culprits, key=lambda culprit: -(culprit.share or 0.0)))
 
 
 def _why_unmeasured(case: Case, interval: Interval) -> str:
@@ -175,12 +177,12 @@ def pressure_stall(case: Case) -> Answer:
     full = {name: stalls[name].full or 0.0 for name in ("memory", "io")}
     some = {name: stall.some or 0.0 for name, stall in stalls.items()}
     worst = max(some, key=lambda name: some[name])
-    said = f"tasks waited for {worst} {_of_the_time(some[worst])}"
+    text = f"tasks waited for {worst} {_of_the_time(some[worst])}"
     if full["memory"] > case.bound(_FULL_FAILS):
-        said = f"all tasks waited for memory {_of_the_time(full['memory'])}"
+        text = f"all tasks waited for memory {_of_the_time(full['memory'])}"
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=full["memory"],
             limit=case.bound(_FULL_FAILS),
             unit="share",
@@ -188,13 +190,13 @@ def pressure_stall(case: Case) -> Answer:
             severity=Severity.BLOCKING,
         )
     if full["io"] > case.bound(_FULL_FAILS):
-        said = f"all tasks waited for io {_of_the_time(full['io'])}"
+        text = f"all tasks waited for io {_of_the_time(full['io'])}"
         return Answer(
-            Status.FAIL, said, measured=full["io"], limit=case.bound(_FULL_FAILS), unit="share", evidence=evidence
+            Status.FAIL, text, measured=full["io"], limit=case.bound(_FULL_FAILS), unit="share", evidence=evidence
         )
     if some[worst] > case.bound(_STALL_FAILS):
         return Answer(
-            Status.FAIL, said, measured=some[worst], limit=case.bound(_STALL_FAILS), unit="share", evidence=evidence
+            Status.FAIL, text, measured=some[worst], limit=case.bound(_STALL_FAILS), unit="share", evidence=evidence
         )
     silent = [name for name, stall in stalls.items() if stall.some is None or (stall.full is None and name != "cpu")]
     if silent:
@@ -202,8 +204,8 @@ def pressure_stall(case: Case) -> Answer:
         return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
     status = Status.PASS if some[worst] <= case.bound(_STALL_PASSES) else Status.WARN
     if status == Status.WARN:
-        said += warns_and_fails(case.bound(_STALL_PASSES), case.bound(_STALL_FAILS), "share")
-    return Answer(status, said, measured=some[worst], limit=case.bound(_STALL_FAILS), unit="share", evidence=evidence)
+        text += warns_and_fails(case.bound(_STALL_PASSES), case.bound(_STALL_FAILS), "share")
+    return Answer(status, text, measured=some[worst], limit=case.bound(_STALL_FAILS), unit="share", evidence=evidence)
 
 
 def _of_the_time(share: float) -> str:
@@ -277,9 +279,18 @@ def hypervisor_steal(case: Case) -> Answer:
 
 def _stealing(case: Case, cpus: CpuSet) -> tuple[Disturbance, ...]:
     """Return the hypervisor's share on each CPU, from the worse of sample and calibration."""
-    taken = [each for cpu in sorted(cpus) for found in case.intervals for each in disturbances_of(found, cpu)]
-    most = {each.cpu: each for each in sorted(taken, key=lambda each: each.share or 0) if each.kind == Kind.OUTSIDE}
-    return tuple(sorted(most.values(), key=lambda each: (-(each.share or 0.0), each.cpu)))
+    disturbances = [
+        disturbance
+        for cpu in sorted(cpus)
+        for interval in case.intervals
+        for disturbance in disturbances_of(interval, cpu)
+    ]
+    most = {
+        each.cpu: each
+        for each in sorted(disturbances, key=lambda disturbance: disturbance.share or 0)
+        if each.kind == Kind.OUTSIDE
+    }
+    return tuple(sorted(most.values(), key=lambda disturbance: (-(disturbance.share or 0.0), disturbance.cpu)))
 
 
 def _steal_shares(case: Case, interval: Interval) -> dict[int, float]:
@@ -326,16 +337,16 @@ def other_cpus_busy(case: Case) -> Answer:
     if not others:
         return Answer(Status.PASS, "all other CPUs share a cache or a core with a target CPU; other checks judge them")
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(others)}
-    known = {cpu: share for cpu, share in busy.items() if share is not None}
-    mean = sum(known.values()) / len(busy)
+    busy_by_cpu = {cpu: share for cpu, share in busy.items() if share is not None}
+    mean = sum(busy_by_cpu.values()) / len(busy)
     evidence = {"busy_share_by_cpu": by_cpu(busy)}
-    working = frozenset(cpu for cpu, share in known.items() if share > _VISIBLE)
-    said = f"the {len(others)} other CPUs are {mean:.1%} busy" + (f", most on {name_cpus(working)}" if working else "")
+    working = frozenset(cpu for cpu, share in busy_by_cpu.items() if share > _VISIBLE)
+    text = f"the {len(others)} other CPUs are {mean:.1%} busy" + (f", most on {name_cpus(working)}" if working else "")
     bound = case.bound(_OTHERS_FAIL)
     if mean > bound:
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=mean,
             limit=bound,
             unit="share",
@@ -343,14 +354,14 @@ def other_cpus_busy(case: Case) -> Answer:
             evidence=evidence,
             culprits=busiest(interval, others),
         )
-    why_untold = why_untimed(case, interval, others)
-    if len(known) < len(busy) or why_untold is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence)
+    reason = why_untimed(case, interval, others)
+    if len(busy_by_cpu) < len(busy) or reason is not None:
+        return Answer(Status.UNKNOWN, "unknown", reason=reason or case.why_unknown("/proc/stat"), evidence=evidence)
     if mean > case.bound(_OTHERS_PASS):
-        said += warns_and_fails(case.bound(_OTHERS_PASS), bound, "share")
+        text += warns_and_fails(case.bound(_OTHERS_PASS), bound, "share")
         return Answer(
             Status.WARN,
-            said,
+            text,
             measured=mean,
             limit=bound,
             unit="share",
@@ -358,7 +369,7 @@ def other_cpus_busy(case: Case) -> Answer:
             evidence=evidence,
             culprits=busiest(interval, others),
         )
-    return Answer(Status.PASS, said, measured=mean, limit=bound, unit="share", evidence=evidence)
+    return Answer(Status.PASS, text, measured=mean, limit=bound, unit="share", evidence=evidence)
 
 
 def _beyond_the_caches(case: Case) -> CpuSet:
@@ -366,8 +377,8 @@ def _beyond_the_caches(case: Case) -> CpuSet:
     if uncached(case):  # whether other checks judge the CPUs that share a cache is unknown
         return case.running - case.target - case.siblings
     caches = set(cache_neighbourhoods(case).values())
-    known = [cache for cache in caches if cache is not None]
-    near = frozenset().union(*known) if len(known) == len(caches) else frozenset()
+    known_caches = [cache for cache in caches if cache is not None]
+    near = frozenset().union(*known_caches) if len(known_caches) == len(caches) else frozenset()
     return case.running - case.target - case.siblings - near
 
 
@@ -393,19 +404,19 @@ _QUEUE_FAILS = Limit(
 )
 def run_queue_full(case: Case) -> Answer:
     moments = (case.sample.before.background.load_average, case.sample.after.background.load_average)
-    seen = [moment.runnable for moment in moments if moment is not None]
-    if len(seen) < len(moments):
+    counts = [moment.runnable for moment in moments if moment is not None]
+    if len(counts) < len(moments):
         return unknown(case.why_unknown(LOADAVG))
     if case.snapshot.online.online is None:
         return unknown(case.why_unknown(f"{CPUS}/online"))
-    others = max(min(seen) - 1, 0)  # noisewatch runs while it reads
+    others = max(min(counts) - 1, 0)  # noisewatch runs while it reads
     cpus = len(case.online - case.target) or len(case.online)
     bound = case.bound(_QUEUE_FAILS) * cpus
-    said = f"at least {others} runnable tasks for {cpus} CPU{'s' if cpus != 1 else ''}, at both ends of the sample"
-    evidence = {"runnable": seen, "cpus": cpus}
+    text = f"at least {others} runnable tasks for {cpus} CPU{'s' if cpus != 1 else ''}, at both ends of the sample"
+    evidence = {"runnable": counts, "cpus": cpus}
     return Answer(
         Status.FAIL if others > bound else Status.PASS,
-        said,
+        text,
         measured=others,
         limit=bound,
         unit="tasks",
@@ -446,12 +457,12 @@ def load_average_high(case: Case) -> Answer:
         "cpus": len(case.online),
     }
     trend = "rising" if average.over_1_min > average.over_5_min else "falling"
-    said = f"{average.over_1_min:g}, {average.over_5_min:g} and {average.over_15_min:g} over 1, 5 and 15 minutes"
+    text = f"{average.over_1_min:g}, {average.over_5_min:g} and {average.over_15_min:g} over 1, 5 and 15 minutes"
     if average.over_1_min > bound:
         return Answer(
-            Status.WARN, f"{said}: {trend}", measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence
+            Status.WARN, f"{text}: {trend}", measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence
         )
-    return Answer(Status.PASS, said, measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence)
+    return Answer(Status.PASS, text, measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence)
 
 
 _OWN_PASSES = Limit(
@@ -506,9 +517,9 @@ def own_load_on_target(case: Case) -> Answer:
     }
     bound = case.bound(_OWN_FAILS)
     cpus = frozenset(cpu for cpu, share in share_by_cpu.items() if share > case.bound(_OWN_PASSES))
-    said = f"noisewatch took {worst:.1%} of {name_cpus(cpus)}" if cpus else "noisewatch ran on other CPUs"
+    text = f"noisewatch took {worst:.1%} of {name_cpus(cpus)}" if cpus else "noisewatch ran on other CPUs"
     status = Status.FAIL if worst > bound else Status.WARN if cpus else Status.PASS
-    return Answer(status, said, measured=worst, limit=bound, unit="share", cpus=cpus, evidence=evidence)
+    return Answer(status, text, measured=worst, limit=bound, unit="share", cpus=cpus, evidence=evidence)
 
 
 _USERS = Limit(
@@ -535,9 +546,9 @@ def other_users_logged_in(case: Case) -> Answer:
     sessions = case.snapshot.settings.sessions
     if sessions.users is None or sessions.sessions is None:
         return unknown(case.why_unknown(SESSIONS))
-    said = f"{sessions.users} users in {sessions.sessions} sessions"
+    text = f"{sessions.users} users in {sessions.sessions} sessions"
     evidence = {"sessions": sessions.sessions, "users": sessions.users}
     status = Status.FAIL if sessions.users > case.bound(_USERS) else Status.PASS
     if status == Status.PASS and case.snapshot.platform.container != NONE:
-        return unknown(f"{said}, but {case.container_words} cannot see who uses the machine")
-    return Answer(status, said, measured=sessions.users, limit=case.bound(_USERS), unit="users", evidence=evidence)
+        return unknown(f"{text}, but {case.container_words} cannot see who uses the machine")
+    return Answer(status, text, measured=sessions.users, limit=case.bound(_USERS), unit="users", evidence=evidence)

@@ -49,9 +49,9 @@ def layout_not_random(case: Case) -> Answer:
     personality = case.snapshot.settings.own.personality
     evidence = {Knob.ADDRESS_RANDOMISATION.value: level, "personality": personality}
     if level is not None and level < _FULL:
-        said = "address layouts are fixed" if level == 0 else "the heap always follows the program"
+        text = "address layouts are fixed" if level == 0 else "the heap always follows the program"
         fix = turned(case, Knob.ADDRESS_RANDOMISATION, _FULL)
-        return Answer(Status.WARN, said, measured=level, evidence=evidence, fix=fix)
+        return Answer(Status.WARN, text, measured=level, evidence=evidence, fix=fix)
     if personality is not None and personality & NO_RANDOMISATION:
         return Answer(
             Status.WARN,
@@ -192,9 +192,9 @@ def hardware_counters_unusable(case: Case) -> Answer:
         if own.status is None or own.is_in_user_namespace is None:
             return unknown(case.why_unknown(STATUS if own.status is None else NAMESPACE))
         if own.is_in_user_namespace or not own.status.capabilities & _CAN_COUNT:
-            said = f"perf_event_paranoid is {paranoia}: only root may use the counters"
+            text = f"perf_event_paranoid is {paranoia}: only root may use the counters"
             fix = turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY)
-            return Answer(Status.WARN, said, measured=paranoia, evidence=evidence, fix=fix)
+            return Answer(Status.WARN, text, measured=paranoia, evidence=evidence, fix=fix)
     if names is None:
         return unknown(case.why_unknown(EVENT_SOURCES))
     return Answer(Status.PASS, f"{', '.join(counters_among(names))} may be used", measured=paranoia, evidence=evidence)
@@ -224,7 +224,7 @@ def started_off_target(case: Case) -> Answer:
     if allowed <= case.target:
         return Answer(Status.PASS, f"programs started here run on {name_cpus(allowed)}", evidence=evidence)
     where = "also on" if allowed & case.target else "on"
-    said = f"programs started here run {where} {name_cpus(allowed - case.target)}, unless they are pinned"
+    text = f"programs started here run {where} {name_cpus(allowed - case.target)}, unless they are pinned"
     pinned = f"taskset -c {cpu_list_argument(case.target)} COMMAND"
     fix = Fix(lasting=(ByHand(f"start the benchmark with: {pinned}"),), needs_root=False)
-    return Answer(Status.WARN, said, cpus=allowed - case.target, evidence=evidence, fix=fix)
+    return Answer(Status.WARN, text, cpus=allowed - case.target, evidence=evidence, fix=fix)

@@ -61,7 +61,7 @@ def _named(tasks: list[Task]) -> str:
     covers_calibration=True,
 )
 def profiler_runs(case: Case) -> Answer:
-    found, rate_by_cpu = running(case, PROFILERS), _sampling_rates(case)
+    profilers, rate_by_cpu = running(case, PROFILERS), _sampling_rates(case)
     worst = max(rate_by_cpu.values(), default=None)
     evidence = {
         "samples_per_s_by_cpu": by_cpu(rate_by_cpu),
@@ -69,18 +69,18 @@ def profiler_runs(case: Case) -> Answer:
     }
     limit = case.bound(_SAMPLES)
     sampled: CpuSet = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > limit)
-    if sampled or found:
+    if sampled or profilers:
         rates = [f"CPU {cpu} is sampled {rate_by_cpu[cpu]:.0f} times a second" for cpu in sorted(sampled)]
-        said = "; ".join([*rates, *([f"{_named(found)} runs"] if found else [])])
+        text = "; ".join([*rates, *([f"{_named(profilers)} runs"] if profilers else [])])
         return Answer(
             Status.FAIL,
-            said,
+            text,
             measured=worst,
             limit=limit,
             unit="per second",
             cpus=sampled,
             evidence=evidence,
-            culprits=as_culprits(found),
+            culprits=as_culprits(profilers),
         )
     reason = why_unseen(case)
     if reason is not None:
@@ -141,10 +141,10 @@ _AGENTS = frozenset(
     sources=("https://man7.org/linux/man-pages/man8/auditctl.8.html",),
 )
 def security_agent_runs(case: Case) -> Answer:
-    found = running(case, _AGENTS)
-    if found:
-        evidence = {"pid_by_name": {task.name: task.pid for task in found}}
-        return Answer(Status.FAIL, f"{_named(found)} runs", evidence=evidence, culprits=as_culprits(found))
+    agents = running(case, _AGENTS)
+    if agents:
+        evidence = {"pid_by_name": {task.name: task.pid for task in agents}}
+        return Answer(Status.FAIL, f"{_named(agents)} runs", evidence=evidence, culprits=as_culprits(agents))
     return passes_if_visible(case, "no agent with a known name runs")
 
 
@@ -209,23 +209,32 @@ def kernel_traced(case: Case) -> Answer:
     instances, knobs = case.snapshot.settings.kernel.tracing.instances, case.snapshot.settings.knobs
     stack_tracer = 0 if Knob.STACK_TRACER in knobs.absent else knobs.integer(Knob.STACK_TRACER)
     evidence: dict[str, Any] = {
-        clean(each.folder): {"tracer": each.tracer, "events": None if each.events is None else len(each.events)}
-        for each in instances or ()
+        clean(instance.folder): {
+            "tracer": instance.tracer,
+            "events": None if instance.events is None else len(instance.events),
+        }
+        for instance in instances or ()
     }
     evidence["stack_tracer"] = stack_tracer
-    active = [each for each in instances or () if _tracer_of(each) or _events_of(each) or each.is_profiling]
+    active = [
+        instance
+        for instance in instances or ()
+        if _tracer_of(instance) or _events_of(instance) or instance.is_profiling
+    ]
     foreign = [instance for instance in active if instance.maker is None]
     makers = [maker for instance in active if (maker := instance.maker) and not _is_this_noisewatch(maker, case)]
     if foreign or stack_tracer or makers:
-        said = [f"{clean(each.folder)}: {_what_is_traced(each)}" for each in foreign]
-        said += ["the stack depth at each function"] if stack_tracer else []
-        fix = _stop_tracing(case, foreign, bool(stack_tracer)) if said else None
-        return Answer(Status.FAIL, "; ".join([*said, *_other_noisewatches(makers)]), evidence=evidence, fix=fix)
+        texts = [f"{clean(instance.folder)}: {_what_is_traced(instance)}" for instance in foreign]
+        texts += ["the stack depth at each function"] if stack_tracer else []
+        fix = _stop_tracing(case, foreign, bool(stack_tracer)) if texts else None
+        return Answer(Status.FAIL, "; ".join([*texts, *_other_noisewatches(makers)]), evidence=evidence, fix=fix)
     if instances is None:
         return unknown(case.why_unknown(TRACING))
     if not instances:
         return not_applicable("this kernel has no tracing")
-    silent = next((each for each in instances if None in (each.tracer, each.events, each.is_profiling)), None)
+    silent = next(
+        (instance for instance in instances if None in (instance.tracer, instance.events, instance.is_profiling)), None
+    )
     if silent is not None:
         paths = [f"{silent.folder}/{name}" for name in ("current_tracer", "set_event", PROFILE)]
         return unknown(case.why_unknown(*paths, silent.folder))
@@ -272,12 +281,12 @@ def _what_is_traced(instance: TraceInstance) -> str:
 
 def _stop_tracing(case: Case, instances: list[TraceInstance], has_stack_tracer: bool) -> Fix:
     settings: list[Setting] = []
-    for each in instances:
-        tracer = _tracer_of(each)
-        settings += [Setting(f"{each.folder}/current_tracer", NO_TRACER, tracer)] if tracer is not None else []
-        settings += [Setting(f"{each.folder}/{PROFILE}", "0", "1")] if each.is_profiling else []
+    for instance in instances:
+        tracer = _tracer_of(instance)
+        settings += [Setting(f"{instance.folder}/current_tracer", NO_TRACER, tracer)] if tracer is not None else []
+        settings += [Setting(f"{instance.folder}/{PROFILE}", "0", "1")] if instance.is_profiling else []
     settings += [setting_of(case, Knob.STACK_TRACER, 0)] if has_stack_tracer else []
-    events = {each.folder: _events_of(each) for each in instances}
+    events = {instance.folder: _events_of(instance) for instance in instances}
     stopped = (StopEvents(f"{folder}/set_event", tuple(own)) for folder, own in events.items() if own)
     return Fix((Write(tuple(settings)), *stopped), (ByHand("stop the program that switches it on"),))
 
@@ -307,8 +316,8 @@ def kernel_statistics_collected(case: Case) -> Answer:
     evidence = {knob.value: value for knob, value in values.items()}
     collected = [knob for knob, value in values.items() if value]
     if collected:
-        said = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} is on"
+        text = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} is on"
         fix = set_for_good(Write(tuple(setting_of(case, knob, 0) for knob in collected)))
-        return Answer(Status.FAIL, said, evidence=evidence, fix=fix)
+        return Answer(Status.FAIL, text, evidence=evidence, fix=fix)
     silent = [knob for knob, value in values.items() if value is None]
     return unread(case, silent[0]) if silent else Answer(Status.PASS, "all are off", evidence=evidence)

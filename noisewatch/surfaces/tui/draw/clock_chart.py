@@ -47,7 +47,7 @@ class _Lines:
 
     @property
     def known(self) -> list[float]:
-        return [khz for khz in self.halves if khz is not None] or [khz for each in self.sets for khz in each]
+        return [khz for khz in self.halves if khz is not None] or [khz for cpus_khz in self.sets for khz in cpus_khz]
 
 
 def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -99,9 +99,9 @@ def _lines(model: ScreenModel, numbers: range) -> _Lines:
         return _Lines(
             [], _halves(clocks.each(target, numbers), zoom, lambda sets: frozenset[int]().union(*sets)), are_stale
         )
-    each = clocks.means(numbers) if model.clock_graph == ClockGraph.MEAN else clocks.slowest(numbers)
-    low = (1 - DROP) * max((khz for khz in each if khz is not None), default=0)
-    return _Lines(_halves(each, zoom, lambda clocks: _least(clocks, low)), [], are_stale)
+    series = clocks.means(numbers) if model.clock_graph == ClockGraph.MEAN else clocks.slowest(numbers)
+    low = (1 - DROP) * max((khz for khz in series if khz is not None), default=0)
+    return _Lines(_halves(series, zoom, lambda clocks: _least(clocks, low)), [], are_stale)
 
 
 def _halves(clocks: Sequence[V], zoom: int, of: Callable[[Sequence[V]], V]) -> list[V]:
@@ -117,14 +117,14 @@ def _halves(clocks: Sequence[V], zoom: int, of: Callable[[Sequence[V]], V]) -> l
 
 def _least(clocks: Sequence[Khz], low: float) -> Khz:
     """Return the least clock, or None if an unknown one may be less and the known ones are not below `low`."""
-    known = [khz for khz in clocks if khz is not None]
-    least = min(known, default=None)
-    return least if len(known) == len(clocks) or (least is not None and least < low) else None
+    known_khz = [khz for khz in clocks if khz is not None]
+    least = min(known_khz, default=None)
+    return least if len(known_khz) == len(clocks) or (least is not None and least < low) else None
 
 
-def _span(model: ScreenModel, known: Sequence[float]) -> _Span:
+def _span(model: ScreenModel, known_khz: Sequence[float]) -> _Span:
     """Return the span of the axis: all drawn clocks and references, with a margin."""
-    drawn = [*known, *(khz for khz in (base_khz(model), highest_khz(model)) if khz is not None)]
+    drawn = [*known_khz, *(khz for khz in (base_khz(model), highest_khz(model)) if khz is not None)]
     low, high = min(drawn), max(drawn)
     margin = max((high - low) * _MARGIN, (_LEAST_SPAN_KHZ - (high - low)) / 2, 0)
     return _Span(max(low - margin, 0), high + margin)
@@ -174,9 +174,9 @@ def lane_count(model: ScreenModel, width: int) -> int:
 
 def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
     """Return the lanes of heat and power with a known share in sight, or a figure of at least one package now."""
-    told = partly_known(model.frame) if model.frame is not None else set()
-    found = [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
-    return [each for each in found if each[0] in told or any(share is not None for share in each[1])]
+    partly = partly_known(model.frame) if model.frame is not None else set()
+    lanes = [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
+    return [lane for lane in lanes if lane[0] in partly or any(share is not None for share in lane[1])]
 
 
 def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
@@ -212,12 +212,12 @@ def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
 
 def _slowed(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
     """Return the reason that slowed the target CPUs, by column."""
-    found: dict[int, str] = {}
+    mark_by_column: dict[int, str] = {}
     for number, (heat, power) in zip(axis.numbers, model.clocks.slowed_by(axis.numbers), strict=True):
         if heat or power:
             column = axis.column(number)
-            found[column] = BY_HEAT if heat or found.get(column) == BY_HEAT else BY_POWER
-    return found
+            mark_by_column[column] = BY_HEAT if heat or mark_by_column.get(column) == BY_HEAT else BY_POWER
+    return mark_by_column
 
 
 def slowed_marks(model: ScreenModel, width: int) -> frozenset[str]:
@@ -269,18 +269,18 @@ def plain_line(values: Sequence[float | None], height: int, low: float, high: fl
 
 def _dots(values: Sequence[float | None], tall: int, low: float, high: float) -> list[list[int]]:
     """Return for each value its row of dots, counted from the top, and the rows between it and the value before."""
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     before: int | None = None
     for value in values:
         if value is None:
-            found.append([])
+            groups.append([])
             before = None
             continue
         at = row_of(value, tall, low, high)
         between = range(min(at, before), max(at, before)) if before is not None else ()
-        found.append([at, *(dot for dot in between if dot not in (at, before))])
+        groups.append([at, *(dot for dot in between if dot not in (at, before))])
         before = at
-    return found
+    return groups
 
 
 def row_of(value: float, tall: int, low: float, high: float) -> int:

@@ -72,12 +72,12 @@ def why_no_clock(model: ScreenModel) -> str:
     if frame is None:
         return "no figures yet"
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
-    unread = [line.cpu for line in targets if line.current_khz is None]
-    if unread and len(unread) < len(targets) and model.history.count:
-        return f"The clock is unknown on {name_cpus(unread)}: so are the slowest and the mean. g shows each."
-    if targets and not unread and model.history.count:
+    unknown_cpus = [line.cpu for line in targets if line.current_khz is None]
+    if unknown_cpus and len(unknown_cpus) < len(targets) and model.history.count:
+        return f"The clock is unknown on {name_cpus(unknown_cpus)}: so are the slowest and the mean. g shows each."
+    if targets and not unknown_cpus and model.history.count:
         return "In each of these columns there are intervals in which the clock is unknown: w shows them one by one."
-    if len(unread) < len(targets):
+    if len(unknown_cpus) < len(targets):
         return (
             "The clock over time begins with the next look."
             if frame.origin is None
@@ -85,7 +85,7 @@ def why_no_clock(model: ScreenModel) -> str:
         )
     reason = frame.clock.reasons.get("current_khz") if frame.clock is not None else None
     because = f": {reason}" if reason is not None else ""
-    if any(each.id == "virtual-machine" for each in frame.findings):
+    if any(finding.id == "virtual-machine" for finding in frame.findings):
         return (
             f"The clock of a virtual CPU is unknown{because}. The hypervisor and the host decide on it. "
             f"{_measured(model)}"
@@ -95,9 +95,13 @@ def why_no_clock(model: ScreenModel) -> str:
 
 def _measured(model: ScreenModel) -> str:
     """Return the clocks that a calibration measured, or how to measure them."""
-    found = [each for each in model.calibration.cpus if each.effective_khz] if model.calibration is not None else []
-    if found:
-        clocks = [each.effective_khz or 0.0 for each in found]
+    measured = (
+        [figures for figures in model.calibration.cpus if figures.effective_khz]
+        if model.calibration is not None
+        else []
+    )
+    if measured:
+        clocks = [figures.effective_khz or 0.0 for figures in measured]
         return f"The calibration measured {describe_clocks(min(clocks), max(clocks))} (c measures again)."
     if model.is_recorded:
         return "A calibration on that machine measures it."
@@ -125,21 +129,23 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     rows = _heat_and_power(first, why, width, glyphs)
     for package in packages[1:]:
         heat, power = _degrees(package.celsius, package.critical_celsius, glyphs), _watts(package)
-        said = f"{heat or 'heat ?'}, {power or 'power ?'}" if heat or power else None
-        rows += fact(f"package {package.package}", said, width, why=why.get("celsius") or why.get("watts"))
+        text = f"{heat or 'heat ?'}, {power or 'power ?'}" if heat or power else None
+        rows += fact(f"package {package.package}", text, width, why=why.get("celsius") or why.get("watts"))
     rows += _limited(first, frame, width, glyphs)
     if packages and first.celsius is None:
-        for each in frame.clock.sensors:
-            heat = _degrees(each.celsius, each.critical_celsius, glyphs)
-            rows += fact("heat", f"{heat} {each.name}", width) if heat is not None else []
+        for sensor in frame.clock.sensors:
+            heat = _degrees(sensor.celsius, sensor.critical_celsius, glyphs)
+            rows += fact("heat", f"{heat} {sensor.name}", width) if heat is not None else []
     return rows
 
 
 def packages_in_order(frame: Frame) -> list[ClockPackage]:
     """Return all packages: the one of the first target CPU first, those without target CPUs last."""
-    cpus = [(frozenset(parse_cpu_list(each.cpus)), each) for each in (frame.clock.packages if frame.clock else ())]
-    found = [each for cpu in frame.target for its, each in cpus if cpu in its] + [each for _, each in cpus]
-    return list({each.package: each for each in found}.values())
+    cpus = [
+        (frozenset(parse_cpu_list(package.cpus)), package) for package in (frame.clock.packages if frame.clock else ())
+    ]
+    packages = [each for cpu in frame.target for its, each in cpus if cpu in its] + [package for _, package in cpus]
+    return list({package.package: package for package in packages}.values())
 
 
 def _heat_and_power(package: ClockPackage, why: Mapping[str, str], width: int, glyphs: Glyphs) -> list[Row]:
@@ -174,8 +180,8 @@ def _limits_w(package: ClockPackage) -> str | None:
     first, second, rated = package.long_limit_w, package.short_limit_w, package.rated_w
     if first is None:
         return None if rated is None else f"made for {rated:.0f} W"
-    told = f"PL1 {first:.0f}{f' of {rated:.0f}' if rated is not None and rated > first else ''}"
-    return f"{told}{f', PL2 {second:.0f}' if second is not None else ''} W"
+    text = f"PL1 {first:.0f}{f' of {rated:.0f}' if rated is not None and rated > first else ''}"
+    return f"{text}{f', PL2 {second:.0f}' if second is not None else ''} W"
 
 
 def _watts(package: ClockPackage) -> str | None:
@@ -191,15 +197,15 @@ def _uncore(package: ClockPackage) -> str | None:
 
 def _slowed(package: ClockPackage, width: int) -> str | None:
     """Return how long or how often the package was slowed since boot; `since boot` is dropped if it does not fit."""
-    told = []
+    parts = []
     if package.slowed_ms is not None:
-        told.append(f"{short_duration(package.slowed_ms * 1e6)} by heat")
+        parts.append(f"{short_duration(package.slowed_ms * 1e6)} by heat")
     elif package.throttles is not None:
-        told.append(f"{package.throttles}× by heat")
+        parts.append(f"{package.throttles}× by heat")
     if package.power_limit_count is not None:
-        told.append(f"{package.power_limit_count}× by power")
-    said = ", ".join(told)
-    return first_that_fits([f"{said} since boot", said], width - _LABEL) if told else None
+        parts.append(f"{package.power_limit_count}× by power")
+    text = ", ".join(parts)
+    return first_that_fits([f"{text} since boot", text], width - _LABEL) if parts else None
 
 
 def _degrees(celsius: float | None, critical: float | None, glyphs: Glyphs) -> str | None:
@@ -212,14 +218,14 @@ def _share(value: float | None, limit: float | None) -> float | None:
 
 
 def _gauge(
-    name: str, share: float | None, said: str | None, width: int, glyphs: Glyphs, why: str | None = None
+    name: str, share: float | None, text: str | None, width: int, glyphs: Glyphs, why: str | None = None
 ) -> list[Row]:
-    if share is None or said is None:
-        return fact(name, said, width, why=why)
-    room = max(width - _LABEL - len(said) - 2, 0)
+    if share is None or text is None:
+        return fact(name, text, width, why=why)
+    room = max(width - _LABEL - len(text) - 2, 0)
     filled = round(share * room)
     bar: Row = [(glyphs.bar * filled, style_of_share(share)), (glyphs.empty * (room - filled), "faint")]
-    return [[(f"{name:<{_LABEL}}", "faint"), *bar, (f"  {said}", "plain")]]
+    return [[(f"{name:<{_LABEL}}", "faint"), *bar, (f"  {text}", "plain")]]
 
 
 def style_of_share(share: float) -> Style:
@@ -232,7 +238,11 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
     frame = model.frame
     reasons: Mapping[str, str] = frame.clock.reasons if frame is not None and frame.clock is not None else {}
     names_by_reason: dict[str, list[str]] = {}
-    asked = [each.cpu for each in (frame.clock.cpus if frame and frame.clock else ()) if each.awake_share is not None]
+    asked = [
+        figures.cpu
+        for figures in (frame.clock.cpus if frame and frame.clock else ())
+        if figures.awake_share is not None
+    ]
     if frame is not None and 0 < len(asked) < frame.online_count and "idle_shares" not in reasons:
         reasons = {"idle_shares": f"asked of {name_cpus(asked)} only", **reasons}  # other CPUs have columns too
     for figure, reason in reasons.items():
@@ -248,12 +258,12 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
 
 def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
     """Return the mark of the gravest finding of these checks, or None."""
-    found = {each.gravity for each in frame.findings if each.id in checks}
-    if Gravity.FAILED in found:
+    gravities = {finding.gravity for finding in frame.findings if finding.id in checks}
+    if Gravity.FAILED in gravities:
         return glyphs.failing, "grave"
-    if Gravity.WARNED in found:
+    if Gravity.WARNED in gravities:
         return "!", "notable"
-    return ("?", "unknown") if found & {Gravity.UNANSWERED, Gravity.OPEN} else None
+    return ("?", "unknown") if gravities & {Gravity.UNANSWERED, Gravity.OPEN} else None
 
 
 def fact(name: str, said: str | None, width: int, mark: Piece | None = None, why: str | None = None) -> list[Row]:
@@ -267,8 +277,8 @@ def fact(name: str, said: str | None, width: int, mark: Piece | None = None, why
     labels = [name, *[""] * (len(lines) - 1)]
     signs = [sign, *[" "] * (len(lines) - 1)]
     return [
-        [(f"{label:<{_LABEL - 2}}", "faint"), (f"{each} ", style), (line, style)]
-        for label, each, line in zip(labels, signs, lines, strict=True)
+        [(f"{label:<{_LABEL - 2}}", "faint"), (f"{sign} ", style), (line, style)]
+        for label, sign, line in zip(labels, signs, lines, strict=True)
     ]
 
 
@@ -287,8 +297,8 @@ _HELPED = (Gravity.FAILED, Gravity.WARNED)
 
 def helpful(findings: Sequence[FindingLine]) -> list[FindingLine]:
     """Return the failed and warning checks of clock, idle states, heat and power, the gravest first."""
-    found = [each for each in findings if each.id in CHECKS and each.gravity in _HELPED]
-    return sorted(found, key=lambda each: _HELPED.index(each.gravity))
+    concerned = [finding for finding in findings if finding.id in CHECKS and finding.gravity in _HELPED]
+    return sorted(concerned, key=lambda finding: _HELPED.index(finding.gravity))
 
 
 def help_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
@@ -297,16 +307,16 @@ def help_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     if frame is None or frame.verdict is None:
         return [[("not judged yet", "faint")]]
     rows: list[Row] = []
-    for each in helpful(frame.findings):
-        sign: Piece = (f"{glyphs.failing} ", "grave") if each.gravity == Gravity.FAILED else ("! ", "notable")
-        rows.append([sign, (each.said, "plain")])
+    for finding in helpful(frame.findings):
+        sign: Piece = (f"{glyphs.failing} ", "grave") if finding.gravity == Gravity.FAILED else ("! ", "notable")
+        rows.append([sign, (finding.said, "plain")])
         rows.append(
-            [("    ", "plain"), (each.fix or "no command is known to fix it", "strong" if each.fix else "faint")]
+            [("    ", "plain"), (finding.fix or "no command is known to fix it", "strong" if finding.fix else "faint")]
         )
-    unknown = [each.id for each in frame.findings if each.id in CHECKS and each.gravity in _UNKNOWN]
+    unknown = [finding.id for finding in frame.findings if finding.id in CHECKS and finding.gravity in _UNKNOWN]
     if unknown and not rows:
-        said = textwrap.wrap(
+        lines = textwrap.wrap(
             f"? unknown: {', '.join(unknown)}", max(width, 10), subsequent_indent="  ", break_on_hyphens=False
         )
-        return [[(line, "unknown")] for line in said]
+        return [[(line, "unknown")] for line in lines]
     return rows or [[("no check of clock, idle states, heat or power fails or warns", "plain")]]

@@ -33,7 +33,7 @@ class _Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Figures:
     """The clock ranges and figures of the CPUs that have a row."""
 
     ranges: Mapping[int, ClockRange | None]
@@ -70,12 +70,12 @@ def clock_table(
         if tells_place and len(shown) < len(lines)
         else ""
     )
-    known = _known(model, frame, shown, numbers)
-    each = -(-len(shown) // across)
+    known = _figures_of(model, frame, shown, numbers)
+    rows_a_column = -(-len(shown) // across)
     wide = (width - 2 * (across - 1)) // across
-    parts = [shown[begin : begin + each] for begin in range(0, len(shown), max(each, 1))]
-    told = model.clocks.told if model.history.count else ToldFigures.of(frame)
-    columns = _columns(told, known, shown, glyphs)
+    parts = [shown[begin : begin + rows_a_column] for begin in range(0, len(shown), max(rows_a_column, 1))]
+    reported = model.clocks.told if model.history.count else ToldFigures.of(frame)
+    columns = _columns(reported, known, shown, glyphs)
     tables = [_table(model, part, columns, known, wide, where if part is parts[-1] else "", glyphs) for part in parts]
     rows = [list(row) for row in tables[0]] if tables else []
     for at, table in enumerate(tables[1:], start=1):
@@ -112,24 +112,26 @@ def _in_order(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
     return sorted(lines, key=is_apart)
 
 
-def _known(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numbers: range) -> _Known:
+def _figures_of(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numbers: range) -> _Figures:
     """Return the ranges and figures of the shown CPUs.
 
     Before there are intervals, ranges are the current clocks on the scale of the hardware's limits.
     """
-    figures = {each.cpu: each for each in frame.clock.cpus} if frame.clock is not None else {}
+    figures = (
+        {figures_of_cpu.cpu: figures_of_cpu for figures_of_cpu in frame.clock.cpus} if frame.clock is not None else {}
+    )
     until = range(numbers.start, min(numbers.stop, model.number + 1))
     ranges = {line.cpu: model.clocks.range_of(line.cpu, until) if until else _now(line) for line in shown}
-    found = [each for each in ranges.values() if each is not None]
-    if not found:
-        return _Known(ranges, figures, None)
-    ends = [each.lowest_khz for each in found] + [each.highest_khz for each in found]
+    known_ranges = [clock_range for clock_range in ranges.values() if clock_range is not None]
+    if not known_ranges:
+        return _Figures(ranges, figures, None)
+    ends = [each.lowest_khz for each in known_ranges] + [clock_range.highest_khz for clock_range in known_ranges]
     if not until and frame.clock is not None:
         groups = frame.clock.groups
         ends += [khz for group in groups for khz in (group.hardware_min_khz, group.hardware_max_khz) if khz is not None]
     low, high = min(ends), max(ends)
     margin = max(high * 0.02, (high - low) * 0.05)
-    return _Known(ranges, figures, _Scale(max(low - margin, 0), high + margin), has_ranges=bool(until))
+    return _Figures(ranges, figures, _Scale(max(low - margin, 0), high + margin), has_ranges=bool(until))
 
 
 def _now(line: CpuLine) -> ClockRange | None:
@@ -141,7 +143,7 @@ def _table(
     model: ScreenModel,
     lines: Sequence[CpuLine],
     columns: Sequence[_Column],
-    known: _Known,
+    known: _Figures,
     width: int,
     where: str,
     glyphs: Glyphs,
@@ -183,54 +185,54 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
     return f"{low}{high:>{room - len(low)}}"
 
 
-def _columns(told: ToldFigures, known: _Known, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
+def _columns(reported: ToldFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
     """Return the columns: none for figures never reported for these CPUs; the deepest idle states fit first."""
-    names = told.names({line.cpu for line in lines if line.role != Role.OFFLINE})
-    columns = [_Column("GHz", 6, lambda line: _clock(line, known))]
-    if known.has_ranges and "age" in names:
-        columns.append(_Column("age", 9, lambda line: _age(known.ranges.get(line.cpu))))
-    if known.has_ranges:
-        columns.append(_Column("spread", 8, lambda line: _spread(known.ranges.get(line.cpu))))
+    names = reported.names({line.cpu for line in lines if line.role != Role.OFFLINE})
+    columns = [_Column("GHz", 6, lambda line: _clock(line, figures))]
+    if figures.has_ranges and "age" in names:
+        columns.append(_Column("age", 9, lambda line: _age(figures.ranges.get(line.cpu))))
+    if figures.has_ranges:
+        columns.append(_Column("spread", 8, lambda line: _spread(figures.ranges.get(line.cpu))))
     unit = "°C" if glyphs.has_braille else "C"
     if "heat" in names:
-        columns.append(_Column("heat", 7, lambda line: _heat(known.figures.get(line.cpu), unit)))
+        columns.append(_Column("heat", 7, lambda line: _heat(figures.figures.get(line.cpu), unit)))
     if "slowed" in names:
-        wide = max((len(_slowed(known.figures.get(line.cpu))[0]) for line in lines), default=0)
-        columns.append(_Column("slowed", max(wide + 2, 8), lambda line: _slowed(known.figures.get(line.cpu))))
+        wide = max((len(_slowed(figures.figures.get(line.cpu))[0]) for line in lines), default=0)
+        columns.append(_Column("slowed", max(wide + 2, 8), lambda line: _slowed(figures.figures.get(line.cpu))))
     if "C0" in names:
-        columns.append(_Column("C0", 6, lambda line: _awake(known.figures.get(line.cpu))))
-    for at, name in enumerate(told.idle_names):
+        columns.append(_Column("C0", 6, lambda line: _awake(figures.figures.get(line.cpu))))
+    for at, name in enumerate(reported.idle_names):
         if name != _AWAKE and name in names:
             columns.append(
-                _Column(name[:8], max(len(name[:8]) + 1, 7), _idle_cell(known, at), len(told.idle_names) - at)
+                _Column(name[:8], max(len(name[:8]) + 1, 7), _idle_cell(figures, at), len(reported.idle_names) - at)
             )
     return columns
 
 
-def _clock(line: CpuLine, known: _Known) -> Piece:
-    found = known.ranges.get(line.cpu)
+def _clock(line: CpuLine, figures: _Figures) -> Piece:
+    clock_range = figures.ranges.get(line.cpu)
     if line.current_khz is None:
         return "?", "unknown"
-    is_stale = found is not None and found.age_s != 0
+    is_stale = clock_range is not None and clock_range.age_s != 0
     return f"{float(describe_mhz(line.current_khz)) / 1000:.2f}", "faint" if is_stale else "strong"
 
 
-def _age(found: ClockRange | None) -> Piece:
+def _age(clock_range: ClockRange | None) -> Piece:
     """Return the age of a clock that is not of the last interval.
 
     `no tick` if no tick is kept: it may be as old as the session. `unknown` if ticks are unknown.
     """
-    if found is None or found.age_s == 0:
+    if clock_range is None or clock_range.age_s == 0:
         return "", "faint"
-    if found.age_s is None and not found.knows_ticks:
+    if clock_range.age_s is None and not clock_range.knows_ticks:
         return "unknown", "unknown"
-    return ("no tick" if found.age_s is None else f"{found.age_s:.0f} s"), "faint"
+    return ("no tick" if clock_range.age_s is None else f"{clock_range.age_s:.0f} s"), "faint"
 
 
-def _spread(found: ClockRange | None) -> Piece:
-    if found is None or found.is_stale:
+def _spread(clock_range: ClockRange | None) -> Piece:
+    if clock_range is None or clock_range.is_stale:
         return "?", "unknown"
-    share = (found.highest_khz - found.lowest_khz) / found.highest_khz
+    share = (clock_range.highest_khz - clock_range.lowest_khz) / clock_range.highest_khz
     return short_share(share), "notable" if share >= _SHARED else "plain"
 
 
@@ -248,9 +250,9 @@ def _slowed(figures: ClockCpu | None) -> Piece:
     limited = figures.power_limit_count if figures is not None else None
     heat = f"{times}×" if times is not None else "?"
     heat = heat if slowed_ms is None else short_duration(slowed_ms * 1e6)
-    is_told = heat == "?" or slowed_ms or times or not limited
-    said = ", ".join([*([heat] if is_told else []), *([f"{limited}× P"] if limited else [])])
-    return said, "notable" if slowed_ms or times or limited else "unknown" if heat == "?" else "plain"
+    shows_heat = heat == "?" or slowed_ms or times or not limited
+    text = ", ".join([*([heat] if shows_heat else []), *([f"{limited}× P"] if limited else [])])
+    return text, "notable" if slowed_ms or times or limited else "unknown" if heat == "?" else "plain"
 
 
 def _awake(figures: ClockCpu | None) -> Piece:
@@ -263,7 +265,7 @@ def _state(figures: ClockCpu, at: int) -> float | None:
     return shares[at] if at < len(shares) else None
 
 
-def _idle_cell(known: _Known, at: int) -> Callable[[CpuLine], Piece]:
+def _idle_cell(known: _Figures, at: int) -> Callable[[CpuLine], Piece]:
     def cell(line: CpuLine) -> Piece:
         figures = known.figures.get(line.cpu)
         share = _state(figures, at) if figures is not None else None
@@ -272,16 +274,16 @@ def _idle_cell(known: _Known, at: int) -> Callable[[CpuLine], Piece]:
     return cell
 
 
-def _bar(known: _Known, cpu: int, room: int, glyphs: Glyphs) -> Row:
+def _bar(figures: _Figures, cpu: int, room: int, glyphs: Glyphs) -> Row:
     """Return the range over the scale, and the current clock: `··├──●─┤··`."""
-    found = known.ranges.get(cpu)
+    clock_range = figures.ranges.get(cpu)
     out, left, between, right, now = "·├─┤●" if glyphs.has_braille else ".[-]o"
-    if found is None or known.scale is None:
+    if clock_range is None or figures.scale is None:
         return [(" " + out * room, "faint")]
-    low, high = known.scale.column(found.lowest_khz, room), known.scale.column(found.highest_khz, room)
+    low, high = figures.scale.column(clock_range.lowest_khz, room), figures.scale.column(clock_range.highest_khz, room)
     marks = [between if low <= at <= high else out for at in range(room)]
     marks[low], marks[high] = left, right
-    marks[known.scale.column(found.last_khz, room)] = now
-    style: Style = "faint" if found.age_s != 0 else "calm"
+    marks[figures.scale.column(clock_range.last_khz, room)] = now
+    style: Style = "faint" if clock_range.age_s != 0 else "calm"
     parts = "".join(marks[:low]), "".join(marks[low : high + 1]), "".join(marks[high + 1 :])
     return [(f" {parts[0]}", "faint"), (parts[1], style), (parts[2], "faint")]

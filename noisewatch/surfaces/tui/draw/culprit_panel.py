@@ -44,8 +44,8 @@ def culprit_rows(
     """Return the table of listed culprits, scrolled so that the selected row is visible; or why there is none."""
     rows = culprit_table(listing, who, width, height, glyphs, model.baseline, history_of(model))
     if not listing.count and model.frame is not None:
-        said, style = _why_none(model, model.frame)
-        rows.append([(f"     {said}", style)])
+        text, style = _why_none(model, model.frame)
+        rows.append([(f"     {text}", style)])
     return rows[: max(height, 0)]
 
 
@@ -59,8 +59,8 @@ def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     there = [line for line in there if asked is None or line.cpu in asked]
     if model.screen == Screen.OVERVIEW and not there:
         return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"
-    if unread := unread_cpus(model):
-        return f"unknown on {name_cpus(unread)}", "doubt"
+    if unknown_cpus := unread_cpus(model):
+        return f"unknown on {name_cpus(unknown_cpus)}", "doubt"
     if not all(frame.tells_all_of(line.cpu) for line in there):
         return f"none among the {MOST_CULPRITS} costliest culprits: there may be others", "doubt"
     if text or not there:
@@ -109,8 +109,8 @@ def _columns(width: int, listing: Listing[CulpritLine], has_baseline: bool, has_
     left = max(_left(width, shown), 1)
     if "history" not in shown:
         return _Columns(frozenset(shown), min(left, _WIDEST_NAME), cpu_width, 0)
-    wanted = max(left - _WIDEST_HISTORY + _LEAST_HISTORY, (left + _LEAST_NAMED) // 2, min(left, _USUAL_NAMED))
-    named = min(wanted, _WIDEST_NAME)
+    name_width = max(left - _WIDEST_HISTORY + _LEAST_HISTORY, (left + _LEAST_NAMED) // 2, min(left, _USUAL_NAMED))
+    named = min(name_width, _WIDEST_NAME)
     return _Columns(frozenset(shown), named, cpu_width, min(_LEAST_HISTORY + left - named, _WIDEST_HISTORY))
 
 
@@ -179,10 +179,10 @@ def _histories(
 def _gone_row(line: CulpritLine, columns: _Columns, history: History | None) -> Row:
     """Return the row of the selected culprit if it was not observed in this interval, or is filtered out."""
     noise = history(line, 1) if history is not None else ()
-    seen = "  unknown" if None in noise or NOT_FOLLOWED_NS in noise else " not seen"
+    noise_text = "  unknown" if None in noise or NOT_FOLLOWED_NS in noise else " not seen"
     blank = {name: columns.of(name, " " * _WIDTHS[name]) for name in ("rate", "share", "change")}
-    said = blank["rate"] + columns.of("noise", seen) + blank["share"] + blank["change"]
-    return [(_who(line, columns) + said, "selected")]
+    cells = blank["rate"] + columns.of("noise", noise_text) + blank["share"] + blank["change"]
+    return [(_who(line, columns) + cells, "selected")]
 
 
 def _cpus(line: CulpritLine) -> str:
@@ -232,7 +232,7 @@ def _name_in(name: str, numbers: str, pid: int | None, width: int) -> str:
     """Return the name, cut if needed, with the complete process numbers or none: a cut number would be another's."""
     wide = text_width(name)
     marks = [numbers, f" [{pid}]" if pid is not None else "", ""]
-    mark = next((each for each in marks if width - len(each) >= min(wide, _LEAST_NAME)), "")
+    mark = next((candidate for candidate in marks if width - len(candidate) >= min(wide, _LEAST_NAME)), "")
     room = width - len(mark)
     shown = name if wide <= room else fitted(name, max(room - 1, 0)) + "…"
     return fitted(shown + mark, width)

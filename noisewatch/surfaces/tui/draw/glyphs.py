@@ -117,10 +117,10 @@ def worst_of(noise: Iterable[float | None]) -> float | None:
 
 def highest_known(values: Iterable[float | None], limit: float) -> float | None:
     """Return the highest value, or None if an unknown one may be higher and no known one reaches the limit."""
-    found = list(values)
-    known = [value for value in found if value is not None]
-    highest = max(known, default=None)
-    return highest if len(known) == len(found) or (highest or 0) >= limit else None
+    listed = list(values)
+    known_values = [value for value in listed if value is not None]
+    highest = max(known_values, default=None)
+    return highest if len(known_values) == len(listed) or (highest or 0) >= limit else None
 
 
 def level_of(noise_ns_per_s: float) -> int:

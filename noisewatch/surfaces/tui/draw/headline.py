@@ -83,19 +83,19 @@ def _beginning(model: ScreenModel) -> Row:
 def sentences_of(model: ScreenModel, frame: Frame, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
     """Return the wordings of the text behind the verdict, the longest first."""
     has_own = frame.seconds > 0 and not model.is_past
-    told = list(of_screen(model, frame, glyphs)) if of_screen is not None and has_own else []
-    return _with_own(model, frame, _sentences(model, frame, glyphs), told)
+    own = list(of_screen(model, frame, glyphs)) if of_screen is not None and has_own else []
+    return _with_own(model, frame, _sentences(model, frame, glyphs), own)
 
 
 def _whole(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row], width: int) -> Row | None:
     is_calm = row[0][1] == "good"  # nothing to fix
     offered = () if is_calm else _helpful_keys(model, frame)
     keys: Row = [piece for key, action in offered for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
-    for beside in (keys, []) if keys else ([],):
+    for shown_keys in (keys, []) if keys else ([],):
         for sentence in sentences:
-            left = width - length(row) - length(sentence) - length(beside)
-            if left >= (2 if beside else 0):
-                return [*row, *sentence, *([(" " * left, "plain"), *beside] if beside else [])]
+            left = width - length(row) - length(sentence) - length(shown_keys)
+            if left >= (2 if shown_keys else 0):
+                return [*row, *sentence, *([(" " * left, "plain"), *shown_keys] if shown_keys else [])]
     return None
 
 
@@ -106,21 +106,28 @@ def _with_own(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[
     has_culprit = culprit_of_headline(frame) is not None and (frame.verdict != "stable" or bool(over_now(model)))
     if not has_culprit and (frame.verdict != "unstable" or model.screen == Screen.PREFLIGHT):
         return own
-    return [*([*said, ("  ", "plain"), *each] for said in sentences[:-1] or sentences for each in own), *sentences]
+    return [
+        *(
+            [*sentence, ("  ", "plain"), *own_sentence]
+            for sentence in sentences[:-1] or sentences
+            for own_sentence in own
+        ),
+        *sentences,
+    ]
 
 
 def _helpful_keys(model: ScreenModel, frame: Frame) -> Sequence[tuple[str, str]]:
     """Return the keys to offer; `f` only if the selected row is the culprit of the headline."""
     if model.screen in _HELPFUL_KEYS_BY_SCREEN:
         idle = [*([] if has_command(model, frame) else [COPY]), *([_MEASURE] if model.is_recorded else [])]
-        return [each for each in _HELPFUL_KEYS_BY_SCREEN[model.screen] if each not in idle]
+        return [key for key in _HELPFUL_KEYS_BY_SCREEN[model.screen] if key not in idle]
     return (_FIX, _PREFLIGHT) if _selects_culprit(model, frame) else (_PREFLIGHT,)
 
 
 def has_command(model: ScreenModel, frame: Frame) -> bool:
     """Return whether `y` has a command to copy on the screens of clocks and checks."""
     if model.screen == Screen.CLOCK:
-        return any(each.command is not None for each in helpful(frame.findings))
+        return any(finding.command is not None for finding in helpful(frame.findings))
     selected = model.findings().selected if model.screen == Screen.PREFLIGHT else None
     return selected is not None and frame.command_against(selected) is not None
 
@@ -130,9 +137,9 @@ def _selects_culprit(model: ScreenModel, frame: Frame) -> bool:
     selected, culprit = _selected(model), culprit_of_headline(frame)
     if selected is None or culprit is None:
         return False
-    wanted = [culprit, *([irq] if (irq := likely_irq(culprit, frame.culprits)) is not None else [])]
+    culprits = [culprit, *([irq] if (irq := likely_irq(culprit, frame.culprits)) is not None else [])]
     is_here = culprit.cpu in cpus_of(selected) or selected.irq is not None
-    return is_here and what_is_same(selected) in map(what_is_same, wanted)
+    return is_here and what_is_same(selected) in map(what_is_same, culprits)
 
 
 def _selected(model: ScreenModel) -> CulpritLine | None:
@@ -199,8 +206,8 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> list[Row]:
         return [checks_row(model, frame)]
     if not targets:
         return [[(f"{until}no target CPU is online" if frame.target else f"{until}there is no target CPU", "doubt")]]
-    unread = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
-    doubt: Row = [(f"noise unknown on CPU {unread}", "unknown")] if unread else []
+    unknown_cpus = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
+    doubt: Row = [(f"noise unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else []
     worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0)
     noise_ns = worst.stolen_ns_per_s or 0
     is_notable, is_grave = noise_ns >= NOTABLE_NS, noise_ns >= GRAVE_NS
@@ -209,17 +216,17 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> list[Row]:
     checks = [] if is_notable else checks_row(model, frame)
     before: Row = [*checks, ("  ", "plain"), (until, "plain")] if checks else [(until, "plain")]
     culprit = culprit_of_headline(frame)
-    told = [
+    wordings = [
         [
-            *_noise(worst, glyphs, detail, is_worst=is_grave or not unread),
+            *_noise(worst, glyphs, detail, is_worst=is_grave or not unknown_cpus),
             *(_culprit(frame, culprit, glyphs, detail) if culprit is not None else []),
         ]
         for detail in (3, 2, 1, 0)
     ]
     if is_grave and doubt:
-        return [[*before, *said, (f"  CPU {unread} unknown", "unknown")] for said in told]
+        return [[*before, *wording, (f"  CPU {unknown_cpus} unknown", "unknown")] for wording in wordings]
     first: Row = [*before, *doubt, ("  ", "plain")] if doubt else before
-    return [[*first, *said] for said in told]
+    return [[*first, *wording] for wording in wordings]
 
 
 def _noise(line: CpuLine, glyphs: Glyphs, detail: int, *, is_worst: bool) -> Row:
@@ -241,12 +248,12 @@ def culprit_of_headline(frame: Frame) -> CulpritLine | None:
     return max(folded(line for line in frame.culprits if line.cpu == worst), key=noise_of, default=None)
 
 
-def likely_irq(line: CulpritLine, beside: Sequence[CulpritLine]) -> CulpritLine | None:
+def likely_irq(line: CulpritLine, culprits: Sequence[CulpritLine]) -> CulpritLine | None:
     """Return the most frequent IRQ on the CPU of a softirq that follows interrupts: it likely raises the softirq."""
     if line.kind != Kind.SOFTIRQ or line.name not in AFTER_AN_INTERRUPT:
         return None
-    irqs = [each for each in beside if each.cpu == line.cpu and each.kind == Kind.IRQ]
-    return max(irqs, key=lambda each: each.rate_per_s or 0, default=None)
+    irqs = [culprit for culprit in culprits if culprit.cpu == line.cpu and culprit.kind == Kind.IRQ]
+    return max(irqs, key=lambda culprit: culprit.rate_per_s or 0, default=None)
 
 
 def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs, detail: int) -> Row:
@@ -334,11 +341,11 @@ def _in_trouble(model: ScreenModel, tabs: Row, width: int, height: int) -> list[
     above = [tabs] if width >= NARROW and height > 2 else []
     if height == 1 or above:
         first, *more = lines_of(f"{'-' * length([verdict])} {wrong}", width, height - len(above))
-        said = first[length([verdict]) :]
-        row = cut([verdict, (said, "doubt")], width)
+        text = first[length([verdict]) :]
+        row = cut([verdict, (text, "doubt")], width)
         return [*above, row, *(cut_at_word([(f" {line}", "doubt")], width) for line in more)]
-    told = lines_of(wrong, width, height - 1)
-    return [cut([verdict], width), *(cut_at_word([(line, "doubt")], width) for line in told)]
+    lines = lines_of(wrong, width, height - 1)
+    return [cut([verdict], width), *(cut_at_word([(line, "doubt")], width) for line in lines)]
 
 
 def _worst_cpu(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
@@ -362,14 +369,14 @@ def _culprit_names(culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
 def _state_row(model: ScreenModel, width: int) -> Row | None:
     """Return the shown snapshot if it is not the newest, or that a CPU is over its limit; None otherwise."""
     if states := states_of(model):
-        said = [*states, *(state.partition(" at ")[2] for state in states if " at " in state)]
-        return cut([(f" {first_that_fits(said, width - 1)}", "doubt")], width)
+        texts = [*states, *(state.partition(" at ")[2] for state in states if " at " in state)]
+        return cut([(f" {first_that_fits(texts, width - 1)}", "doubt")], width)
     return cut([(" over its limit now", "grave")], width) if over_now(model) else None
 
 
 def _fitting(choices: Sequence[Row], width: int) -> Row:
     """Return the first wording that fits, or else the last one, cut."""
-    return next((each for each in choices if length(each) <= width), cut_at_word(choices[-1], width))
+    return next((choice for choice in choices if length(choice) <= width), cut_at_word(choices[-1], width))
 
 
 _RANGE_INTERVALS = 120
@@ -381,57 +388,59 @@ def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[
     """Return the device that interrupts a target CPU most; empty if rates are unknown or no target is online."""
     if frame.irqs is None or not any(line.role == Role.TARGET for line in frame.cpus):
         return []
-    unread = uncounted_cpus(frame) & set(frame.target)
-    doubt: Row = [(f"interrupts unknown on {name_cpus(unread)}", "unknown")] if unread else []
-    found = [
+    unknown_cpus = uncounted_cpus(frame) & set(frame.target)
+    doubt: Row = [(f"interrupts unknown on {name_cpus(unknown_cpus)}", "unknown")] if unknown_cpus else []
+    candidates = [
         (rate, cpu, line.label)
         for line in frame.irqs
         if line.label.isdecimal()
         for cpu, rate in line.rate_by_cpu.items()
         if cpu in frame.target and rate > 0
     ]
-    if not found:
+    if not candidates:
         return [doubt or [("no device interrupts a target CPU", "calm")]]
-    rate, cpu, label = max(found)
+    rate, cpu, label = max(candidates)
     setting = model.irq_settings.get(label)
     style: Style = "grave" if rate >= LOUD_PER_S else "notable"
-    said: Row = [
+    text: Row = [
         (describe_rate(rate), style),
         (f" interrupt target CPU {cpu}", "plain"),
         (f"  {glyphs.cause} ", "faint"),
         (f"IRQ {label}", "strong"),
     ]
     named: Row = [(f" {setting.name}", "strong")] if setting is not None else []
-    beside: Row = [("  ", "plain"), *doubt] if doubt else []
-    return [[*said, *named, *beside], [*said, *beside]]
+    doubt_row: Row = [("  ", "plain"), *doubt] if doubt else []
+    return [[*text, *named, *doubt_row], [*text, *doubt_row]]
 
 
 def clock_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
     """Return the range of the target CPUs' recent clocks; empty if none is known."""
     numbers = range(max(model.number + 1 - _RANGE_INTERVALS, model.history.first), model.number + 1)
-    found_by_cpu = {cpu: model.clocks.range_of(cpu, numbers) for cpu in frame.target}
+    last_range_by_cpu = {cpu: model.clocks.range_of(cpu, numbers) for cpu in frame.target}
     read = {cpu for cpu in frame.target if None not in model.clocks.clocks(cpu, [model.number])}
     range_by_cpu = {
-        cpu: found for cpu, found in found_by_cpu.items() if cpu in read and found is not None and _is_fresh(found)
+        cpu: clock_range
+        for cpu, clock_range in last_range_by_cpu.items()
+        if cpu in read and clock_range is not None and _is_fresh(clock_range)
     }
     ranges = range_by_cpu.values()
     if not ranges:
         return []
-    low, high = min(each.lowest_khz for each in ranges), max(each.highest_khz for each in ranges)
+    low, high = min(each.lowest_khz for each in ranges), max(clock_range.highest_khz for clock_range in ranges)
     spread = (high - low) / high
     target: Row = [(f"target {format_cpu_list(frame.target)}: ", "plain")]
     if spread < _STEADY:
-        said: Row = [*target, (f"{describe_clock(high)}, steady", "strong")]
+        text: Row = [*target, (f"{describe_clock(high)}, steady", "strong")]
     else:
         moved = f"{describe_clocks(low, high)}, spread {spread:.0%}"
-        said = [*target, (moved, "notable")]
-    unread = format_cpu_list(cpu for cpu in frame.target if cpu not in range_by_cpu)
-    return [[*said, (f"  unknown on CPU {unread}", "unknown")] if unread else said]
+        text = [*target, (moved, "notable")]
+    unknown_cpus = format_cpu_list(cpu for cpu in frame.target if cpu not in range_by_cpu)
+    return [[*text, (f"  unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else text]
 
 
-def _is_fresh(found: ClockRange) -> bool:
+def _is_fresh(clock_range: ClockRange) -> bool:
     """Return whether the clock is recent: without a tick, a CPU's clock is not known to be steady."""
-    return found.age_s is not None and found.age_s < _FRESH_S
+    return clock_range.age_s is not None and clock_range.age_s < _FRESH_S
 
 
 def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
@@ -445,14 +454,14 @@ def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequ
     if number_of.get(Gravity.UNANSWERED):
         parts.append([(_blocking(number_of[Gravity.UNANSWERED], "unknown", "unknown"), "unknown")])
     blocking = {*frame.failed, *frame.unknown} if parts else set()
-    causes = {each.cause for each in frame.findings if each.id in blocking and each.cause is not None}
+    causes = {finding.cause for finding in frame.findings if finding.id in blocking and finding.cause is not None}
     if not parts:
         return _passing(model, frame)
-    said: Row = [piece for at, part in enumerate(parts) for piece in ([(", ", "plain"), *part] if at else part)]
+    text: Row = [piece for at, part in enumerate(parts) for piece in ([(", ", "plain"), *part] if at else part)]
     tail: Row = [(f": {len(causes)} of {describe_count(len(frame.causes), 'cause')}", "plain")] if causes else []
-    first = next((each.id for each in frame.findings if each.id in blocking), None)
+    first = next((finding.id for finding in frame.findings if finding.id in blocking), None)
     named: Row = [(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else []
-    return [[*said, *tail, *named], [*said, *tail], said]
+    return [[*text, *tail, *named], [*text, *tail], text]
 
 
 def _passing(model: ScreenModel, frame: Frame) -> Sequence[Row]:
@@ -460,41 +469,41 @@ def _passing(model: ScreenModel, frame: Frame) -> Sequence[Row]:
     number_of = frame.number_of
     is_calm = frame.verdict == "stable" and not model.is_past
     passed, warned = number_of.get(Gravity.PASSED, 0), number_of.get(Gravity.WARNED, 0)
-    said: Row = [(f"{passed} checks pass", "calm" if is_calm else "plain"), (f", {warned} warn", "plain")]
+    text: Row = [(f"{passed} checks pass", "calm" if is_calm else "plain"), (f", {warned} warn", "plain")]
     count = number_of.get(Gravity.OPEN, 0)
     if not count:
-        return [said]
-    names = [each.id for each in frame.findings if each.gravity == Gravity.OPEN]
+        return [text]
+    names = [finding.id for finding in frame.findings if finding.gravity == Gravity.OPEN]
     named = f": {', '.join(names[:_MOST_NAMED])}{' …' * (count > _MOST_NAMED)}" if names else ""
-    return [[*said, (f", {count} unknown{each}", "unknown")] for each in (named, "")]
+    return [[*text, (f", {count} unknown{suffix}", "unknown")] for suffix in (named, "")]
 
 
 def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: range) -> Sequence[Row]:
     """Return how many of the intervals were over the limit, on which target CPUs, and when it was worst."""
     if model.map.quantity != Quantity.NOISE or not numbers or not frame.target:
         return []
-    count, unread = model.history.noisy_within(numbers)
+    count, unknown_count = model.history.noisy_within(numbers)
     targets = [line.cpu for line in frame.cpus if line.role == Role.TARGET]
     unread_cpus = model.history.unread_cpus(targets, numbers)
-    read = len(numbers) - unread
+    read = len(numbers) - unknown_count
     if not read:
         whose = f": {name_cpus(unread_cpus)}" if 0 < len(unread_cpus) < len(targets) else ""
-        unknown_in = describe_count(unread, "interval")
+        unknown_in = describe_count(unknown_count, "interval")
         return [[(f"noise of the target CPUs unknown in all of {unknown_in}{whose}", "unknown")]]
-    doubt = _doubt(unread, unread_cpus)
+    doubt = _doubt(unknown_count, unread_cpus)
     if not count:
         return [[(f"no target CPU over {_LIMIT} in {describe_count(read, 'interval')}", "calm"), *doubt]]
-    lost = [each or 0.0 for each in model.history.worst(numbers)]
-    noisy = [number for number, each in zip(numbers, lost, strict=True) if each >= GRAVE_NS]
+    lost = [noise or 0.0 for noise in model.history.worst(numbers)]
+    noisy = [number for number, noise in zip(numbers, lost, strict=True) if noise >= GRAVE_NS]
     most, worst_at = max(zip(lost, numbers, strict=True))
     over = model.history.cpus_over_limit(targets, numbers)
-    cpus = [cpu for cpu in over if any((each or 0) >= GRAVE_NS for each in model.history.noise(cpu, noisy))]
+    cpus = [cpu for cpu in over if any((noise or 0) >= GRAVE_NS for noise in model.history.noise(cpu, noisy))]
     where = f" on {name_cpus(cpus)}" if cpus else ""
-    said: Row = [(f"over {_LIMIT} in {count} of {len(numbers)} intervals{where}", "grave"), *doubt]
+    text: Row = [(f"over {_LIMIT} in {count} of {len(numbers)} intervals{where}", "grave"), *doubt]
     at_ns = round((model.clocks.taken_at_s(worst_at) or 0.0) * 1e9)
     when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
     worst: Row = [(f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(most)} at {when}", "plain")]
-    return [[*said, *worst], said]
+    return [[*text, *worst], text]
 
 
 def _doubt(unread: int, cpus: Sequence[int]) -> Row:

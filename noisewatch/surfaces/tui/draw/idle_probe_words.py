@@ -39,12 +39,12 @@ def measured_cell(line: CpuLine, glyphs: Glyphs) -> Piece:
     noise_ns = noise_ns_per_s(line)
     if noise_ns is not None:
         return f"{short_duration(noise_ns):>8} ", style_of(noise_ns)
-    said = (
+    text = (
         line.idle_probe
         if line.role == Role.TARGET and len(line.idle_probe) <= len(MEASURED_HEADING) - 1
         else glyphs.dash
     )
-    return f"{said:>8} ", "faint"
+    return f"{text:>8} ", "faint"
 
 
 def measured_row(line: CpuLine) -> Row:

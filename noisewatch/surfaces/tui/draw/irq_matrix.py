@@ -66,9 +66,9 @@ def columns_for(model: ScreenModel, room: int) -> Columns | None:
         widest = max(len(str(group[0])) for group in groups)
         ends = frozenset(_node_ends(groups, places))
         for cell in (max(widest, 2) + 1, 1):
-            found = Columns(tuple(groups), cell, ends, each, roles, uncounted)
-            if found.width <= room:
-                return found
+            columns = Columns(tuple(groups), cell, ends, each, roles, uncounted)
+            if columns.width <= room:
+                return columns
     return None
 
 
@@ -100,8 +100,8 @@ def node_cells(columns: Columns, places: Mapping[int, PlaceLine], glyphs: Glyphs
     for begin, end in zip([0, *(end + 1 for end in ends)], ends, strict=False):
         place, wide = places.get(columns.groups[begin][0]), (end + 1 - begin) * columns.cell
         node = place.node if place is not None else None  # an offline CPU's node is unknown
-        said = first_that_fits([f"node {node}", f"{node}", ""], wide) if node is not None else ""
-        row.append((f"{said:^{wide}}", "faint"))
+        text = first_that_fits([f"node {node}", f"{node}", ""], wide) if node is not None else ""
+        row.append((f"{text:^{wide}}", "faint"))
         row += [(node_line(glyphs), "faint")] if end in columns.ends else []
     return row
 
@@ -111,7 +111,7 @@ def mark_cells(columns: Columns, glyphs: Glyphs) -> Row:
     cells: list[Piece] = []
     for group in columns.groups:
         marks = {ROLE_MARKS.get(columns.role_by_cpu[cpu], " ") for cpu in group}
-        mark = next(each for each in "Ts x" if each in marks)
+        mark = next(candidate for candidate in "Ts x" if candidate in marks)
         cells.append((mark * (columns.cell - 1 or 1), "strong" if mark == "T" else "faint"))
     return _joined(columns, cells, glyphs)
 
@@ -192,8 +192,8 @@ def legend(glyphs: Glyphs, width: int) -> Row:
     for level, rate in enumerate(RATES, start=1):
         row += [(f" {glyphs.ramp[level]} ", "strong"), (round_rate(rate), "faint")]
     marks = [f"{may_go(glyphs)} may go there", "mgd moved by the kernel alone", f"{OFFLINE_MARK} offline"]
-    said = ["   ".join(["/s", *marks[:count]]) for count in range(len(marks), -1, -1)]
-    row.append((first_that_fits([*said, ""], width - length(row)), "faint"))
+    choices = ["   ".join(["/s", *marks[:count]]) for count in range(len(marks), -1, -1)]
+    row.append((first_that_fits([*choices, ""], width - length(row)), "faint"))
     return row
 
 

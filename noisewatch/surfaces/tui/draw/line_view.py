@@ -81,7 +81,7 @@ class DrawnRows:
             texts = ["" if y in self.odd else text[:width] for y, text in enumerate(texts)]
         styles = ["".join([_LETTERS[style] * len(text) for text, style in row])[:width] for row in self._rows]
         self._text = "".join([text.ljust(self._stride) for text in texts])
-        self._styles = "".join([each.ljust(self._stride, _PLAIN) for each in styles])
+        self._styles = "".join([row_styles.ljust(self._stride, _PLAIN) for row_styles in styles])
         self._text_number, self._styles_number = _number(self._text), _number(self._styles)
 
     def changes(self, old: DrawnRows) -> list[Span]:
@@ -94,9 +94,9 @@ class DrawnRows:
         differ = (old._text_number ^ self._text_number) | (old._styles_number ^ self._styles_number)
         letters, _ = utf_16_le_decode(differ.to_bytes(2 * len(self._text), "little"))
         spans: list[Span] = []
-        for found in _CHANGES.finditer(letters):
-            y, begin = divmod(found.start(), self._stride)
-            spans.append((y, begin, found.end() - y * self._stride))
+        for match in _CHANGES.finditer(letters):
+            y, begin = divmod(match.start(), self._stride)
+            spans.append((y, begin, match.end() - y * self._stride))
         if odd := old.odd | self.odd:
             spans = [span for span in spans if span[0] not in odd]
             spans += [(y, 0, self._size[0]) for y, (was, now) in pairs if y in odd and was != now]

@@ -77,12 +77,12 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
     titled = cut([(f" {title} ", "strong")], room) if title else []
     parts = right.split(" · ")
     choices = [f" {' · '.join(parts[:count])} " for count in range(len(parts), 0, -1) if right]
-    said = first_that_fits([*choices, ""], max(room - length(titled) - 1, 0))
-    line = edges.across * (room - length(titled) - text_width(said))
+    text = first_that_fits([*choices, ""], max(room - length(titled) - 1, 0))
+    line = edges.across * (room - length(titled) - text_width(text))
     return [
         (f"{corners[0]}{edges.across}", _EDGE),
         *titled,
         (line, _EDGE),
-        (said, "plain"),
+        (text, "plain"),
         (f"{edges.across}{corners[1]}", _EDGE),
     ]

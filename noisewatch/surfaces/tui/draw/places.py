@@ -30,9 +30,9 @@ def brackets(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> Ma
     for at, core in enumerate(cores):
         if core is None:
             continue
-        follows, goes_on = at > 0 and cores[at - 1] == core, at + 1 < len(cores) and cores[at + 1] == core
-        if follows or goes_on:
-            signs[lines[at].cpu] = glyphs.siblings[follows + (follows and not goes_on)]
+        follows, continues = at > 0 and cores[at - 1] == core, at + 1 < len(cores) and cores[at + 1] == core
+        if follows or continues:
+            signs[lines[at].cpu] = glyphs.siblings[follows + (follows and not continues)]
     return signs
 
 
@@ -42,12 +42,12 @@ def shared_words(model: ScreenModel, cpu: int) -> list[str]:
     place = places.get(cpu)
     if place is None:
         return [""]
-    core = [each for each in place.siblings or () if each != cpu]
-    cache = [each.cpu for each in places.values() if place.cache is not None and each.cache == place.cache]
+    core = [sibling for sibling in place.siblings or () if sibling != cpu]
+    cache = [other.cpu for other in places.values() if place.cache is not None and other.cache == place.cache]
     with_core = [f"its core with {name_cpus(core, format_cpu_strides)}"] if core else []
     with_cache = [f"its {place.cache} with {name_cpus(cache, format_cpu_strides)}"] if len(cache) > 1 else []
-    said = [", ".join([*with_core, *with_cache]), ", ".join(with_core)]
-    return [*(f"shares {each}" for each in said if each), ""]
+    texts = [", ".join([*with_core, *with_cache]), ", ".join(with_core)]
+    return [*(f"shares {text}" for text in texts if text), ""]
 
 
 def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> str:
@@ -59,4 +59,4 @@ def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) ->
     node = f"node {next(iter(nodes))}" if len(nodes) == 1 and None not in nodes else ""
     cache = str(next(iter(caches))) if len(caches) == 1 and None not in caches else ""
     cpus = name_cpus((line.cpu for line in lines), format_cpu_strides)
-    return f" {glyphs.bullet} ".join(each for each in (node, cache, cpus) if each)
+    return f" {glyphs.bullet} ".join(part for part in (node, cache, cpus) if part)

@@ -105,24 +105,26 @@ def _conditions(frame: Frame) -> tuple[str, list[Row]]:
     governors = sorted({line.governor for line in targets if line.governor is not None})
     if clocks:
         low, high = min(clocks), max(clocks)
-        said = describe_clock(high) if high - low < high / 1000 else describe_clocks(low, high)
-        unread = format_cpu_list(line.cpu for line in targets if line.current_khz is None or line.governor is None)
-        rows.append([*_fact("clock", f"{said} {'/'.join(governors)}".rstrip()), *_unread(unread)])
+        text = describe_clock(high) if high - low < high / 1000 else describe_clocks(low, high)
+        unknown_sensors = format_cpu_list(
+            line.cpu for line in targets if line.current_khz is None or line.governor is None
+        )
+        rows.append([*_fact("clock", f"{text} {'/'.join(governors)}".rstrip()), *_unread(unknown_sensors)])
     if frame.turbo is not None:
         rows.append(_fact("turbo", frame.turbo))
-    known = [each for each in frame.conditions.temperatures if each.celsius is not None]
-    if known:
-        hottest = max(known, key=lambda each: each.celsius or 0.0)
+    known_sensors = [sensor for sensor in frame.conditions.temperatures if sensor.celsius is not None]
+    if known_sensors:
+        hottest = max(known_sensors, key=lambda sensor: sensor.celsius or 0.0)
         of = f" of {hottest.critical_celsius:g}" if hottest.critical_celsius is not None else ""
-        unread = ", ".join(each.name for each in frame.conditions.temperatures if each.celsius is None)
-        rows.append([*_fact("heat", f"{hottest.celsius:g}{of} °C"), *_unread(unread)])
+        unknown_sensors = ", ".join(sensor.name for sensor in frame.conditions.temperatures if sensor.celsius is None)
+        rows.append([*_fact("heat", f"{hottest.celsius:g}{of} °C"), *_unread(unknown_sensors)])
     if frame.conditions.mains_power is False:
         rows.append(_fact("power", "on battery", "notable"))
     return "conditions", rows
 
 
-def _fact(name: str, said: str, style: Style = "plain") -> Row:
-    return [(f"{name:<7}", "faint"), (said, style)]
+def _fact(name: str, text: str, style: Style = "plain") -> Row:
+    return [(f"{name:<7}", "faint"), (text, style)]
 
 
 def _unread(what: str) -> Row:
@@ -142,10 +144,10 @@ def _checks(frame: Frame, glyphs: Glyphs) -> tuple[str, list[Row]]:
         (f"  ! {warned}  ? {unknown}  {glyphs.passing} {number_of.get(Gravity.PASSED, 0)}", "plain"),
     ]
     rows = [row]
-    for each in frame.findings:
-        if each.gravity in _LISTED:
-            sign, style = mark(each.gravity, glyphs)
-            rows.append([(f"{sign} {each.id}", style)])
+    for finding in frame.findings:
+        if finding.gravity in _LISTED:
+            sign, style = mark(finding.gravity, glyphs)
+            rows.append([(f"{sign} {finding.id}", style)])
     return f"preflight{over}", rows
 
 

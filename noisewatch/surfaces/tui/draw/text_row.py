@@ -123,4 +123,8 @@ def ends(left: Row, right: Row, width: int) -> Row:
 def in_ascii(text: str) -> str:
     """Return the text in ASCII, in as many columns."""
     plain = text.translate(_IN_ASCII)
-    return plain if plain.isascii() else "".join(each if each.isascii() else "?" * text_width(each) for each in plain)
+    return (
+        plain
+        if plain.isascii()
+        else "".join(character if character.isascii() else "?" * text_width(character) for character in plain)
+    )

@@ -39,9 +39,11 @@ def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
     running = min((since_ns for _, since_ns in model.runs.running_since()), default=None)
     columns_of: dict[tuple[int, int], list[int]] = {}  # by begin and number
     for column, begin_ns, end_ns in _columns(model, axis):
-        found = overlapping(ordered, begin_ns, end_ns)
-        if found:
-            worst = min(found, key=lambda each: (_WORST_FIRST.index(each.outcome), -each.began_ns))
+        repetitions = overlapping(ordered, begin_ns, end_ns)
+        if repetitions:
+            worst = min(
+                repetitions, key=lambda repetition: (_WORST_FIRST.index(repetition.outcome), -repetition.began_ns)
+            )
             signs[column] = mark_of(RunStanding(worst.outcome), glyphs.has_braille), _STYLES[worst.outcome]
             columns_of.setdefault((worst.began_ns, worst.number), []).append(column)
         elif running is not None and end_ns >= running:
@@ -60,12 +62,12 @@ def _ordered(model: ScreenModel) -> list[RepetitionLine]:
 
 def _columns(model: ScreenModel, axis: TimeAxis) -> list[tuple[int, int, int]]:
     """Return each column of the lane with its start and end, in ns."""
-    found = []
+    cells = []
     for column in range(axis.before, axis.stop):
         times = _times(model, axis.of_column(column))
         if times is not None:
-            found.append((column, *times))
-    return found
+            cells.append((column, *times))
+    return cells
 
 
 def _times(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None:
@@ -84,8 +86,10 @@ def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
     times = _times(model, axis.of_column(axis.cursor)) if axis.cursor is not None else None
     if times is None:
         return []
-    found = sorted(overlapping(_ordered(model), *times), key=lambda each: _WORST_FIRST.index(each.outcome))
-    return [describe_repetition(each) for each in found]
+    repetitions = sorted(
+        overlapping(_ordered(model), *times), key=lambda repetition: _WORST_FIRST.index(repetition.outcome)
+    )
+    return [describe_repetition(repetition) for repetition in repetitions]
 
 
 LABEL = 7  # columns before the lane of the timeline
@@ -246,17 +250,17 @@ def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) ->
         return [(" " * first, "plain"), (f"{begin:<{axis.width - len(end)}}{end}", "faint")] if has_ends else []
     begin, end = (begin, end) if has_ends else ("", "")
     at = LABEL + axis.cursor
-    said = _said(model, axis)
+    text = _said(model, axis)
     left, right = (first + len(begin) + 1, stop - len(end) - 1) if has_ends else (0, width)
     begin, left = (begin, left) if left <= at else ("", 0)
     end, right = (end, right) if at < right else ("", width)
     rooms = [(right - at - 1, True, begin, end), (at - left, False, begin, end)]
     rooms += [(width - at - 1, True, begin, ""), (at, False, "", end)]
-    room, is_right, begin, end = next((each for each in rooms if each[0] >= length(said)), max(rooms))
-    said = cut(said, room)
+    room, is_right, begin, end = next((each for each in rooms if each[0] >= length(text)), max(rooms))
+    text = cut(text, room)
     lead = f"{'':<{first}}{begin}" if begin else ""
-    before = at if is_right else at - length(said)
-    middle: Row = [(glyphs.cursor, "strong"), *said] if is_right else [*said, (glyphs.cursor, "strong")]
+    before = at if is_right else at - length(text)
+    middle: Row = [(glyphs.cursor, "strong"), *text] if is_right else [*text, (glyphs.cursor, "strong")]
     row: Row = [(f"{lead:<{before}}", "faint"), *middle]
     return [*row, (f"{end:>{stop - length(row)}}", "faint")] if end else row
 
@@ -290,10 +294,10 @@ def time_row(
 def _said(model: ScreenModel, axis: TimeAxis) -> Row:
     """Return the time and events of the shown column."""
     numbers = axis.of_column(axis.cursor) if axis.cursor is not None else range(0)
-    told = [event.text for event in model.log.within(numbers) if event.kind != EventKind.RUN][::-1]
-    told += runs_at(model, axis)
+    texts = [event.text for event in model.log.within(numbers) if event.kind != EventKind.RUN][::-1]
+    texts += runs_at(model, axis)
     at_time = f" {_at(model)}"
-    return [(f"{at_time}: ", "strong"), ("; ".join(told) + " ", "plain")] if told else [(f"{at_time} ", "strong")]
+    return [(f"{at_time}: ", "strong"), ("; ".join(texts) + " ", "plain")] if texts else [(f"{at_time} ", "strong")]
 
 
 def _marks(model: ScreenModel, axis: TimeAxis) -> str:
@@ -325,8 +329,8 @@ def _at(model: ScreenModel) -> str:
 
 def timeline_title(model: ScreenModel) -> str:
     """Return the title that describes the lane."""
-    each = f", the worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
-    return f"noise of the worst target CPU{each}"
+    zoom_text = f", the worst of {model.zoom} intervals a column" if model.zoom > 1 else ""
+    return f"noise of the worst target CPU{zoom_text}"
 
 
 def over_limit(model: ScreenModel) -> list[str]:
@@ -335,5 +339,5 @@ def over_limit(model: ScreenModel) -> list[str]:
     if not numbers:
         return []
     noisy, unread = model.history.noisy_within(numbers)
-    counted = f"over {_LIMIT} in {noisy} of {describe_count(len(numbers), 'interval')}"
-    return [counted, f"{unread} unknown"] if unread else [counted]
+    count_text = f"over {_LIMIT} in {noisy} of {describe_count(len(numbers), 'interval')}"
+    return [count_text, f"{unread} unknown"] if unread else [count_text]

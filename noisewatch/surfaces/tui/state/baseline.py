@@ -33,10 +33,10 @@ class Baseline:
 
     def change_of_culprit(self, line: CulpritLine) -> float | None:
         """Return the change of the culprit's noise (ns/s), or None if the baseline's frames may have left it out."""
-        unseen = 0.0 if line.cpu in self.whole_cpus else None
-        before = [self.noise_by_culprit.get(identity_of(part), unseen) for part in parts_of(line)]
-        known = [noise for noise in before if noise is not None]
-        return line.stolen_ns_per_s - sum(known) if len(known) == len(before) else None
+        absent_ns = 0.0 if line.cpu in self.whole_cpus else None
+        before = [self.noise_by_culprit.get(identity_of(part), absent_ns) for part in parts_of(line)]
+        known_noise = [noise for noise in before if noise is not None]
+        return line.stolen_ns_per_s - sum(known_noise) if len(known_noise) == len(before) else None
 
 
 def identity_of(line: CulpritLine) -> Identity:
@@ -50,14 +50,16 @@ def baseline_of(history: History, last: int) -> Baseline:
     numbers = range(max(last + 1 - MOST_INTERVALS, history.first), last + 1)
     count = len(numbers)
     frames = [history.frame(number) for number in numbers]
-    found: dict[Identity, list[float]] = defaultdict(list)
+    noise_by_identity: dict[Identity, list[float]] = defaultdict(list)
     for line in (line for frame in frames for line in frame.culprits):
-        found[identity_of(line)].append(line.stolen_ns_per_s)
+        noise_by_identity[identity_of(line)].append(line.stolen_ns_per_s)
     cpus = [line.cpu for line in frames[-1].cpus]
     noise_by_cpu = {cpu: _mean(history.noise(cpu, numbers)) for cpu in cpus}
     whole = frozenset(cpu for cpu in cpus if all(frame.tells_all_of(cpu) for frame in frames))
     noise_by_culprit = {
-        culprit: sum(lost) / count for culprit, lost in found.items() if culprit[0] in whole or len(lost) == count
+        culprit: sum(lost) / count
+        for culprit, lost in noise_by_identity.items()
+        if culprit[0] in whole or len(lost) == count
     }
     return Baseline(
         taken_at_ns=frames[-1].taken_at_ns,
@@ -69,5 +71,5 @@ def baseline_of(history: History, last: int) -> Baseline:
 
 
 def _mean(losses: list[float | None]) -> float | None:
-    known = [lost for lost in losses if lost is not None]
-    return sum(known) / len(known) if len(known) == len(losses) else None
+    known_losses = [lost for lost in losses if lost is not None]
+    return sum(known_losses) / len(known_losses) if len(known_losses) == len(losses) else None

@@ -30,37 +30,40 @@ def share_of_heat(frame: Frame) -> float:
 
     It is unknown if one temperature is unknown and no other is HOT.
     """
-    degrees = [(each.celsius, each.critical_celsius) for each in _packages(frame)]
-    degrees += [(each.celsius, each.critical_celsius) for each in frame.conditions.temperatures]
+    degrees = [(package.celsius, package.critical_celsius) for package in _packages(frame)]
+    degrees += [(sensor.celsius, sensor.critical_celsius) for sensor in frame.conditions.temperatures]
     return _highest(degrees)
 
 
 def share_of_power(frame: Frame) -> float:
     """Return the highest power of a target package as a share of PL1, or else of its rated power; NaN is unknown."""
-    return _highest((each.watts, each.long_limit_w or each.rated_w) for each in _packages(frame))
+    return _highest((package.watts, package.long_limit_w or package.rated_w) for package in _packages(frame))
 
 
 def partly_known(frame: Frame) -> set[str]:
     """Return which of `heat` and `power` is known for at least one target package."""
-    figures = {"heat": [each.celsius for each in _packages(frame)], "power": [each.watts for each in _packages(frame)]}
-    return {name for name, found in figures.items() if any(each is not None for each in found)}
+    figures = {
+        "heat": [each.celsius for each in _packages(frame)],
+        "power": [package.watts for package in _packages(frame)],
+    }
+    return {name for name, values in figures.items() if any(value is not None for value in values)}
 
 
 def times_limited(frame: Frame) -> dict[str, int]:
     """Return the number of times that each target package and core reached its power limit, where it is known."""
-    counts = {f"package {each.package}": each.power_limit_count for each in _packages(frame)}
+    counts = {f"package {package.package}": package.power_limit_count for package in _packages(frame)}
     cpus = frame.clock.cpus if frame.clock is not None else ()
-    counts |= {f"core of {each.cpu}": each.power_limit_count for each in cpus if each.cpu in frame.target}
+    counts |= {f"core of {cpu.cpu}": cpu.power_limit_count for cpu in cpus if cpu.cpu in frame.target}
     return {what: count for what, count in counts.items() if count is not None}
 
 
 def _packages(frame: Frame) -> list[ClockPackage]:
     packages, target = frame.clock.packages if frame.clock is not None else (), set(frame.target)
-    return [each for each in packages if not target.isdisjoint(parse_cpu_list(each.cpus))]
+    return [package for package in packages if not target.isdisjoint(parse_cpu_list(package.cpus))]
 
 
-def _highest(found: Iterable[tuple[float | None, float | None]]) -> float:
-    highest = highest_known((value / limit if value is not None and limit else None for value, limit in found), HOT)
+def _highest(values: Iterable[tuple[float | None, float | None]]) -> float:
+    highest = highest_known((value / limit if value is not None and limit else None for value, limit in values), HOT)
     return math.nan if highest is None else highest
 
 
@@ -115,29 +118,29 @@ class ToldFigures:
     @classmethod
     def of(cls, frame: Frame) -> Self:
         """Return the figures of one frame."""
-        told = cls()
-        told.add(frame)
-        return told
+        reported = cls()
+        reported.add(frame)
+        return reported
 
     def names(self, cpus: Set[int]) -> set[str]:
         """Return the names of the figures reported for any of the CPUs."""
-        return {name for name, told in self.cpus.items() if not told.isdisjoint(cpus)}
+        return {name for name, cpus_with_figure in self.cpus.items() if not cpus_with_figure.isdisjoint(cpus)}
 
     def add(self, frame: Frame) -> None:
         """Add the figures of a frame."""
         if frame.clock is None:
             return
         self.idle_names = frame.clock.idle_names or self.idle_names
-        for each in frame.clock.cpus:
-            shares = zip(frame.clock.idle_names, each.idle_shares or (), strict=False)
-            told = {name for name, share in shares if share is not None}
-            told |= {"heat"} if each.celsius is not None else set()
-            slowed = (each.slowed_ms, each.throttles, each.power_limit_count)
-            told |= {"slowed"} if any(figure is not None for figure in slowed) else set()
-            told |= {"limited"} if each.power_limit_count else set()
-            told |= {"C0"} if each.awake_share is not None else set()
-            for name in told:
-                self.cpus[name].add(each.cpu)
+        for figures in frame.clock.cpus:
+            shares = zip(frame.clock.idle_names, figures.idle_shares or (), strict=False)
+            names = {name for name, share in shares if share is not None}
+            names |= {"heat"} if figures.celsius is not None else set()
+            slowdown_counts = (figures.slowed_ms, figures.throttles, figures.power_limit_count)
+            names |= {"slowed"} if any(figure is not None for figure in slowdown_counts) else set()
+            names |= {"limited"} if figures.power_limit_count else set()
+            names |= {"C0"} if figures.awake_share is not None else set()
+            for name in names:
+                self.cpus[name].add(figures.cpu)
 
 
 class ClockHistory:
@@ -164,10 +167,10 @@ class ClockHistory:
         ticks = {label for label, setting in irqs.settings.items() if setting.kind == Kind.TICK}
         ticked = {cpu for line in frame.irqs or () if line.label in ticks for cpu in line.cpus}
         flags = _KNOWS_TICKS if ticks and frame.irqs is not None else 0
-        slowed_by = {each.by for each in frame.conditions.throttled if each.times}
+        slowed_by = {throttled.by for throttled in frame.conditions.throttled if throttled.times}
         flags |= _BY_HEAT if "heat" in slowed_by else 0
         flags |= _BY_POWER if self._is_limited(frame) or "power" in slowed_by else 0
-        flags |= _UNCOUNTED if any(each.times is None for each in frame.conditions.throttled) else 0
+        flags |= _UNCOUNTED if any(throttled.times is None for throttled in frame.conditions.throttled) else 0
         _put(self._flags, at, flags)
         self.told.add(frame)
         _put(self._heat, at, share_of_heat(frame))
@@ -192,10 +195,10 @@ class ClockHistory:
 
         A known clock that dropped below the last slowest clock of all is returned even then.
         """
-        found = _slowest(targets)
+        slowest = _slowest(targets)
         if _UNKNOWN not in targets:
-            self._last_whole = found
-        return found if _UNKNOWN not in targets or 0 < found < (1 - DROP) * self._last_whole else _UNKNOWN
+            self._last_whole = slowest
+        return slowest if _UNKNOWN not in targets or 0 < slowest < (1 - DROP) * self._last_whole else _UNKNOWN
 
     def clocks(self, cpu: int, numbers: Iterable[int]) -> list[int | None]:
         """Return the CPU's clock (kHz) by interval, stale clocks included; None is unknown or not kept."""
@@ -218,10 +221,10 @@ class ClockHistory:
         """Return the distinct clocks (kHz, rounded to 10 MHz) of the CPUs by interval; cached for the same CPUs."""
         columns = [self._khz_by_cpu[cpu] for cpu in cpus if cpu in self._khz_by_cpu]
         first, at = max(self.count - self.capacity, 0), self.capacity
-        known, self._each_of = self._each if self._each_of == cpus else {}, cpus
+        cached, self._each_of = self._each if self._each_of == cpus else {}, cpus
         self._each = {
-            number: known[number]
-            if number in known
+            number: cached[number]
+            if number in cached
             else frozenset(round(abs(column[number % at]), -_TENS) for column in columns) - {_UNKNOWN}
             for number in numbers
             if first <= number < self.count
@@ -233,15 +236,15 @@ class ClockHistory:
 
         The fall is from its highest recent clock. Stale clocks are skipped.
         """
-        found: list[int] = []
+        drops: list[int] = []
         first, lately, was_low = max(self.count - self.capacity, 0), list[int](), False
         for number, khz in enumerate(self._read(self._slowest, range(first, self.count)), start=first):
             if khz <= 0:
                 continue
             is_low = bool(lately) and khz < (1 - DROP) * max(lately)
-            found += [number] if is_low and not was_low else []
+            drops += [number] if is_low and not was_low else []
             lately, was_low = [*lately[1 - _DROPS_WITHIN :], khz], is_low
-        return found
+        return drops
 
     def heat(self, numbers: Iterable[int]) -> list[float | None]:
         """Return the highest temperature of a target package as a share of the critical one; None is unknown."""
@@ -267,15 +270,15 @@ class ClockHistory:
     def range_of(self, cpu: int, numbers: range) -> ClockRange | None:
         """Return the range of the CPU's clocks in the intervals, or None if none is known."""
         read = self._read(self._khz_by_cpu.get(cpu), numbers)
-        known = [khz for khz in read if khz]
-        if not known:
+        known_khz = [khz for khz in read if khz]
+        if not known_khz:
             return None
-        fresh = [khz for khz in known if khz > 0] or [-khz for khz in known]
+        fresh = [khz for khz in known_khz if khz > 0] or [-khz for khz in known_khz]
         kept = range(max(numbers.start, self.count - self.capacity), min(numbers.stop, self.count))
         age_s = self._age_s(cpu, kept[-1])
         knows_ticks = age_s is not None or all(flags & _KNOWS_TICKS for flags in self._read(self._flags, kept))
-        is_stale = max(known) < 0
-        return ClockRange(min(fresh), max(fresh), abs(known[-1]), age_s, knows_ticks, is_stale)
+        is_stale = max(known_khz) < 0
+        return ClockRange(min(fresh), max(fresh), abs(known_khz[-1]), age_s, knows_ticks, is_stale)
 
     def taken_at_s(self, number: int) -> float | None:
         """Return the end of the interval (CLOCK_MONOTONIC, seconds), or None if it is not kept."""
@@ -304,13 +307,13 @@ class ClockHistory:
 
 def _slowest(clocks: Iterable[int]) -> int:
     """Return the slowest clock of CPUs with a tick, or else the slowest stale one as a negative number."""
-    known = [khz for khz in clocks if khz]
-    return min((khz for khz in known if khz > 0), default=max(known, default=_UNKNOWN))
+    known_khz = [khz for khz in clocks if khz]
+    return min((khz for khz in known_khz if khz > 0), default=max(known_khz, default=_UNKNOWN))
 
 
-def _mean(known: Sequence[int]) -> float:
-    found = [khz for khz in known if khz > 0] or [-khz for khz in known]
-    return sum(found) / len(found) if found else math.nan
+def _mean(clocks: Sequence[int]) -> float:
+    measured = [khz for khz in clocks if khz > 0] or [-khz for khz in clocks]
+    return sum(measured) / len(measured) if measured else math.nan
 
 
 def _known(shares: Iterable[float]) -> list[float | None]:

@@ -119,14 +119,14 @@ class CulpritHistory:
         ):
             return self._known(line, (what, tid, cpus, line.role == Role.HOUSEKEEPING), numbers, first)
         asked = list(numbers)
-        found = [
+        cpus_by_interval = [
             _by_cpu(self._entries(number, first).get(what, ()), tid, cpus) if first <= number < self.count else None
             for number in asked
         ]
-        ever_on = frozenset(cpus_of(line)).union(*(each for each in found if each))
+        ever_on = frozenset(cpus_of(line)).union(*(cpus for cpus in cpus_by_interval if cpus))
         return [
-            None if each is None else self._told[number - first].noise(line, each, ever_on)
-            for number, each in zip(asked, found, strict=True)
+            None if cpus is None else self._told[number - first].noise(line, cpus, ever_on)
+            for number, cpus in zip(asked, cpus_by_interval, strict=True)
         ]
 
     def _known(self, line: CulpritLine, asked: _Asked, numbers: range, first: int) -> list[float | None]:

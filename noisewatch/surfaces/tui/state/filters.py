@@ -77,8 +77,8 @@ def _test(word: str) -> Test:
         return lambda line: False
     key, colon, value = word.partition(":")
     if colon and key == "kind":
-        wanted_kind = kind_named(value)
-        return lambda line: line.kind == wanted_kind
+        kind = kind_named(value)
+        return lambda line: line.kind == kind
     if colon and key == "cpu":
         cpus = _cpus(value) or frozenset()
         return lambda line: line.cpu in cpus
@@ -86,8 +86,8 @@ def _test(word: str) -> Test:
     if bound is not None:
         ns, is_least = parse_duration(bound["figure"] + (bound["unit"] or "us")) or 0.0, bound["sign"] == ">"
         return lambda line: (line.stolen_ns_per_s > ns) == is_least
-    wanted = word.casefold()
-    return lambda line: wanted in line.name.casefold() or wanted == line.kind or wanted == str(line.pid)
+    needle = word.casefold()
+    return lambda line: needle in line.name.casefold() or needle == line.kind or needle == str(line.pid)
 
 
 class SortOrder(StrEnum):

@@ -57,9 +57,9 @@ def what_is_same(line: CulpritLine) -> Hashable:
 def _one(group: list[CulpritLine], weight: Callable[[CulpritLine], float], cut: CpuSet) -> CulpritLine:
     if len(group) == 1:
         return group[0]
-    found = by_cpu(group)
-    worst = max(found, key=lambda line: (weight(line), noise_of(line)))
-    together = _together(worst, parts_of(worst), tuple(line.cpu for line in found))
+    lines_of_cpus = by_cpu(group)
+    worst = max(lines_of_cpus, key=lambda line: (weight(line), noise_of(line)))
+    together = _together(worst, parts_of(worst), tuple(line.cpu for line in lines_of_cpus))
     return replace(together, is_least=worst.kind in THREADS and worst.cpu in cut)
 
 
@@ -69,8 +69,8 @@ def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
     for line in lines:
         lines_by_cpu.setdefault(line.cpu, []).append(line)
     return [
-        each[0] if len(each) == 1 else _together(max(each, key=noise_of), tuple(each), (cpu,))
-        for cpu, each in sorted(lines_by_cpu.items())
+        cpu_lines[0] if len(cpu_lines) == 1 else _together(max(cpu_lines, key=noise_of), tuple(cpu_lines), (cpu,))
+        for cpu, cpu_lines in sorted(lines_by_cpu.items())
     ]
 
 

@@ -61,7 +61,7 @@ def _stands_out(losses: Sequence[float | None], at: int, lost: float) -> bool:
     """
     if lost < GRAVE_NS:  # most intervals, on a quiet machine
         return False
-    before = sorted(each for each in losses[max(at - USUAL_INTERVALS, 0) : at] if each is not None)
+    before = sorted(noise for noise in losses[max(at - USUAL_INTERVALS, 0) : at] if noise is not None)
     if not before:
         return False
     middle, usual = before[len(before) // 2], before[len(before) * 3 // 4]
@@ -144,8 +144,8 @@ class History:
             column[at] = math.nan
         for cpu in frame.cpus:
             column = self._noise_by_cpu.setdefault(cpu.cpu, _column(self.capacity))
-            known = OFFLINE_NS if cpu.role == Role.OFFLINE else cpu.stolen_ns_per_s
-            column[at] = math.nan if known is None else known
+            noise_ns = OFFLINE_NS if cpu.role == Role.OFFLINE else cpu.stolen_ns_per_s
+            column[at] = math.nan if noise_ns is None else noise_ns
         worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == Role.TARGET)
         self._worst[at] = math.nan if worst is None else worst
         self._total_noisy += (worst or 0) >= GRAVE_NS
@@ -182,9 +182,9 @@ class History:
             if number not in self._kinds:
                 self._kinds[number] = _by_kind(self._decoded(number), cpu)
         self._kinds = {number: self._kinds[number] for number in numbers}
-        told = [self._kinds[number] for number in numbers]
-        kinds = {kind for lost, _ in told for kind in lost}
-        return {kind: [lost.get(kind, others) for lost, others in told] for kind in kinds}
+        kinds_by_interval = [self._kinds[number] for number in numbers]
+        kinds = {kind for lost, _ in kinds_by_interval for kind in lost}
+        return {kind: [lost.get(kind, others) for lost, others in kinds_by_interval] for kind in kinds}
 
     @property
     def kept(self) -> range:
@@ -259,9 +259,9 @@ def _column(capacity: int) -> array[float]:
 
 def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]:
     """Return the CPU's noise (ns/s) by kind, and of all other kinds: 0, or None if the frame omits some."""
-    taken = next((line.taken_ns_per_s for line in frame.cpus if line.cpu == cpu), None)
-    if taken is not None:
-        return {kind: ns for kind, ns in zip(KINDS, taken, strict=True) if ns}, 0.0
+    taken_ns = next((line.taken_ns_per_s for line in frame.cpus if line.cpu == cpu), None)
+    if taken_ns is not None:
+        return {kind: ns for kind, ns in zip(KINDS, taken_ns, strict=True) if ns}, 0.0
     lost: dict[str, float] = defaultdict(float)
     for line in frame.culprits:
         if line.cpu == cpu:
@@ -317,11 +317,14 @@ def celsius_by_cpu(frame: Frame) -> dict[int, float]:
     """Return the temperature of each CPU's core, or of its package if the core's is unknown."""
     if frame.clock is None:
         return {}
-    found: dict[int, float] = {}
+    celsius_by_cpu: dict[int, float] = {}
     for package in frame.clock.packages:
         if package.celsius is not None:
-            found.update(dict.fromkeys(cpus_in(package.cpus), package.celsius))
-    return {**found, **{each.cpu: each.celsius for each in frame.clock.cpus if each.celsius is not None}}
+            celsius_by_cpu.update(dict.fromkeys(cpus_in(package.cpus), package.celsius))
+    return {
+        **celsius_by_cpu,
+        **{figures.cpu: figures.celsius for figures in frame.clock.cpus if figures.celsius is not None},
+    }
 
 
 def cpus_in(text: str | None) -> CpuSet:

@@ -66,8 +66,8 @@ def level_of_rate(per_s: float) -> int:
 
 
 def _union(lists: Iterable[str | None]) -> CpuSet | None:
-    found = list(lists)
-    return None if None in found else frozenset[int]().union(*map(cpus_in, found))
+    cpu_lists = list(lists)
+    return None if None in cpu_lists else frozenset[int]().union(*map(cpus_in, cpu_lists))
 
 
 def uncounted_cpus(frame: Frame) -> CpuSet:
@@ -163,7 +163,7 @@ class IrqHistory:
         """Return whether another IRQ fits, dropping the IRQ that has been silent for longest if needed."""
         if len(self._rates_by_label) < _MOST_IRQS:
             return True
-        label = min(self._rates_by_label, key=lambda each: self._rates_by_label[each].last_heard)
+        label = min(self._rates_by_label, key=lambda candidate: self._rates_by_label[candidate].last_heard)
         if self._rates_by_label[label].last_heard >= number - 1:
             return False
         del self._rates_by_label[label]
@@ -202,9 +202,9 @@ class IrqHistory:
     def _uncounted_in(self, numbers: range) -> CpuSet | None:
         """Return the CPUs that were not counted in at least one of the intervals; None means all CPUs."""
         if self._missed_of != (self.count, numbers):  # cached, because each IRQ needs it
-            found = {self._uncounted[number % self.capacity] for number in numbers}
+            uncounted = {self._uncounted[number % self.capacity] for number in numbers}
             self._missed_of = self.count, numbers
-            self._missed = None if None in found else frozenset[int]().union(*(each for each in found if each))
+            self._missed = None if None in uncounted else frozenset[int]().union(*(cpus for cpus in uncounted if cpus))
         return self._missed
 
     def is_silent(self, label: str, numbers: range) -> bool:
@@ -229,27 +229,32 @@ class IrqHistory:
         before, self._places = self._places, {}
         moves = []
         for setting in frame.irq_settings:
-            known = before.get(setting.label)
-            if known is not None and known.name != setting.name:
-                known = None  # the number belongs to another driver now
-            place = _last_known(known, _place_of(setting))
+            earlier = before.get(setting.label)
+            if earlier is not None and earlier.name != setting.name:
+                earlier = None  # the number belongs to another driver now
+            place = _last_known(earlier, _place_of(setting))
             if place is not None:
                 self._places[setting.label] = place
-            if known is not None and place is not None and _is_elsewhere(known, place):
-                moves.append(_move(known, place, setting, frame, number))
+            if earlier is not None and place is not None and _is_elsewhere(earlier, place):
+                moves.append(_move(earlier, place, setting, frame, number))
         self._keep(moves)
         self._keep_spans(frame.irq_settings, frame, number)
         return moves
 
     def _keep_spans(self, settings: Iterable[IrqSetting], frame: Frame, number: int) -> None:
         """Update the spans of known affinities; spans of an IRQ that is gone are kept as long as intervals are."""
-        told = {each.label: (each.name, each.effective is not None, each.allowed is not None) for each in settings}
-        gone, first = ("", False, False), self.count - self.capacity
-        self._spans = {
-            label: spans for label, spans in self._spans.items() if label in told or spans[-1].number >= first
+        setting_by_label = {
+            setting.label: (setting.name, setting.effective is not None, setting.allowed is not None)
+            for setting in settings
         }
-        for label in self._spans.keys() | told.keys():
-            name, goes, may = told.get(label, gone)
+        removed, first = ("", False, False), self.count - self.capacity
+        self._spans = {
+            label: spans
+            for label, spans in self._spans.items()
+            if label in setting_by_label or spans[-1].number >= first
+        }
+        for label in self._spans.keys() | setting_by_label.keys():
+            name, goes, may = setting_by_label.get(label, removed)
             spans = self._spans.setdefault(label, deque(maxlen=_MOST_SPANS))
             last = spans[-1] if spans and spans[-1].name == name else None
             if last is None or (last.knows_goes, last.knows_may) != (goes, may):
@@ -258,13 +263,16 @@ class IrqHistory:
 
     def affinity_known(self, of: IrqSetting, number: int) -> AffinityKnown | None:
         """Return the IRQ's span of known affinities at that interval, or None if it is not kept."""
-        spans = [each for each in self._spans.get(of.label, ()) if each.number <= number and each.name == of.name]
+        spans = [span for span in self._spans.get(of.label, ()) if span.number <= number and span.name == of.name]
         return spans[-1] if spans else None
 
     def _keep_settings(self, settings: Iterable[IrqSetting], number: int) -> None:
         """Keep the new settings, sharing unchanged ones with the settings before."""
-        known = self.settings
-        kept = tuple(each if known.get(each.label) != each else known[each.label] for each in settings)
+        settings_before = self.settings
+        kept = tuple(
+            setting if settings_before.get(setting.label) != setting else settings_before[setting.label]
+            for setting in settings
+        )
         self.settings = {setting.label: setting for setting in kept}
         self._told.append((number, kept))
         while len(self._told) > 1 and self._told[1][0] <= self.count - self.capacity:
@@ -273,9 +281,9 @@ class IrqHistory:
     def settings_at(self, number: int) -> Mapping[str, IrqSetting]:
         """Return the last settings up to that interval by label; empty before the first settings."""
         at = bisect_right(self._told, number, key=itemgetter(0)) - 1
-        told = self._told[at][1] if at >= 0 else ()
-        if self._shown[0] is not told:
-            self._shown = told, {setting.label: setting for setting in told}
+        texts = self._told[at][1] if at >= 0 else ()
+        if self._shown[0] is not texts:
+            self._shown = texts, {setting.label: setting for setting in texts}
         return self._shown[1]
 
     def _keep(self, moves: Iterable[IrqMove]) -> None:
@@ -284,7 +292,7 @@ class IrqHistory:
             self._moves.setdefault(move.label, deque(maxlen=_MOST_MOVES)).append(move)
         first = self.count - self.capacity
         self._moves = {
-            label: found for label, found in self._moves.items() if label in self.settings or found[-1].number >= first
+            label: moves for label, moves in self._moves.items() if label in self.settings or moves[-1].number >= first
         }
 
     def moves(self, of: IrqSetting, number: int) -> list[IrqMove]:
@@ -293,7 +301,7 @@ class IrqHistory:
 
     def has_moved(self, number: int) -> bool:
         """Return whether any kept move happened up to that interval."""
-        return any(found[0].number <= number for found in self._moves.values())
+        return any(moves[0].number <= number for moves in self._moves.values())
 
     def knows_moves(self, of: IrqSetting, number: int) -> bool:
         """Return whether all earlier moves are kept: an IRQ with many moves loses the first ones."""
@@ -315,10 +323,10 @@ def _place_of(setting: IrqSetting) -> _Place | None:
     return _Place(setting.name, setting.allowed, False) if setting.allowed else None
 
 
-def _last_known(known: _Place | None, place: _Place | None) -> _Place | None:
+def _last_known(place_before: _Place | None, place: _Place | None) -> _Place | None:
     """Return the new place, or the one before if less is known now."""
-    is_lost = place is None or (known is not None and known.is_effective and not place.is_effective)
-    return known if is_lost else place
+    is_lost = place is None or (place_before is not None and place_before.is_effective and not place.is_effective)
+    return place_before if is_lost else place
 
 
 def _is_elsewhere(before: _Place, after: _Place) -> bool:

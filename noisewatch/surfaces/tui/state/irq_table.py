@@ -138,7 +138,7 @@ def _matches(model: ShownIrqs, row: IrqRow, word: str) -> bool:
         return row.kind == kind_named(value)
     if word.isdecimal():
         return word in row.labels
-    names = (row.label, row.name, *(each.device or "" for each in row.settings))
+    names = (row.label, row.name, *(setting.device or "" for setting in row.settings))
     return any(word in name.casefold() for name in names)
 
 
@@ -158,8 +158,8 @@ def _in_order(model: ShownIrqs, rows: list[IrqRow]) -> list[IrqRow]:
     def key(row: IrqRow) -> tuple[bool, float]:
         if model.sort == SortOrder.CPU:
             return not row.is_numbered, min(busiest_first(row), default=1 << 20)
-        known = row.total or 0.0
-        return not row.is_numbered, -known if model.sort == SortOrder.RATE else -level_of_rate(known)
+        total = row.total or 0.0
+        return not row.is_numbered, -total if model.sort == SortOrder.RATE else -level_of_rate(total)
 
     return sorted(rows, key=key)
 
@@ -186,7 +186,10 @@ def move_words(model: ShownIrqs, row: IrqRow) -> str:
 
 def movable_word(row: IrqRow) -> str:
     """Return whether the row can be moved; `mgd` if only the kernel can, `some` if IRQs of a device differ."""
-    words = {"mgd" if each.is_managed else {True: "yes", False: "no", None: "?"}[each.movable] for each in row.settings}
+    words = {
+        "mgd" if setting.is_managed else {True: "yes", False: "no", None: "?"}[setting.movable]
+        for setting in row.settings
+    }
     return words.pop() if len(words) == 1 else "some" if words else "?"
 
 
@@ -208,13 +211,13 @@ def disturbs_target(model: ShownIrqs, row: IrqRow) -> bool:
 def culprit_of(model: ShownIrqs, row: IrqRow) -> CulpritLine | None:
     """Return the frame's costliest culprit for this row, or else a new one whose cost is unknown."""
     frame = model.frame
-    found = culprits_of(model, row)
-    if found:
-        return max(found, key=lambda line: line.stolen_ns_per_s)
+    culprits = culprits_of(model, row)
+    if culprits:
+        return max(culprits, key=lambda line: line.stolen_ns_per_s)
     cpus = busiest_first(row)
     if frame is None or not cpus:
         return None
-    one = max(row.settings, key=lambda each: model.irqs.rates(each.label, [model.number])[0] or 0.0, default=None)
+    one = max(row.settings, key=lambda setting: model.irqs.rates(setting.label, [model.number])[0] or 0.0, default=None)
     return CulpritLine(
         cpu=cpus[0],
         role=next((line.role for line in frame.cpus if line.cpu == cpus[0]), Role.HOUSEKEEPING),

@@ -68,10 +68,10 @@ def cost_between(before: Usage, after: Usage) -> OwnCost | None:
 def _written_bytes() -> int | None:
     """Return `wchar` of /proc/self/io (Documentation/filesystems/proc.rst), or None if the kernel lacks that file."""
     try:
-        found = _WRITTEN.search(os.pread(_own_io(), 1024, 0))
+        match = _WRITTEN.search(os.pread(_own_io(), 1024, 0))
     except OSError:
         return None
-    return int(found[1]) if found is not None else None
+    return int(match[1]) if match is not None else None
 
 
 @cache

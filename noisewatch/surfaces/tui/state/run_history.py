@@ -35,7 +35,7 @@ class KnownRun:
     def since_ns(self) -> int | None:
         """The start of the running repetition (ns), or None if none runs or it is judged already."""
         line = self.line
-        last = max((each.last for each in self.repetitions.values()), default=0)
+        last = max((repetition.last for repetition in self.repetitions.values()), default=0)
         is_running = line.stage == RUNNING and not self.is_over and line.number is not None and line.number > last
         return line.since_ns if is_running else None
 
@@ -70,25 +70,29 @@ class RunHistory:
             repetitions = f": {line.wanted} repetitions" if line.wanted > 1 else ""
             yield frame.taken_at_ns, f"run of {run.program} began{repetitions}", ""
         run.line = line
-        told = 0
-        for each in line.repetitions:
-            is_new = each.number not in run.repetitions
-            run.repetitions[each.number] = each
-            if is_new and each.outcome != UNDISTURBED:
-                told += 1
-                if told <= _MOST_TOLD:
-                    yield each.began_ns, describe_repetition(each), f"run of {run.program} {each.outcome}"
+        event_count = 0
+        for repetition in line.repetitions:
+            is_new = repetition.number not in run.repetitions
+            run.repetitions[repetition.number] = repetition
+            if is_new and repetition.outcome != UNDISTURBED:
+                event_count += 1
+                if event_count <= _MOST_TOLD:
+                    yield (
+                        repetition.began_ns,
+                        describe_repetition(repetition),
+                        f"run of {run.program} {repetition.outcome}",
+                    )
         while len(run.repetitions) > _MOST_KEPT:
             del run.repetitions[next(iter(run.repetitions))]
-        if told > _MOST_TOLD:
-            yield frame.taken_at_ns, f"{told - _MOST_TOLD} more repetitions were not undisturbed", ""
+        if event_count > _MOST_TOLD:
+            yield frame.taken_at_ns, f"{event_count - _MOST_TOLD} more repetitions were not undisturbed", ""
         if line.stage == ENDED and not run.is_over:
             run.is_over = True
             yield frame.taken_at_ns, f"run of {run.program} ended: {describe_counts(line)}", ""
 
     def repetitions(self) -> list[RepetitionLine]:
         """Return the repetitions of all runs."""
-        return [each for run in self.by_id.values() for each in run.repetitions.values()]
+        return [repetition for run in self.by_id.values() for repetition in run.repetitions.values()]
 
     def running_since(self) -> list[tuple[int, int]]:
         """Return the number and start (ns) of each running repetition."""
@@ -96,10 +100,14 @@ class RunHistory:
         return [(number, since_ns) for number, since_ns in runs if number is not None and since_ns is not None]
 
 
-def describe_repetition(each: RepetitionLine) -> str:
+def describe_repetition(repetition: RepetitionLine) -> str:
     """Return a repetition's text: `run 7 disturbed: stress-ng (pid 812) on CPU 3: 12 ms`; of several `runs 7-19`."""
-    which = f"run {each.number}" if each.number == each.last else f"runs {each.number}-{each.last}"
-    return f"{which} {each.outcome}" + (f": {each.said}" if each.said else "")
+    which = (
+        f"run {repetition.number}"
+        if repetition.number == repetition.last
+        else f"runs {repetition.number}-{repetition.last}"
+    )
+    return f"{which} {repetition.outcome}" + (f": {repetition.said}" if repetition.said else "")
 
 
 def describe_counts(line: RunLine) -> str:
@@ -123,10 +131,10 @@ def describe_run(line: RunLine, target: Collection[int]) -> str:
 
 def overlapping(repetitions: Sequence[RepetitionLine], begin_ns: int, end_ns: int) -> list[RepetitionLine]:
     """Return the repetitions, which are ordered by their start, that overlap the time."""
-    first = bisect_right(repetitions, begin_ns, key=lambda each: each.ended_ns)
-    found = []
-    for each in repetitions[first:]:
-        if each.began_ns > end_ns:
+    first = bisect_right(repetitions, begin_ns, key=lambda repetition: repetition.ended_ns)
+    overlapping_ones = []
+    for repetition in repetitions[first:]:
+        if repetition.began_ns > end_ns:
             break
-        found.append(each)
-    return found
+        overlapping_ones.append(repetition)
+    return overlapping_ones

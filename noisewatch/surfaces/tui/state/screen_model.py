@@ -62,10 +62,10 @@ class ListedCulprits:
 
 
 def _listed(model: ScreenModel) -> list[CulpritLine]:
-    found = unfolded(model)
+    lines = unfolded(model)
     if model.folds and model.screen != "cpu":
-        found = folded(found, lambda line: filters.weight_of(line, model.sort, model.baseline), cut_cpus(model.frame))
-    return filters.culprits_in_order(found, model.sort, model.baseline)
+        lines = folded(lines, lambda line: filters.weight_of(line, model.sort, model.baseline), cut_cpus(model.frame))
+    return filters.culprits_in_order(lines, model.sort, model.baseline)
 
 
 def unfolded(model: ScreenModel) -> list[CulpritLine]:
@@ -90,8 +90,8 @@ def cut_cpus(frame: Frame | None) -> CpuSet:
     """Return the CPUs whose culprits may be incomplete in a frame that has only the costliest."""
     if frame is None or not frame.is_cut:
         return frozenset()
-    told = frozenset(line.cpu for line in frame.cpus if frame.tells_all_on(line))
-    return frozenset(line.cpu for line in frame.culprits) - told
+    complete = frozenset(line.cpu for line in frame.cpus if frame.tells_all_on(line))
+    return frozenset(line.cpu for line in frame.culprits) - complete
 
 
 def unread_cpus(model: ScreenModel) -> list[int]:
@@ -112,8 +112,8 @@ def counted(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
     """Return the number of listed culprits, and the CPUs without any known: `16 groups of 41, unknown on CPU 3`."""
     count, groups = len(unfolded(model)), listing.count
     most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
-    unread = unread_cpus(model) if groups else []  # an empty list explains it in its own place
-    doubt = f", unknown on {name_cpus(unread)}" if unread else ""
+    unknown_cpus = unread_cpus(model) if groups else []  # an empty list explains it in its own place
+    doubt = f", unknown on {name_cpus(unknown_cpus)}" if unknown_cpus else ""
     if groups < count:
         return f"{describe_count(groups, 'group')} of {most}{count}{doubt}"
     return f"{most}{describe_count(count, 'culprit')}{doubt}"
@@ -379,10 +379,10 @@ class ScreenModel(Collected):
         selected = self.selected()
         if selected is not None:
             self.cpu = selected.cpu
-        is_seen = selected is not None and self.frame is not None and selected in self.frame.culprits
+        is_shown = selected is not None and self.frame is not None and selected in self.frame.culprits
         is_irq = self.screen == Screen.IRQS
         self.go_to(Screen.CPU)
-        self.selection = Selection(selected) if is_seen or not is_irq else Selection()
+        self.selection = Selection(selected) if is_shown or not is_irq else Selection()
 
     def forget_selection(self) -> None:
         """Reset the selection: the first shown row is selected until a key moves it."""

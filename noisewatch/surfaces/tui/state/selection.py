@@ -78,9 +78,9 @@ class Selection:
         chosen = self.chosen
         if not isinstance(chosen, of):
             return Listing(tuple(lines), self._row_shown(lines, of, weight), is_chosen=False)
-        found = _place_of(chosen, lines)
-        if found is not None:
-            return Listing(tuple(lines), found)
+        place = _place_of(chosen, lines)
+        if place is not None:
+            return Listing(tuple(lines), place)
         at = min(self.row, len(lines))
         with_it = lines.copy()
         with_it.insert(at, chosen)
@@ -97,7 +97,7 @@ class Selection:
 
     def is_about(self, line: Selectable) -> bool:
         """Return whether a key has chosen the line, or the screen has drawn it as selected."""
-        return any(each is not None and is_same(each, line) for each in (self.chosen, self.drawn))
+        return any(candidate is not None and is_same(candidate, line) for candidate in (self.chosen, self.drawn))
 
     def after(self, listing: Listing[Line]) -> Selection:
         """Return the selection with the chosen line updated from the listing."""
@@ -111,10 +111,10 @@ class Selection:
     def led(self, frame: Frame | None) -> Selection:
         """Return the selection moved to the leading check of the chosen check's cause."""
         chosen, leading = self.chosen, frame.leading if frame is not None else ()
-        if frame is None or not isinstance(chosen, FindingLine) or chosen.id in {each.id for each in leading}:
+        if frame is None or not isinstance(chosen, FindingLine) or chosen.id in {finding.id for finding in leading}:
             return self
-        cause = next((each.cause for each in frame.findings if each.id == chosen.id), None)
-        lead = next((each for each in leading if each.cause == cause), None) if cause is not None else None
+        cause = next((finding.cause for finding in frame.findings if finding.id == chosen.id), None)
+        lead = next((finding for finding in leading if finding.cause == cause), None) if cause is not None else None
         return self if lead is None else replace(self, chosen=lead)
 
     def moved(self, listing: Listing[Line], rows: int) -> Selection:
@@ -146,12 +146,12 @@ def _place_of(chosen: Selectable, lines: list[Line]) -> int | None:
     if isinstance(chosen, IrqRow):
         same = [at for at, line in enumerate(lines) if is_same(line, chosen)]
     else:
-        wanted = _identity(chosen)
-        same = [at for at, line in enumerate(lines) if _identity(line) == wanted]
+        identity = _identity(chosen)
+        same = [at for at, line in enumerate(lines) if _identity(line) == identity]
     here = [at for at in same if _cpu_of(lines[at]) == _cpu_of(chosen)]
     is_elsewhere = isinstance(chosen, FoldedLine) or (isinstance(chosen, CulpritLine) and chosen.tid is not None)
-    found = here or (same if is_elsewhere else [])
-    return max(found, key=lambda at: _name_of(lines[at]) == _name_of(chosen), default=None)
+    matches = here or (same if is_elsewhere else [])
+    return max(matches, key=lambda at: _name_of(lines[at]) == _name_of(chosen), default=None)
 
 
 def _cpu_of(line: Selectable) -> int | None:
