@@ -60,6 +60,14 @@ def test_it_is_gone_by_the_command_that_was_printed(quiet: Lab) -> None:
         assert quiet.do(f"taskset -pc {pid}").endswith(": 2\n")
 
 
+def test_a_real_time_loop_that_leaves_no_time_to_others_is_named_by_a_preflight_that_calibrates(quiet: Lab) -> None:
+    """Whoever waits for a kernel thread of that CPU, as for a change of a trace buffer's size, waits forever."""
+    with running(quiet, f"chrt -f -p 1 \\$\\$; {_LOOP}", 2) as pid:
+        report = quiet.preflight("--cpus 2")
+    assert report["exit_status"] == 1
+    assert _culprits(report, "tasks-on-target")[0] == ("sh", pid, 2)
+
+
 def test_the_busy_sibling_of_a_target_cpu_is_named(quiet: Lab) -> None:
     with running(quiet, _LOOP, 3) as pid:
         report = quiet.preflight("--cpus 2 --sample 2 --no-calibration")

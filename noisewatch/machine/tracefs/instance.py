@@ -25,6 +25,7 @@ from typing import Self
 from noisewatch.errors import CannotMeasure, system_reason
 from noisewatch.machine.reading import load_reading
 from noisewatch.machine.reading.python_reading import PROGRESS_WORDS, read_whole
+from noisewatch.machine.tracefs.buffer_sizes import resize_buffers
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path, remove, tracer_of, write_setting
 
 OSNOISE = "osnoise"
@@ -96,7 +97,7 @@ class Instance:
             self._write(_ON, "0")
             self._write("trace_clock", "mono")
             self._write("tracing_cpumask", _mask(self._cpus))
-            self._write("buffer_size_kb", str(self._buffer_kb))
+            resize_buffers(self.path, self._cpus, self._buffer_kb)
             self._prepare()
             if self._tracer is not None:  # before the pipes: it cannot be changed while there are readers
                 self._write("current_tracer", self._tracer)

@@ -1,0 +1,27 @@
+"""A script that moves to each of some CPUs and resizes the buffer there; it reports each by a byte.
+
+Its arguments are an instance's folder, a size in kB, and the CPUs. It imports nothing that takes time.
+"""
+
+import os
+import sys
+
+READY, DONE = b"r", b"d"
+
+
+def main() -> None:
+    """Resize the buffers in the order of the arguments."""
+    os.write(1, READY)
+    for cpu in map(int, sys.argv[3:]):
+        try:
+            os.sched_setaffinity(0, {cpu})
+            file = os.open(f"{sys.argv[1]}/per_cpu/cpu{cpu}/buffer_size_kb", os.O_WRONLY | os.O_TRUNC)
+            os.write(file, sys.argv[2].encode())
+            os.close(file)
+        except OSError:  # outside of a cpuset, or too much memory: it keeps its size
+            pass
+        os.write(1, DONE)
+
+
+if __name__ == "__main__":
+    main()
