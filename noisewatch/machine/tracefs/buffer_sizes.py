@@ -55,4 +55,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(_END_DEADLINE_S)
     if process.stdout is not None:
         process.stdout.close()
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
@@ -51,8 +52,11 @@ def _sized(**kb: int) -> dict[str, str]:
 
 _NO_SWAPS = {"/proc/swaps": SWAPS.splitlines()[0] + "\n"}
 _SWAPPING = [
-    Example("swapping", "fail", {}, "5 pages", after=_counted(pswpin=5)),
-    Example("swapping", "fail", {}, "5 pages", loaded=_counted(pswpin=5)),
+    Example("swapping", "fail", {}, "20 pages", after=_counted(pswpin=12, pswpout=8)),
+    Example("swapping", "fail", {}, "20 pages", loaded=_counted(pswpin=20)),
+    Example("swapping", "warn", {}, "20 pages", after=_counted(pswpin=20), rules=Rules(budget=Budget(max_cv=0.02))),
+    Example("swapping", "warn", {}, "1 page was swapped", after=_counted(pswpin=1)),
+    Example("swapping", "fail", {}, "1 page was swapped", after=_counted(pswpin=1), rules=Rules("latency")),
     Example("swapping", "pass", _counted(pswpin=5), "nothing was swapped"),
     Example("swapping", "pass", _sized(SwapTotal=0, SwapFree=0) | _NO_SWAPS, "no swap"),
     Example("swapping", "warn", _sized(SwapFree=99_996), "MB"),

@@ -93,7 +93,10 @@ def test_a_limit_says_what_it_does_and_which_part_of_the_budget_it_is(run: Run) 
     words = run("explain", "target-cpu-busy").words
     assert "fails from 5% (for a budget of 1%: less in proportion below it, half of the budget above 10%; a" in words
     assert "fails: share of memory left: fails below 5% (" in run("explain", "memory-short").words
-    assert "fails: pages swapped in or out: fails above 0 pages (" in run("explain", "swapping").words
+    assert (
+        "fails: pages swapped in or out, under latency and strict: fails above 0 pages ("
+        in run("explain", "swapping").words
+    )
 
 
 def test_the_ground_on_which_a_check_blocks_is_in_all_formats(run: Run) -> None:

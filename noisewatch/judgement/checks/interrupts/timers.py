@@ -10,10 +10,11 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
 from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.counted import why_uncounted
-from noisewatch.judgement.effect import WHEN, timers_while_calibrating
+from noisewatch.judgement.effect import WHEN, limits_of_taken, timers_while_calibrating
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import by_cpu, not_calibrated, why_incomplete
+from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.cpus.fair_server import runtime_path
 from noisewatch.kernel.cpus.online import CPUS
@@ -188,32 +189,20 @@ def _was_idle(interval: Interval, cpu: int) -> bool:
 
 _FEW = Limit(
     key="passes",
-    name="timer interrupts of one target CPU beyond its tick that pass",
+    name="timer interrupts of one target CPU beyond its tick that pass, where their number counts",
     value=100.0,
     unit="per second",
-    reason="a program that sleeps for 10 ms at a time causes as many: below 0.1% of the CPU",
+    reason="a program that sleeps for 10 ms at a time causes as many",
 )
 _MANY = Limit(
     key="fails",
-    name="timer interrupts of one target CPU beyond its tick that fail",
+    name="timer interrupts of one target CPU beyond its tick that fail, where their number counts",
     value=1000.0,
     unit="per second",
-    reason="at 2 µs each, and up to 16 µs with a profiler in a virtual machine, they take 0.2 to 1.6% of the CPU",
+    reason="a benchmark of latency meets one each millisecond",
 )
-_SHORT = Limit(
-    key="share-passes",
-    name="traced share of one target CPU taken by timers beyond the tick that passes",
-    value=0.001,
-    unit="share",
-    reason="a hundred a second of 10 µs each",
-)
-_LONG = Limit(
-    key="share-fails",
-    name="traced share of one target CPU taken by timers beyond the tick that fails",
-    value=0.01,
-    unit="share",
-    reason="what benchmarks try to resolve; in a guest each timer costs many times what its handler takes",
-)
+_SHORT, _LONG = limits_of_taken("timers beyond the tick", "share-")
+_INTERRUPT_S = 5e-6  # 2 µs each on bare metal, up to 16 µs with a profiler in a virtual machine
 _MOST_CULPRITS = 3
 _AS_OFTEN = 0.5  # of the estimate: then the trace contains the same timers
 
@@ -232,7 +221,9 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace contains the same timers
     limits=(_FEW, _MANY, _SHORT, _LONG),
     why=(
         "The tick comes at most CONFIG_HZ times a second. A profiler that samples by the clock, or a program that "
-        "sleeps for microseconds, uses the same CPU timer and counts in the same row. A failure blocks."
+        "sleeps for microseconds, uses the same CPU timer and counts in the same row. Their time decides, as traced "
+        "and at least 5 µs each; their number does under the profiles latency and strict, and warns on isolated CPUs. "
+        "A failure blocks."
     ),
     remedy=("Stop the profiler, or move what sleeps there; noisewatch trace, as root, shows which timers expire."),
     sources=("https://docs.kernel.org/timers/highres.html", "https://perfwiki.github.io/main/tutorial/"),
@@ -247,31 +238,39 @@ def timers_on_target(case: Case) -> Answer:
     for cpu, rate in _sums(named, _rate).items():
         beyond[cpu] = max(beyond.get(cpu, 0.0), rate)
     shares = _sums(named, _share)
-    worst, limit = max(beyond.values(), default=0.0), case.bound(_MANY)
+    costs = {cpu: max(shares.get(cpu, 0.0), rate * _INTERRUPT_S) for cpu, rate in beyond.items()}
+    is_by_number = case.rules.profile in (LATENCY, STRICT)
+    isolated = case.snapshot.isolation.isolated
     evidence = {
         "timer_interrupts_per_s_by_cpu": by_cpu(rates),
         "tick_hz": hz,
         "share_by_trace_by_cpu": by_cpu(shares),
+        "cost_share_by_cpu": by_cpu(costs),
     }
-    often = frozenset(cpu for cpu, rate in beyond.items() if rate > case.bound(_FEW))
-    long = frozenset(cpu for cpu, share in shares.items() if share > case.bound(_SHORT))
+    counted = case.target if is_by_number or isolated is None else isolated
+    often = frozenset(cpu for cpu, rate in beyond.items() if rate > case.bound(_FEW) and cpu in counted)
+    long = frozenset(cpu for cpu, cost in costs.items() if cost > case.bound(_SHORT))
     if often or long:
         culprits = _culprits(case, often | long, traced)
-        most = max((max(rates.get(cpu, 0.0), beyond[cpu]) for cpu in often), default=0.0)
-        parts = [f"{name_cpus(often)}: up to {most:.0f} timer interrupts/s; {_describe_tick(hz)}"] if often else []
+        frequent = [cpu for cpu in sorted(often | long) if beyond[cpu] > case.bound(_FEW)]
+        most = max((max(rates.get(cpu, 0.0), beyond[cpu]) for cpu in frequent), default=0.0)
+        parts = (
+            [f"{name_cpus(frequent)}: up to {most:.0f} timer interrupts/s; {_describe_tick(hz)}"] if frequent else []
+        )
         parts += [_took(culprit) for culprit in culprits[:1] if culprit in traced]
         answer = Answer(Status.WARN, "; ".join(parts), cpus=often | long, evidence=evidence, culprits=culprits)
-        return _judged(case, worst, shares, answer)
+        return _judged(case, beyond if is_by_number else {}, costs, answer)
     reason = _why_unknown(case)
     if reason is not None:
         return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
     most = max(rates.values())
+    fewest_that_fail = case.bound(_MANY) if is_by_number else case.bound(_LONG) / _INTERRUPT_S
     if hz is None and most > SMALLEST_HZ + case.bound(_FEW):
         reason = f"{most:.0f} timer interrupts/s, which may be the tick: {case.why_unknown(PACKED)}"
-        severity = Severity.BLOCKING if most > SMALLEST_HZ + limit else None
+        severity = Severity.BLOCKING if most > SMALLEST_HZ + fewest_that_fail else None
         return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence, severity=severity)
-    most_text = f"{most:.0f} timer interrupts/s at most"
-    return Answer(Status.PASS, most_text, measured=worst, limit=limit, unit="per second", evidence=evidence)
+    answer = Answer(Status.PASS, f"{most:.0f} timer interrupts/s at most", evidence=evidence)
+    return _judged(case, beyond if is_by_number else {}, costs, answer)
 
 
 def _rates(case: Case) -> dict[int, float]:
@@ -292,19 +291,18 @@ def _sums(disturbances: Iterable[Disturbance], value: Callable[[Disturbance], fl
     return dict(sums)
 
 
-def _judged(case: Case, rate: float, shares: Mapping[int, float], answer: Answer) -> Answer:
-    """Return the answer with its status, and the value that decides it.
+def _judged(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], answer: Answer) -> Answer:
+    """Return the answer with the value that decides it, and as a blocking failure where that is too much.
 
-    That is the share that the trace measured if it fails or is the only fault, else the rate.
+    That is a rate where rates count, unless their cost alone fails.
     """
-    share = max(shares.values(), default=0.0)
-    is_much = rate > case.bound(_MANY) or share > case.bound(_LONG)
-    status, severity = (Status.FAIL, Severity.BLOCKING) if is_much else (Status.WARN, None)
-    if share > case.bound(_LONG) or rate <= case.bound(_FEW):
-        answer = replace(answer, measured=share, limit=case.bound(_LONG), unit="share")
-    else:
-        answer = replace(answer, measured=rate, limit=case.bound(_MANY), unit="per second")
-    return replace(answer, status=status, severity=severity)
+    rate, cost = max(rates.values(), default=0.0), max(costs.values(), default=0.0)
+    is_long = cost > case.bound(_LONG)
+    if is_long or rate > case.bound(_MANY):
+        answer = replace(answer, status=Status.FAIL, severity=Severity.BLOCKING)
+    if is_long or rate <= case.bound(_FEW):
+        return replace(answer, measured=cost, limit=case.bound(_LONG), unit="share")
+    return replace(answer, measured=rate, limit=case.bound(_MANY), unit="per second")
 
 
 def _took(culprit: Disturbance) -> str:
