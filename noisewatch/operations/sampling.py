@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case, rules_for
 from noisewatch.judgement.catalogue import CATALOGUE
@@ -191,7 +193,7 @@ class _Sampler:
 
     def repeated(self, frame: Frame, remark: str | None) -> Frame:
         """Return the frame again, marked as the last one."""
-        return replace(frame, is_last=True, remark=remark or frame.remark)
+        return structs.replace(frame, is_last=True, remark=remark or frame.remark)
 
     def _rest(self, snapshot: Snapshot, interval: Interval | None, is_last: bool) -> dict[str, Any]:
         return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import time
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.operations.sampling import sample_frames
 from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
+from tests.replacing import replace
 from tests.surfaces.running import quiet_tree, record
 from tests.surfaces.tui.framing import model_of, screen
 from tests.written import Files, WrittenMachine

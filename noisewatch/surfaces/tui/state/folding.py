@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import fields, replace
+
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kinds import THREADS
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedLine(CulpritLine):
+class FoldedLine(CulpritLine, frozen=True):
     """All lines of one culprit, with the figures of its worst CPU; `parts` are its lines on that CPU.
 
     `is_least`: the frame may leave out some of its threads on that CPU.
@@ -26,9 +25,6 @@ class FoldedLine(CulpritLine):
     def process_mark(self) -> str:
         """The process ID in brackets, without a thread, as its threads differ."""
         return "" if self.pid is None else f" [{self.pid}]"
-
-
-_FIELDS = tuple(field.name for field in fields(CulpritLine))
 
 
 def noise_of(line: CulpritLine) -> float:
@@ -75,7 +71,7 @@ def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
 
 
 def _together(worst: CulpritLine, parts: tuple[CulpritLine, ...], cpus: tuple[int, ...]) -> FoldedLine:
-    figures = {name: getattr(worst, name) for name in _FIELDS}
+    figures = {name: getattr(worst, name) for name in CulpritLine.__struct_fields__}
     rates = [line.rate_per_s for line in parts if line.rate_per_s is not None]
     figures["stolen_ns_per_s"] = sum(map(noise_of, parts))
     figures["rate_per_s"] = sum(rates) if rates else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import ClockFigures, ClockPackage, Frame, IrqLine, IrqSetting

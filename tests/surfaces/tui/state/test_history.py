@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.operations.frame.frame import CauseLine, Frame
 from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
