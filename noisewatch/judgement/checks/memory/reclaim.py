@@ -25,7 +25,7 @@ from noisewatch.kernel.memory.counters import PATH as SWAPS
 from noisewatch.kernel.memory.limits import MemoryLimit
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.interval import Interval, growth
 from noisewatch.records import dataclass
 from noisewatch.units import describe_count
 
@@ -393,7 +393,7 @@ def _hits_in(interval: Interval, folder: str) -> int | None:
         next((limit.hits for limit in moment.background.memory_limits.limits if limit.folder == folder), None)
         for moment in (interval.before, interval.after)
     )
-    return None if before is None or after is None or after < before else after - before
+    return growth(before, after)
 
 
 def _why_unknown(case: Case, hits: Mapping[str, int | None], rooms: list[_Room]) -> str | None:

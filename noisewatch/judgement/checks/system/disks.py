@@ -13,7 +13,7 @@ from noisewatch.judgement.rules import IO, STRICT
 from noisewatch.judgement.terms import Ground, Severity
 from noisewatch.kernel.system.disks import DISKSTATS, MDSTAT, Array, disk_of
 from noisewatch.kernel.system.mounts import TEMPORARY_FILES
-from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.interval import Interval, growth
 
 _BUSY_PASSES = Limit(
     *("passes", "busy share of a disk that passes", 0.05, "share", "a log being written, counted in whole jiffies"),
@@ -86,10 +86,7 @@ def _busy_share(interval: Interval, name: str) -> float | None:
 def _grown(interval: Interval, name: str, counter: str) -> int | None:
     """Return the growth of a disk's counter, or None if it is unknown or decreased."""
     before, after = ((moment.background.disks or {}).get(name) for moment in (interval.before, interval.after))
-    if before is None or after is None:
-        return None
-    grown: int = getattr(after, counter) - getattr(before, counter)
-    return grown if grown >= 0 else None
+    return None if before is None or after is None else growth(getattr(before, counter), getattr(after, counter))
 
 
 def _evidence(interval: Interval, name: str, share: float | None) -> dict[str, Any]:

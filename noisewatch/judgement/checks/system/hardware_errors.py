@@ -22,7 +22,7 @@ from noisewatch.kernel.system.hardware_errors import (
     UNCORRECTED,
 )
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.interval import Interval, growth
 
 _EXCEPTIONS, _POLLS = "MCE", "MCP"
 _CORRECTED_ERRORS = ("THR", "DFR")  # more corrected errors than a threshold, an error that was put off
@@ -227,8 +227,4 @@ def _grown(
     before: Mapping[str, int | None], after: Mapping[str, int | None], names: tuple[str, ...]
 ) -> dict[str, int | None]:
     """Return the growth of each counter; None is unknown, also if the counter decreased."""
-    grown: dict[str, int | None] = {}
-    for name in names:
-        first, last = before.get(name), after.get(name)
-        grown[name] = None if first is None or last is None or last < first else last - first
-    return grown
+    return {name: growth(before.get(name), after.get(name)) for name in names}
