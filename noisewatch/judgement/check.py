@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from noisewatch.faults import contained
 from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
@@ -18,6 +18,8 @@ from noisewatch.records import dataclass
 from noisewatch.units import describe_value, share_text
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from noisewatch.cpus import CpuSet
     from noisewatch.judgement.case import Case
     from noisewatch.judgement.fixes.fix import Fix
@@ -72,6 +74,53 @@ class Answer:
     is_fault: bool = False  # noisewatch itself failed, which counts under every profile
     items: tuple[str, ...] = ()  # the details that `said` summarizes, a line each in a list
     limit_role: str = LIMIT  # or MINIMUM, LOOKED_BACK, LOOKED_AHEAD: what `limit` is
+
+
+class AnswerDetails(TypedDict, total=False):
+    """Fields of an answer beside its status and its text."""
+
+    measured: Any
+    limit: float | None
+    unit: str | None
+    cpus: CpuSet
+    reason: str | None
+    evidence: Mapping[str, Any]
+    culprits: tuple[Disturbance, ...]
+    fix: Fix | None
+    severity: Severity | None
+    items: tuple[str, ...]
+    limit_role: str
+
+
+class Graded:
+    """A builder of answers that share details, such as their evidence. Details of one answer take precedence."""
+
+    __slots__ = ("_shared",)
+
+    def __init__(self, **shared: Unpack[AnswerDetails]) -> None:
+        self._shared: AnswerDetails = shared
+
+    def by(self, case: Case, limit: Limit, measured: float | None) -> Graded:
+        """Return a builder of answers that also share a value and the limit that it is compared with."""
+        role, bound = MINIMUM if limit.is_least else LIMIT, case.bound(limit)
+        graded: AnswerDetails = {"measured": measured, "limit": bound, "unit": limit.unit, "limit_role": role}
+        return Graded(**(self._shared | graded))
+
+    def passes(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return self.answer(Status.PASS, text, **details)
+
+    def warns(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return self.answer(Status.WARN, text, **details)
+
+    def fails(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return self.answer(Status.FAIL, text, **details)
+
+    def unknown(self, reason: str | None, text: str = "unknown") -> Answer:
+        """Return the answer of a check that should be answerable and is not, with the shared details."""
+        return self.answer(Status.UNKNOWN, text, reason=reason)
+
+    def answer(self, status: Status, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return Answer(status, text, **(self._shared | details))
 
 
 @dataclass(frozen=True, slots=True)

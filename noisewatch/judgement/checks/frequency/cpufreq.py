@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import run_command, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, hardware_without, unread
@@ -169,38 +169,24 @@ def frequency_window_open(case: Case) -> Answer:
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_min_freq"))
     window = {str(cpu): [clock.min_khz, clock.max_khz] for cpu, clock in clocks.items()}
-    evidence = {"window_khz_by_cpu": window}
+    graded = Graded(evidence={"window_khz_by_cpu": window})
     open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]
     if open_cpus:
         is_held = not _has_turbo(case) and all(clock.governor == "performance" for clock in clocks.values())
         text = _describe_windows(clocks, open_cpus)
         if is_held:
-            return Answer(
-                Status.PASS, text + ", held at the maximum by governor performance without turbo", evidence=evidence
-            )
-        return Answer(
-            Status.WARN,
-            text,
-            cpus=frozenset(open_cpus),
-            evidence=evidence,
-            fix=_narrow(clocks, case.snapshot.frequency.driver),
-        )
+            return graded.passes(text + ", held at the maximum by governor performance without turbo")
+        fix = _narrow(clocks, case.snapshot.frequency.driver)
+        return graded.warns(text, cpus=frozenset(open_cpus), fix=fix)
     above = [
         cpu for cpu, clock in clocks.items() if clock.base_khz is not None and (clock.max_khz or 0) > clock.base_khz
     ]
     if above:
         text = f"pinned above the base frequency on {name_cpus(above)}, in the turbo range"
-        return Answer(
-            Status.WARN,
-            text,
-            cpus=frozenset(above),
-            evidence=evidence,
-            fix=_narrow(clocks, case.snapshot.frequency.driver),
-        )
+        return graded.warns(text, cpus=frozenset(above), fix=_narrow(clocks, case.snapshot.frequency.driver))
     if _has_turbo(case) and any(clock.base_khz is None for clock in clocks.values()):
-        text = "pinned, but turbo is not off and may raise the clock above these limits"
-        return Answer(Status.WARN, text, evidence=evidence)
-    return Answer(Status.PASS, "pinned", evidence=evidence)
+        return graded.warns("pinned, but turbo is not off and may raise the clock above these limits")
+    return graded.passes("pinned")
 
 
 def _describe_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
@@ -399,13 +385,10 @@ def frequency_daemon_runs(case: Case) -> Answer:
             (run_command(f"systemctl stop {units}", f"systemctl start {units}"),),
             (run_command(f"systemctl disable {units}", f"systemctl enable {units}"),),
         )
-        culprits = as_culprits(sorted(daemons, key=lambda task: task.pid))
-        return Answer(
-            Status.FAIL,
-            f"{', '.join(names)} may change them at any time",
+        graded = Graded(
             evidence={"daemons": names},
-            culprits=culprits,
-            fix=fix if units else None,
+            culprits=as_culprits(sorted(daemons, key=lambda task: task.pid)),
             severity=Severity.WARNING if set(names) & _AT_ANY_TIME else None,
         )
+        return graded.fails(f"{', '.join(names)} may change them at any time", fix=fix if units else None)
     return passes_if_visible(case, "no power daemon runs")

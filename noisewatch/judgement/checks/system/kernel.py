@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import judged_knob, unread
@@ -77,9 +77,8 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
         return Answer(Status.PASS, "the watchdog watches other CPUs only", evidence=evidence)
     every = f" every {threshold_s / _CHECKS_PER_THRESHOLD:g} s" if threshold_s is not None else ""
     fix = _confine_watchdog(watched, case.housekeeping, Knob.WATCHDOG_CPUS not in knobs.absent)
-    return Answer(
-        Status.FAIL, f"the watchdog watches {name_cpus(shared)}{every}", cpus=shared, evidence=evidence, fix=fix
-    )
+    text = f"the watchdog watches {name_cpus(shared)}{every}"
+    return Answer(Status.FAIL, text, cpus=shared, evidence=evidence, fix=fix)
 
 
 def _watched_cpus(case: Case) -> CpuSet | None:
@@ -319,22 +318,21 @@ def mitigations_chosen_by_hand(case: Case) -> Answer:
     vulnerabilities = case.snapshot.platform.vulnerabilities
     if vulnerabilities.state_by_name is None:
         return unknown(case.why_unknown(VULNERABILITIES))
-    evidence = {"state_by_name": dict(vulnerabilities.state_by_name), "options": vulnerabilities.chosen}
+    states = dict(vulnerabilities.state_by_name)
+    graded = Graded(evidence={"state_by_name": states, "options": vulnerabilities.chosen})
     if vulnerabilities.chosen is None:
         return unknown(case.why_unknown("/proc/cmdline"))
     if vulnerabilities.chosen:
-        return Answer(Status.FAIL, f"booted with {' '.join(vulnerabilities.chosen)}", evidence=evidence)
+        return graded.fails(f"booted with {' '.join(vulnerabilities.chosen)}")
     if vulnerabilities.unread is not None:
         return unknown(case.why_unknown(vulnerabilities.unread))
     number = release_number(case.snapshot.platform.kernel)
-    if not vulnerabilities.state_by_name and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
+    if not states and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
         return unknown(f"{VULNERABILITIES}: not there")
-    if not vulnerabilities.state_by_name:
-        return Answer(Status.PASS, "the kernel's defaults, which it does not export", evidence=evidence)
-    active = sum(state.startswith("Mitigation") for state in vulnerabilities.state_by_name.values())
-    return Answer(
-        Status.PASS, f"the kernel's defaults: {active} mitigations active", measured=active, evidence=evidence
-    )
+    if not states:
+        return graded.passes("the kernel's defaults, which it does not export")
+    active = sum(state.startswith("Mitigation") for state in states.values())
+    return graded.passes(f"the kernel's defaults: {active} mitigations active", measured=active)
 
 
 _LEVEL = Limit(
@@ -375,7 +373,7 @@ def console_prints_everything(case: Case) -> Answer:
     shown = int(levels[0]) - 1  # messages below the console's level
     slow = [console.name for console in consoles if console.is_slow and console.is_enabled]
     evidence = {"consoles": [console.name for console in consoles], "printk": list(map(int, levels))}
-    limit = case.bound(_LEVEL)
+    graded = Graded(evidence=evidence).by(case, _LEVEL, shown)
     if not slow:
         return Answer(Status.PASS, "there is no slow console", evidence=evidence)
     options = case.snapshot.platform.options
@@ -384,12 +382,9 @@ def console_prints_everything(case: Case) -> Answer:
         text = f"all messages go to {', '.join(slow)}, as booted with {_SHOW_ALL}"
         return Answer(Status.FAIL, text, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
     text = f"messages up to level {shown} go to {', '.join(slow)}"
-    if shown > limit:
-        fix = set_for_good(write(Knob.PRINTK, 4, " ".join(levels)))
-        return Answer(Status.FAIL, text, measured=shown, limit=limit, unit="level", evidence=evidence, fix=fix)
-    if options is None:
-        return unknown(case.why_unknown(COMMAND_LINE))
-    return Answer(Status.PASS, text, measured=shown, limit=limit, unit="level", evidence=evidence)
+    if shown > case.bound(_LEVEL):
+        return graded.fails(text, fix=set_for_good(write(Knob.PRINTK, 4, " ".join(levels))))
+    return unknown(case.why_unknown(COMMAND_LINE)) if options is None else graded.passes(text)
 
 
 @check(

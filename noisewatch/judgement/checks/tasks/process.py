@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, check, unknown
+from noisewatch.judgement.check import Answer, Graded, check, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.terms import Severity, Status
@@ -48,22 +48,17 @@ def layout_not_random(case: Case) -> Answer:
     level = case.snapshot.settings.knobs.integer(Knob.ADDRESS_RANDOMISATION)
     personality = case.snapshot.settings.own.personality
     evidence = {Knob.ADDRESS_RANDOMISATION.value: level, "personality": personality}
+    graded = Graded(measured=level, evidence=evidence)
     if level is not None and level < _FULL:
         text = "address layouts are fixed" if level == 0 else "the heap always follows the program"
-        fix = turned(case, Knob.ADDRESS_RANDOMISATION, _FULL)
-        return Answer(Status.WARN, text, measured=level, evidence=evidence, fix=fix)
+        return graded.warns(text, fix=turned(case, Knob.ADDRESS_RANDOMISATION, _FULL))
     if personality is not None and personality & NO_RANDOMISATION:
-        return Answer(
-            Status.WARN,
-            "programs started from here have a fixed layout (setarch -R)",
-            measured=level,
-            evidence=evidence,
-        )
+        return graded.warns("programs started from here have a fixed layout (setarch -R)")
     if level is None:
         return unread(case, Knob.ADDRESS_RANDOMISATION)
     if personality is None:
         return unknown(case.why_unknown(PERSONALITY))
-    return Answer(Status.PASS, "address layouts are random", measured=level, evidence=evidence)
+    return graded.passes("address layouts are random")
 
 
 _HARMLESS = frozenset({"PYTHONHASHSEED"})  # either choice is a good one, as long as it is known
@@ -185,19 +180,19 @@ def hardware_counters_unusable(case: Case) -> Answer:
     names, own = case.snapshot.settings.event_sources, case.snapshot.settings.own
     if paranoia is None:
         return unread(case, Knob.PERF_PARANOID)
-    evidence = {Knob.PERF_PARANOID.value: paranoia, "counters": None if names is None else counters_among(names)}
-    if names is not None and not counters_among(names):
-        return Answer(Status.WARN, "the processor's counters are not available", measured=paranoia, evidence=evidence)
+    counters = None if names is None else counters_among(names)
+    graded = Graded(measured=paranoia, evidence={Knob.PERF_PARANOID.value: paranoia, "counters": counters})
+    if counters is not None and not counters:
+        return graded.warns("the processor's counters are not available")
     if paranoia > _FOR_EVERYBODY:
         if own.status is None or own.is_in_user_namespace is None:
             return unknown(case.why_unknown(STATUS if own.status is None else NAMESPACE))
         if own.is_in_user_namespace or not own.status.capabilities & _CAN_COUNT:
             text = f"perf_event_paranoid is {paranoia}: only root may use the counters"
-            fix = turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY)
-            return Answer(Status.WARN, text, measured=paranoia, evidence=evidence, fix=fix)
-    if names is None:
+            return graded.warns(text, fix=turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY))
+    if counters is None:
         return unknown(case.why_unknown(EVENT_SOURCES))
-    return Answer(Status.PASS, f"{', '.join(counters_among(names))} may be used", measured=paranoia, evidence=evidence)
+    return graded.passes(f"{', '.join(counters)} may be used")
 
 
 @check(
