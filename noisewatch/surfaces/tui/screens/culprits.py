@@ -96,9 +96,9 @@ def filter_rows(model: ScreenModel, width: int) -> list[Row]:
     text = _filter(model)
     if not text and not model.is_typing:
         return []
-    said = text + ("_" if model.is_typing else "")
+    visible = text + ("_" if model.is_typing else "")
     label = " filter: "
-    rows: list[Row] = [[(label, "faint"), (said[-max(width - len(label), 1) :], "strong")]]
+    rows: list[Row] = [[(label, "faint"), (visible[-max(width - len(label), 1) :], "strong")]]
     if model.is_typing:
         rows[0].append((f"  {hint(model)}", "faint"))
     else:
