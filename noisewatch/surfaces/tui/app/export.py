@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.event_list import fix_of, frame_of
 from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
-from noisewatch.surfaces.tui.state.filters import known_or_grave
+from noisewatch.surfaces.tui.state.filters import noise_or_grave
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same
@@ -137,7 +137,7 @@ def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
     """Return the table of CPUs: target CPUs first, the costliest on top."""
     there = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
     ordered = sorted(
-        there, key=lambda line: (line.cpu not in frame.target, -known_or_grave(line.stolen_ns_per_s), line.cpu)
+        there, key=lambda line: (line.cpu not in frame.target, -noise_or_grave(line.stolen_ns_per_s), line.cpu)
     )
     header = ["CPU", "role", "noise/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
     rows = [_cpu_cells(line, model.history.noise(line.cpu, numbers)) for line in ordered[:_MOST_CPUS]]

@@ -12,7 +12,7 @@ from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, styl
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, highest_known, zoomed
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, runs
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, in_sight, time_row
-from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, partly_known
+from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, available_figures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _LEAST_CHART = 3  # rows, with the row of the time
@@ -95,9 +95,11 @@ def _lines(model: ScreenModel, numbers: range) -> _Lines:
     clocks, target = model.clocks, model.target
     stale, zoom = clocks.are_stale(numbers), model.zoom
     are_stale = zoomed(stale, zoom, all)
-    if model.clock_graph == ClockGraph.EACH:
+    if model.clock_graph == ClockGraph.PER_CPU:
         return _Lines(
-            [], _halves(clocks.each(target, numbers), zoom, lambda sets: frozenset[int]().union(*sets)), are_stale
+            [],
+            _halves(clocks.distinct_clocks(target, numbers), zoom, lambda sets: frozenset[int]().union(*sets)),
+            are_stale,
         )
     series = clocks.means(numbers) if model.clock_graph == ClockGraph.MEAN else clocks.slowest(numbers)
     low = (1 - DROP) * max((khz for khz in series if khz is not None), default=0)
@@ -174,7 +176,7 @@ def lane_count(model: ScreenModel, width: int) -> int:
 
 def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
     """Return the lanes of heat and power with a known share in sight, or a figure of at least one package now."""
-    partly = partly_known(model.frame) if model.frame is not None else set()
+    partly = available_figures(model.frame) if model.frame is not None else set()
     lanes = [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
     return [lane for lane in lanes if lane[0] in partly or any(share is not None for share in lane[1])]
 
@@ -213,7 +215,7 @@ def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
 def _slowed(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
     """Return the reason that slowed the target CPUs, by column."""
     mark_by_column: dict[int, str] = {}
-    for number, (heat, power) in zip(axis.numbers, model.clocks.slowed_by(axis.numbers), strict=True):
+    for number, (heat, power) in zip(axis.numbers, model.clocks.slowdown_causes(axis.numbers), strict=True):
         if heat or power:
             column = axis.column(number)
             mark_by_column[column] = BY_HEAT if heat or mark_by_column.get(column) == BY_HEAT else BY_POWER

@@ -61,8 +61,8 @@ def highest_khz(model: ScreenModel) -> int | None:
 
 def has_clock(model: ScreenModel, numbers: Iterable[int]) -> bool:
     """Return whether any clock of the target CPUs can be drawn in the intervals."""
-    if model.clock_graph == ClockGraph.EACH:
-        return any(model.clocks.each(model.target, numbers))
+    if model.clock_graph == ClockGraph.PER_CPU:
+        return any(model.clocks.distinct_clocks(model.target, numbers))
     return any(khz is not None for khz in model.clocks.slowest(numbers))
 
 

@@ -10,7 +10,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
-from noisewatch.surfaces.tui.state.clock_history import ClockRange, ToldFigures
+from noisewatch.surfaces.tui.state.clock_history import ClockRange, ReportedFigures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_mhz, short_duration, short_share
 
@@ -74,7 +74,7 @@ def clock_table(
     rows_a_column = -(-len(shown) // across)
     wide = (width - 2 * (across - 1)) // across
     parts = [shown[begin : begin + rows_a_column] for begin in range(0, len(shown), max(rows_a_column, 1))]
-    reported = model.clocks.told if model.history.count else ToldFigures.of(frame)
+    reported = model.clocks.reported if model.history.count else ReportedFigures.of(frame)
     columns = _columns(reported, known, shown, glyphs)
     tables = [_table(model, part, columns, known, wide, where if part is parts[-1] else "", glyphs) for part in parts]
     rows = [list(row) for row in tables[0]] if tables else []
@@ -185,7 +185,7 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
     return f"{low}{high:>{room - len(low)}}"
 
 
-def _columns(reported: ToldFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
+def _columns(reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
     """Return the columns: none for figures never reported for these CPUs; the deepest idle states fit first."""
     names = reported.names({line.cpu for line in lines if line.role != Role.OFFLINE})
     columns = [_Column("GHz", 6, lambda line: _clock(line, figures))]

@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, f
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import asked_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of, is_least
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel, listed_cpus, unread_cpus
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel, listed_cpus, unreadable_cpus
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_change, short_duration, short_rate, short_share
 
@@ -59,7 +59,7 @@ def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     there = [line for line in there if asked is None or line.cpu in asked]
     if model.screen == Screen.OVERVIEW and not there:
         return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"
-    if unknown_cpus := unread_cpus(model):
+    if unknown_cpus := unreadable_cpus(model):
         return f"unknown on {name_cpus(unknown_cpus)}", "doubt"
     if not all(frame.tells_all_of(line.cpu) for line in there):
         return f"none among the {MOST_CULPRITS} costliest culprits: there may be others", "doubt"

@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, st
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, first_that_fits, length, lines_of
 from noisewatch.surfaces.tui.state.clock_history import ClockRange
 from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
-from noisewatch.surfaces.tui.state.irq_history import LOUD_PER_S, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import culprit_of
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Quantity, Screen, ScreenModel
 from noisewatch.units import (
@@ -401,7 +401,7 @@ def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[
         return [doubt or [("no device interrupts a target CPU", "calm")]]
     rate, cpu, label = max(candidates)
     setting = model.irq_settings.get(label)
-    style: Style = "grave" if rate >= LOUD_PER_S else "notable"
+    style: Style = "grave" if rate >= FREQUENT_PER_S else "notable"
     text: Row = [
         (describe_rate(rate), style),
         (f" interrupt target CPU {cpu}", "plain"),
@@ -482,9 +482,9 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     """Return how many of the intervals were over the limit, on which target CPUs, and when it was worst."""
     if model.map.quantity != Quantity.NOISE or not numbers or not frame.target:
         return []
-    count, unknown_count = model.history.noisy_within(numbers)
+    count, unknown_count = model.history.count_noisy(numbers)
     targets = [line.cpu for line in frame.cpus if line.role == Role.TARGET]
-    unread_cpus = model.history.unread_cpus(targets, numbers)
+    unread_cpus = model.history.unknown_cpus(targets, numbers)
     read = len(numbers) - unknown_count
     if not read:
         whose = f": {name_cpus(unread_cpus)}" if 0 < len(unread_cpus) < len(targets) else ""
@@ -500,7 +500,7 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     cpus = [cpu for cpu in over if any((noise or 0) >= GRAVE_NS for noise in model.history.noise(cpu, noisy))]
     where = f" on {name_cpus(cpus)}" if cpus else ""
     text: Row = [(f"over {_LIMIT} in {count} of {len(numbers)} intervals{where}", "grave"), *doubt]
-    at_ns = round((model.clocks.taken_at_s(worst_at) or 0.0) * 1e9)
+    at_ns = round((model.clocks.end_time_s(worst_at) or 0.0) * 1e9)
     when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
     worst: Row = [(f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(most)} at {when}", "plain")]
     return [[*text, *worst], text]

@@ -137,7 +137,7 @@ def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
     allowed = row.allowed if row.is_numbered else None
     unknown: CpuSet | None = frozenset()
     if row.total is None:
-        unknown = (allowed if row.goes_to is None else row.goes_to) if allowed else None
+        unknown = (allowed if row.effective is None else row.effective) if allowed else None
     cells = [_cell(row, group, allowed or frozenset(), unknown, columns, glyphs) for group in columns.groups]
     return _joined(columns, cells, glyphs)
 

@@ -75,8 +75,8 @@ def _times(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None
     kept = [number for number in numbers if model.history.first <= number < model.history.count]
     if not kept:
         return None
-    end_s = model.clocks.taken_at_s(kept[-1])
-    begin_s = model.clocks.taken_at_s(kept[0] - 1) if kept[0] > model.history.first else None
+    end_s = model.clocks.end_time_s(kept[-1])
+    begin_s = model.clocks.end_time_s(kept[0] - 1) if kept[0] > model.history.first else None
     begin_ns = (model.begin_ns or 0) if begin_s is None else round(begin_s * NS_PER_S)
     return None if end_s is None else (begin_ns, round(end_s * NS_PER_S))
 
@@ -165,7 +165,7 @@ class TimeAxis:
         """Return the values of all places in sight, spread and padded with `blank` to all columns of the lane."""
         return [*[blank] * self.before, *self.spread(values), *[blank] * self.after]
 
-    def within(self, room: int) -> TimeAxis:
+    def with_room(self, room: int) -> TimeAxis:
         """Return the axis with another `room`, its columns aligned at the right, for a wider or narrower label."""
         return replace(self, room=max(room, 1))
 
@@ -228,7 +228,7 @@ def _end(model: ScreenModel, axis: TimeAxis) -> str:
 
 def time_of(model: ScreenModel, number: int) -> str:
     """Return the time of day of an interval, or else its time in the recording, or its age."""
-    at_ns = round((model.clocks.taken_at_s(number) or 0.0) * 1e9)
+    at_ns = round((model.clocks.end_time_s(number) or 0.0) * 1e9)
     wall_clock = model.wall_clock(at_ns)
     if wall_clock is not None:
         return wall_clock
@@ -294,7 +294,7 @@ def time_row(
 def _said(model: ScreenModel, axis: TimeAxis) -> Row:
     """Return the time and events of the shown column."""
     numbers = axis.of_column(axis.cursor) if axis.cursor is not None else range(0)
-    texts = [event.text for event in model.log.within(numbers) if event.kind != EventKind.RUN][::-1]
+    texts = [event.text for event in model.log.in_intervals(numbers) if event.kind != EventKind.RUN][::-1]
     texts += runs_at(model, axis)
     at_time = f" {_at(model)}"
     return [(f"{at_time}: ", "strong"), ("; ".join(texts) + " ", "plain")] if texts else [(f"{at_time} ", "strong")]
@@ -304,7 +304,7 @@ def _marks(model: ScreenModel, axis: TimeAxis) -> str:
     """Return a letter for each column that has an event."""
     kinds_by_column: dict[int, set[EventKind]] = {}
     column_by_number: dict[int, int] = {}
-    for event in model.log.within(axis.numbers):
+    for event in model.log.in_intervals(axis.numbers):
         column = column_by_number.get(event.number)
         if column is None:
             column = column_by_number[event.number] = axis.column(event.number)
@@ -338,6 +338,6 @@ def over_limit(model: ScreenModel) -> list[str]:
     numbers = model.history.kept
     if not numbers:
         return []
-    noisy, unread = model.history.noisy_within(numbers)
+    noisy, unread = model.history.count_noisy(numbers)
     count_text = f"over {_LIMIT} in {noisy} of {describe_count(len(numbers), 'interval')}"
     return [count_text, f"{unread} unknown"] if unread else [count_text]

@@ -50,7 +50,7 @@ _LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 8, 5, 4  # rows with edges; heat and 
 _TALL_CHART, _TALL_LANE = TALL_LINE + 3, 3  # further rows go to the CPUs first
 _TITLES = {
     ClockGraph.SLOWEST: "clock of the slowest target CPU, GHz",
-    ClockGraph.EACH: "clock of each target CPU, GHz",
+    ClockGraph.PER_CPU: "clock of each target CPU, GHz",
     ClockGraph.MEAN: "mean clock of the target CPUs, GHz",
 }
 _LONG_NAME = 14  # characters; a longer list of CPUs is shown as their number
@@ -149,8 +149,8 @@ def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: G
     room = clock_room(count, width - 4, room)
     first = max(min(model.offset, count - room), 0)
     title = f"CPUs {first + 1} to {first + room} of {count}, pgdn scrolls" if room < count else "CPUs"
-    told = model.clocks.told.cpus
-    since = f"slowed since boot{', P by power' * bool(told['limited'])} · " if told["slowed"] else ""
+    reported = model.clocks.reported.cpus
+    since = f"slowed since boot{', P by power' * bool(reported['limited'])} · " if reported["slowed"] else ""
     return panel(title, rows, width, height, glyphs, f"{since}T target · s sibling · {shown}")
 
 

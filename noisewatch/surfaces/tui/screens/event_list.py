@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.side_panel import mark
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
 from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind, FoldedEvent, begins, folded
-from noisewatch.surfaces.tui.events.watches import TOLD
+from noisewatch.surfaces.tui.events.watches import DESCRIPTIONS
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import short_noise
@@ -35,7 +35,9 @@ def event_rows(model: ScreenModel, event: Event, width: int, glyphs: Glyphs) -> 
         rows += _verdict(frame, width)
         rows += _worst(frame, width, glyphs)
     concurrent = [
-        other.text for other in model.log.within(range(event.number, event.number + 1)) if not _is_in(other, event)
+        other.text
+        for other in model.log.in_intervals(range(event.number, event.number + 1))
+        if not _is_in(other, event)
     ]
     for text in concurrent[:_MOST_CONCURRENT]:
         rows += _fact("also then", text, width)
@@ -79,11 +81,11 @@ def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
     """Return the event's time; of a folded event the times at which it began last."""
     if not isinstance(event, FoldedEvent):
         return _fact("when", time_in_words(model, event), width)
-    began = [earlier for earlier in event.beside if begins(earlier, event.events[0])]
+    began = [earlier for earlier in event.related if begins(earlier, event.events[0])]
     times = [model.wall_clock(start.at_ns) or f"{times_of(model, start)[1]:.0f} s" for start in began]
     shown = times[: max((width - _NAME) // 10, 1)]
     more = f" and {len(times) - len(shown)} more" if len(times) > len(shown) else ""
-    return _fact("began", f"{', '.join(shown)}{more}", width) + _fact("last", event.beside[0].text, width)
+    return _fact("began", f"{', '.join(shown)}{more}", width) + _fact("last", event.related[0].text, width)
 
 
 def _is_in(one: Event, event: Event) -> bool:
@@ -247,7 +249,7 @@ def most_latest(model: ScreenModel) -> int:
     """Return the most rows that the latest events can take."""
     if is_single(model):
         return len(_explained_findings(model))
-    return 1 + len(model.log.events) + 1 + len(TOLD)
+    return 1 + len(model.log.events) + 1 + len(DESCRIPTIONS)
 
 
 def _headed_kinds(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
@@ -260,13 +262,13 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
 
     A copied tree is a single snapshot, and has none.
     """
-    if height < len(TOLD) or width < _NARROW or is_single(model):
+    if height < len(DESCRIPTIONS) or width < _NARROW or is_single(model):
         return []
     count_of = Counter(event.kind for event in events)
     before = _before_kind(model, width)
     silence = "a recording has none" if model.is_recorded else model.log.silence  # of this host's kernel
     rows: list[Row] = []
-    for kind, meaning in TOLD.items():
+    for kind, meaning in DESCRIPTIONS.items():
         count = f"{count_of[kind]} times " if count_of[kind] > 1 else "once " if count_of[kind] else ""
         unheard = silence if kind == EventKind.DEVICE else None
         text = meaning if unheard is None else f"{meaning}: {unheard}"

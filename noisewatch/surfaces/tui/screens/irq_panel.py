@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, highest_know
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length, runs
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
-from noisewatch.surfaces.tui.state.irq_history import LOUD_PER_S, IrqRow, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, IrqRow, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_count, describe_rate, short_duration, short_noise, short_seconds
@@ -53,7 +53,7 @@ def _rates_in(model: ScreenModel, row: IrqRow, numbers: range) -> list[float | N
 
 
 def _by_column(rates: Sequence[float | None], zoom: int) -> list[float | None]:
-    return zoomed(rates, zoom, partial(highest_known, limit=LOUD_PER_S))
+    return zoomed(rates, zoom, partial(highest_known, limit=FREQUENT_PER_S))
 
 
 def _sum(rates: Sequence[float | None]) -> float | None:
@@ -88,7 +88,7 @@ def _affinity(row: IrqRow) -> Row:
     if not row.is_numbered:
         return fact_row("goes to", "each CPU has its own: it cannot be moved")
     return [
-        *fact_row("goes to", _cpus(cpu_words(row.goes_to)), "unknown" if row.goes_to is None else "strong"),
+        *fact_row("goes to", _cpus(cpu_words(row.effective)), "unknown" if row.effective is None else "strong"),
         ("   may go to ", "faint"),
         (_cpus(cpu_words(row.allowed)), "unknown" if row.allowed is None else "plain"),
         (f"   {_MOVABLE[movable_word(row)]}", "plain"),
@@ -172,13 +172,13 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
 
 def _not_moved(model: ScreenModel, row: IrqRow) -> str:
     """Return for how long the IRQ is known not to have moved."""
-    if row.goes_to is None and row.allowed is None:
+    if row.effective is None and row.allowed is None:
         return "unknown: the kernel does not tell where it goes"
     if not all(model.irqs.knows_moves(setting, model.number) for setting in row.settings):
         return "unknown: only its last moves are kept"
     if not model.history.count or model.frame is None:
         return "unknown: a single look shows no move"
-    reports = [model.irqs.affinity_known(setting, model.number) for setting in row.settings]
+    reports = [model.irqs.affinity_span(setting, model.number) for setting in row.settings]
     latest = max((report for report in reports if report is not None), key=lambda report: report.at_ns, default=None)
     if latest is None or None in reports:
         return "unknown: its affinity was not recorded then"

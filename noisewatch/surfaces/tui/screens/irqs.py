@@ -336,7 +336,7 @@ class IrqTable:
         if not of.is_numbered:
             return ""
         if name == "goes":
-            return cpu_words(of.goes_to)
+            return cpu_words(of.effective)
         return movable_word(of) if name == "move" else move_words(self.model, of)
 
     def sums(self, frame: Frame) -> Row:

@@ -134,7 +134,7 @@ def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
 def _lanes(model: ScreenModel, layout: Layout, scale: Scale, width: int, glyphs: Glyphs) -> list[list[Row]]:
     """Return the rows of each part, with their labels, in the columns of the timeline."""
     labels = _Labels.of(model, layout, glyphs)
-    axis = axis_of(model, width).within(width - labels.width - 1)
+    axis = axis_of(model, width).with_room(width - labels.width - 1)
     numbers, cursor = axis.numbers, axis.cursor - axis.before if axis.cursor is not None else None
     before: Row = [(" " * axis.before, "plain")]
     after: Row = [(" " * axis.after, "plain")]
