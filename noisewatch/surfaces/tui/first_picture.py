@@ -37,7 +37,7 @@ class FirstPicture:
     def __init__(self, glyphs: Glyphs, pace_s: float) -> None:
         self._glyphs = glyphs
         self._pace_s = pace_s
-        self._stands = False
+        self._is_shown = False
         self.attributes: list[Any] = []  # of the terminal, before the picture
 
     def __enter__(self) -> Self:
@@ -45,9 +45,9 @@ class FirstPicture:
             self.attributes = termios.tcgetattr(sys.stdin)
         except termios.error as error:
             raise UsageError(f"the terminal is gone: {error.args[-1]}") from error
-        self._stands = True
+        self._is_shown = True
         try:
-            termios.tcsetattr(sys.stdin, termios.TCSANOW, _unread(self.attributes))
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, _raw_attributes(self.attributes))
             send(TO_ALTERNATE + _NO_WRAP + _NO_CURSOR + self._drawn(*shutil.get_terminal_size()), sys.stderr)
         except BaseException:
             self._undo()
@@ -56,8 +56,8 @@ class FirstPicture:
 
     def take_over(self) -> bool:
         """Return whether the picture is on the terminal; the caller has to leave the alternate screen from then on."""
-        stands, self._stands = self._stands, False
-        return stands
+        was_shown, self._is_shown = self._is_shown, False
+        return was_shown
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._undo()
@@ -81,12 +81,12 @@ def _cut(row: Row, width: int, in_unicode: bool) -> Row:
     columns: Row = []
     for text, style in [*row, (" " * width, "plain")]:
         shown = text if in_unicode else in_ascii(text)
-        room = min(text_width(shown), width - sum(text_width(each) for each, _ in columns))
+        room = min(text_width(shown), width - sum(text_width(piece) for piece, _ in columns))
         columns.append((fitted(shown, room), style))
     return columns
 
 
-def _unread(attributes: list[Any]) -> list[Any]:
+def _raw_attributes(attributes: list[Any]) -> list[Any]:
     """Return attributes without echo, translation, line buffering and special keys, except Ctrl-C."""
     changed = [*attributes]
     changed[_LFLAG] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)

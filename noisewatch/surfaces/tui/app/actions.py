@@ -118,7 +118,7 @@ class ActingApp(App[None]):
             return action in WHILE_TYPING
         return self._overlays.shown is None or action in IN_OVERLAY
 
-    def _tell(self, notice: str) -> None:
+    def _show_notice(self, notice: str) -> None:
         """Show a notice on the front screen."""
         if self._overlays.shown is not None:
             self._overlays.shown.notice = notice
@@ -143,10 +143,10 @@ class ActingApp(App[None]):
         """Ask the sampler for data that only some screens show, while these are open."""
         screen, quantity = self.model.screen, self.model.map.quantity
         has_clock = screen == Screen.CLOCK or (screen == Screen.MAP and quantity == Quantity.HEAT)
-        wants = {"clock": has_clock, "answers": screen == Screen.PREFLIGHT}
-        for name, is_wanted in wants.items():
-            if self._sampler is not None and self._sampler.asked.get(name, False) is not is_wanted:
-                self._sampler.ask(name, is_wanted)
+        required = {"clock": has_clock, "answers": screen == Screen.PREFLIGHT}
+        for name, is_required in required.items():
+            if self._sampler is not None and self._sampler.asked.get(name, False) is not is_required:
+                self._sampler.ask(name, is_required)
 
     def action_leave_at_once(self) -> None:
         self.exit()
@@ -199,8 +199,10 @@ class ActingApp(App[None]):
         self.model.map = replace(self.model.map, quantity=Quantity(quantity))
         self.action_do("go_to", Screen.MAP)
 
-    def action_tell_theme(self) -> None:
-        self._tell("the monitor has the terminal's own colours; noisewatch screenshot --theme light draws light ones")
+    def action_explain_theme(self) -> None:
+        self._show_notice(
+            "the monitor has the terminal's own colours; noisewatch screenshot --theme light draws light ones"
+        )
 
     def action_next(self, direction: int) -> None:
         if self.model.screen == Screen.CPU:
@@ -211,7 +213,7 @@ class ActingApp(App[None]):
 
     def action_export(self) -> None:
         """Write the screen as pictures and its data as reports into the working directory."""
-        self._tell(contained(self._exported, lambda reason: f"nothing was written: {reason}"))
+        self._show_notice(contained(self._exported, lambda reason: f"nothing was written: {reason}"))
 
     def _exported(self) -> str:
         shown = self._overlays.shown
@@ -223,9 +225,9 @@ class ActingApp(App[None]):
         """Show the fix for the culprit that the user sees selected, or close it."""
         selected = self.model.selected()
         if self.model.screen not in (*WITH_CULPRITS, Screen.IRQS):
-            said = "its fix, if any, is below: y copies it"
-            self._tell(
-                said
+            text = "its fix, if any, is below: y copies it"
+            self._show_notice(
+                text
                 if self.model.screen == Screen.PREFLIGHT
                 else f"no culprit is selected here: screens {_listing_culprits()} list them"
             )
@@ -244,10 +246,10 @@ class ActingApp(App[None]):
         from noisewatch.operations.advise import Advice, advise  # all checks: the first picture comes first
 
         self._fix_sought = self.model.fix_number
-        target, beside = frozenset(frame.target), frame.culprits
+        target, culprits = frozenset(frame.target), frame.culprits
         self.run_worker(
             lambda: contained(
-                lambda: advise(open_machine, target, selected, beside),
+                lambda: advise(open_machine, target, selected, culprits),
                 lambda reason: Advice(selected, (f"No advice: {reason}",)),
             ),
             thread=True,
@@ -259,23 +261,25 @@ class ActingApp(App[None]):
         shown, frame = self._overlays.shown, self.model.frame
         if shown is not None:
             if scripts := shown.scripts():
-                self._tell(export_scripts(scripts))
+                self._show_notice(export_scripts(scripts))
         elif frame is None or frame.verdict is None:
-            self._tell("no fix script: there is no verdict yet")
+            self._show_notice("no fix script: there is no verdict yet")
         else:
-            self._tell(contained(lambda: self._scripts_written(frame), lambda reason: f"no fix script: {reason}"))
+            self._show_notice(
+                contained(lambda: self._scripts_written(frame), lambda reason: f"no fix script: {reason}")
+            )
 
     def _scripts_written(self, frame: Frame) -> str:
         scripts = shown_scripts(frame)
         return export_scripts(scripts) if scripts else "no fix script: nothing fails or warns"
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        found = event.worker.result
+        result = event.worker.result
         if event.worker.name != "advice" or not event.worker.is_finished:
             return
-        is_wanted, self._fix_sought = self._fix_sought == self.model.fix_number, None
-        if is_wanted and self.model.awaits_fix and found is not None:
-            self.model.advice, self.model.awaits_fix = found, False
+        is_current, self._fix_sought = self._fix_sought == self.model.fix_number, None
+        if is_current and self.model.awaits_fix and result is not None:
+            self.model.advice, self.model.awaits_fix = result, False
             self.draw()
         self._find_fix()
 

@@ -32,7 +32,9 @@ from noisewatch.units import short_duration, short_rate, short_seconds, short_sh
 def _unused(name: str, suffixes: Iterable[str]) -> str:
     """Return the name, or the name with the first free number."""
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    return next(each for each in names if not any(os.path.lexists(f"{each}.{suffix}") for suffix in suffixes))
+    return next(
+        candidate for candidate in names if not any(os.path.lexists(f"{candidate}.{suffix}") for suffix in suffixes)
+    )
 
 
 def pictures_of(svg: str) -> dict[str, str | bytes]:
@@ -73,13 +75,13 @@ def export_scripts(scripts: Mapping[str, str]) -> str:
     if reason is not None:
         return reason
     fix, *others = scripts
-    return f"written: {name}.{fix} {' '.join(f'.{each}' for each in others)}: read, then run as root"
+    return f"written: {name}.{fix} {' '.join(f'.{suffix}' for suffix in others)}: read, then run as root"
 
 
 _RUNNABLE = 0o755
 _MOST_CPUS, _MOST_CULPRITS, _MOST_EVENTS = 32, 20, 20
 _EXPORTED_NAMES = {"origin": "source"}  # by field of a frame
-_TOLD_ON_CHANGE = ("places", "irq_settings")  # fields that the shown frame need not have
+_FIELDS_SENT_ON_CHANGE = ("places", "irq_settings")  # fields that the shown frame need not have
 
 
 def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
@@ -98,7 +100,7 @@ def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
     described = {
         _EXPORTED_NAMES.get(name, name): value
         for name, value in described_frame(frame).items()
-        if name not in _TOLD_ON_CHANGE
+        if name not in _FIELDS_SENT_ON_CHANGE
     }
     return json.dumps({"schema": 1, **described, "window": window}, indent=1) + "\n"
 
@@ -108,7 +110,7 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
     is_now = model.cursor is None
     doubt = (model.trouble or model.silence) if is_now else None
     yield f"## noisewatch: {'UNKNOWN' if doubt else (frame.verdict or 'no verdict').upper()}\n"
-    yield from (f"{prose(said)}\n" for said in (doubt, frame.remark) if said)
+    yield from (f"{prose(remark)}\n" for remark in (doubt, frame.remark) if remark)
     yield f"{prose(frame.machine)}, {frame.online_count} CPUs, {prose(target)}"
     moment = "" if is_now else f", {model.behind_s():.0f} s before the newest"
     yield f"{prose(frame.origin or 'live')}, the last of {len(numbers)} intervals of {frame.seconds:.1f} s{moment}\n"
@@ -148,9 +150,9 @@ def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
 def _cpu_cells(line: CpuLine, lost: Sequence[float | None]) -> list[str]:
     mark = "~" if line.is_estimate and line.stolen_ns_per_s else ""
     figures = [short_rate(line.interrupts_per_s), short_rate(line.softirqs_per_s), short_share(line.busy_share)]
-    over = str(sum((each or 0) >= GRAVE_NS for each in lost))
-    unread = lost.count(None)
-    over += f" ({unread} unknown)" if unread else ""
+    over = str(sum((noise_ns or 0) >= GRAVE_NS for noise_ns in lost))
+    unknown_count = lost.count(None)
+    over += f" ({unknown_count} unknown)" if unknown_count else ""
     return [
         str(line.cpu),
         line.role,
@@ -185,9 +187,10 @@ def _checks(frame: Frame) -> Iterator[str]:
     over = f"over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
     yield f"### Checks that did not pass, {over}, without a calibration\n"
     yield f"{tally(frame.number_of)}\n"
-    for each in frame.findings:
-        fix = f" Fix: {code(each.fix) if each.is_command else prose(each.fix)}" if each.fix else ""
-        yield f"- {label_of(each.status, each.gravity)} {code(each.id)} ({each.weight}): {prose(each.said)}{fix}"
+    for finding in frame.findings:
+        fix = f" Fix: {code(finding.fix) if finding.is_command else prose(finding.fix)}" if finding.fix else ""
+        label = label_of(finding.status, finding.gravity)
+        yield f"- {label} {code(finding.id)} ({finding.weight}): {prose(finding.said)}{fix}"
     yield ""
 
 
@@ -216,7 +219,7 @@ def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     if not advice.commands:
         return _by_hand(advice.by_hand)
     (purpose, command), *others = advice.commands
-    return _copied(command, purpose, [each for each, _ in others])
+    return _copied(command, purpose, [other for other, _ in others])
 
 
 def _of_check(model: ScreenModel) -> tuple[str | None, str]:
@@ -224,7 +227,7 @@ def _of_check(model: ScreenModel) -> tuple[str | None, str]:
     findings = model.frame.findings if model.frame is not None else ()
     if finding is None:
         return _nothing("no check is selected")
-    if not any(is_same(finding, each) for each in findings):
+    if not any(is_same(finding, other) for other in findings):
         return _nothing(NOT_NOW)
     cause = model.frame.cause_of(finding) if model.frame is not None else None
     if cause is not None:
@@ -234,12 +237,16 @@ def _of_check(model: ScreenModel) -> tuple[str | None, str]:
 
 def _of_clock(model: ScreenModel) -> tuple[str | None, str]:
     """Return the first command that helps the clock."""
-    found = helpful(model.frame.findings) if model.frame is not None else []
-    commands = [(each.id, each.command) for each in found if each.command is not None]
+    findings = helpful(model.frame.findings) if model.frame is not None else []
+    commands = [(finding.id, finding.command) for finding in findings if finding.command is not None]
     if commands:
         (purpose, command), *others = commands
-        return _copied(command, purpose, [each for each, _ in others])
-    return _by_hand(next((each.fix for each in found if each.fix), None)) if found else _nothing("nothing fails here")
+        return _copied(command, purpose, [other for other, _ in others])
+    return (
+        _by_hand(next((finding.fix for finding in findings if finding.fix), None))
+        if findings
+        else _nothing("nothing fails here")
+    )
 
 
 def _of_event(model: ScreenModel) -> tuple[str | None, str]:
@@ -251,7 +258,7 @@ def _of_event(model: ScreenModel) -> tuple[str | None, str]:
     cause = fix_of(frame, event)
     if cause is None or cause.command is None:
         return _nothing("none is known for this event")
-    advised = [each.command for each in model.newest.causes] if model.newest is not None else []
+    advised = [newest_cause.command for newest_cause in model.newest.causes] if model.newest is not None else []
     return _copied(cause.command, "now") if cause.command in advised else _nothing("what helped then is over")
 
 
@@ -275,11 +282,11 @@ def shown_scripts(frame: Frame) -> dict[str, str]:
     if not frame.causes:
         return {}
     headings = [_heading(frame, number) for number in range(1, len(frame.causes) + 1)]
-    told = list(zip(headings, frame.causes, strict=True))
+    headed_causes = list(zip(headings, frame.causes, strict=True))
     names = {pid: name for cause in frame.causes for pid, name in cause.names}
-    about = f"{frame.machine}; {name_cpus(frame.target)}; {len(told)} causes, as the monitor showed them"
-    fixable = [(heading, cause) for heading, cause in told if cause.command is not None]
-    by_hand = [(heading, cause) for heading, cause in told if cause.command is None]
+    about = f"{frame.machine}; {name_cpus(frame.target)}; {len(headed_causes)} causes, as the monitor showed them"
+    fixable = [(heading, cause) for heading, cause in headed_causes if cause.command is not None]
+    by_hand = [(heading, cause) for heading, cause in headed_causes if cause.command is None]
     undone = [(heading, cause.undo) for heading, cause in reversed(fixable)]
     fix = script(
         script_head("Fixes for what noisewatch shows", about),
@@ -304,9 +311,9 @@ def shown_scripts(frame: Frame) -> dict[str, str]:
 
 def _heading(frame: Frame, number: int) -> str:
     """Return the checks of the cause with the text on the screen."""
-    found = [each for each in frame.findings if each.cause == number]
-    said = frame.causes[number - 1].said or "; ".join(each.said for each in found)
-    return f"{', '.join(each.id for each in found)}: {said}"
+    findings = [finding for finding in frame.findings if finding.cause == number]
+    text = frame.causes[number - 1].said or "; ".join(finding.said for finding in findings)
+    return f"{', '.join(finding.id for finding in findings)}: {text}"
 
 
 def _to_keep(fixable: Iterable[tuple[str, CauseLine]]) -> list[str]:

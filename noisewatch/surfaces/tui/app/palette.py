@@ -86,7 +86,7 @@ class _Command:
 def _has(text: str, asked: str) -> bool:
     """Return whether each typed word begins a word of the text."""
     words = findall(r"\w+", text)
-    return all(any(word.startswith(each) for word in words) for each in asked.split())
+    return all(any(word.startswith(part) for word in words) for part in asked.split())
 
 
 class KeyCommands(Provider):
@@ -124,7 +124,7 @@ class KeyCommands(Provider):
             run = partial(self.app.run_action, f"map_of('{quantity}')")
             name = "map of IRQs" if quantity == Quantity.INTERRUPTS else f"map of {quantity}"  # irqs is their screen
             yield _Command(key, name, f"{quantity} on the map, over time", run)
-        run = partial(self.app.run_action, "tell_theme")
+        run = partial(self.app.run_action, "explain_theme")
         yield _Command("", "light colours, theme", "screenshot --theme light", run)
 
     def _of_cpus(self) -> Iterator[_Command]:

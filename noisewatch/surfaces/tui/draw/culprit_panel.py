@@ -144,7 +144,7 @@ def culprit_table(
     rows = [_culprit_row(line, columns, glyphs, baseline) for line in shown]
     at = listing.at - first
     if at < len(rows):
-        row = _gone_row(shown[at], columns, history) if listing.is_gone else rows[at]
+        row = _absent_row(shown[at], columns, history) if listing.is_gone else rows[at]
         rows[at] = [("".join(text for text, _ in row), "selected")]
     lanes = _histories(shown, columns, history)
     with_lanes = [
@@ -155,7 +155,7 @@ def culprit_table(
 
 def _heading(who: str, columns: _Columns, lanes: Sequence[Sequence[float | None]], glyphs: Glyphs) -> str:
     parts = who.split(", ")
-    said = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
+    title = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
     last = f"last {max(map(len, lanes), default=0)}" if any(lanes) else ""
     mark = f"  {glyphs.not_followed} not followed" if any(NOT_FOLLOWED_NS in lane for lane in lanes) else ""
     lately = f"{'':{_GAP}}{first_that_fits([last + mark, last], columns.history_width)}" if last else ""
@@ -164,7 +164,7 @@ def _heading(who: str, columns: _Columns, lanes: Sequence[Sequence[float | None]
         ("history", lately),
     )
     left = columns.of("cpu", f"{'CPU':>{columns.cpu_width}} ") + columns.of("kind", f"{'kind':<14}")
-    return left + fitted(said, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
+    return left + fitted(title, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
 
 
 def _histories(
@@ -176,7 +176,7 @@ def _histories(
     return [history(line, columns.history_width) for line in lines]
 
 
-def _gone_row(line: CulpritLine, columns: _Columns, history: History | None) -> Row:
+def _absent_row(line: CulpritLine, columns: _Columns, history: History | None) -> Row:
     """Return the row of the selected culprit if it was not observed in this interval, or is filtered out."""
     noise = history(line, 1) if history is not None else ()
     noise_text = "  unknown" if None in noise or NOT_FOLLOWED_NS in noise else " not seen"

@@ -426,7 +426,10 @@ def clock_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence
     ranges = range_by_cpu.values()
     if not ranges:
         return []
-    low, high = min(each.lowest_khz for each in ranges), max(clock_range.highest_khz for clock_range in ranges)
+    low, high = (
+        min(clock_range.lowest_khz for clock_range in ranges),
+        max(clock_range.highest_khz for clock_range in ranges),
+    )
     spread = (high - low) / high
     target: Row = [(f"target {format_cpu_list(frame.target)}: ", "plain")]
     if spread < _STEADY:
@@ -484,13 +487,13 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
         return []
     count, unknown_count = model.history.count_noisy(numbers)
     targets = [line.cpu for line in frame.cpus if line.role == Role.TARGET]
-    unread_cpus = model.history.unknown_cpus(targets, numbers)
+    unknown_cpus = model.history.unknown_cpus(targets, numbers)
     read = len(numbers) - unknown_count
     if not read:
-        whose = f": {name_cpus(unread_cpus)}" if 0 < len(unread_cpus) < len(targets) else ""
+        whose = f": {name_cpus(unknown_cpus)}" if 0 < len(unknown_cpus) < len(targets) else ""
         unknown_in = describe_count(unknown_count, "interval")
         return [[(f"noise of the target CPUs unknown in all of {unknown_in}{whose}", "unknown")]]
-    doubt = _doubt(unknown_count, unread_cpus)
+    doubt = _doubt(unknown_count, unknown_cpus)
     if not count:
         return [[(f"no target CPU over {_LIMIT} in {describe_count(read, 'interval')}", "calm"), *doubt]]
     lost = [noise or 0.0 for noise in model.history.worst(numbers)]
@@ -506,13 +509,13 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     return [[*text, *worst], text]
 
 
-def _doubt(unread: int, cpus: Sequence[int]) -> Row:
+def _doubt(unknown_count: int, cpus: Sequence[int]) -> Row:
     """Return in how many intervals noise is unknown, and on which CPUs.
 
     CPUs may be unknown even if no interval is: another CPU was over the limit there.
     """
-    parts = [str(unread)] if unread else []
-    parts += ["unknown", f"on {name_cpus(cpus)}"] if cpus else ["unknown"] if unread else []
+    parts = [str(unknown_count)] if unknown_count else []
+    parts += ["unknown", f"on {name_cpus(cpus)}"] if cpus else ["unknown"] if unknown_count else []
     return [(f", {' '.join(parts)}", "unknown")] if parts else []
 
 

@@ -250,13 +250,13 @@ def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) ->
         return [(" " * first, "plain"), (f"{begin:<{axis.width - len(end)}}{end}", "faint")] if has_ends else []
     begin, end = (begin, end) if has_ends else ("", "")
     at = LABEL + axis.cursor
-    text = _said(model, axis)
+    text = _cursor_text(model, axis)
     left, right = (first + len(begin) + 1, stop - len(end) - 1) if has_ends else (0, width)
     begin, left = (begin, left) if left <= at else ("", 0)
     end, right = (end, right) if at < right else ("", width)
     rooms = [(right - at - 1, True, begin, end), (at - left, False, begin, end)]
     rooms += [(width - at - 1, True, begin, ""), (at, False, "", end)]
-    room, is_right, begin, end = next((each for each in rooms if each[0] >= length(text)), max(rooms))
+    room, is_right, begin, end = next((choice for choice in rooms if choice[0] >= length(text)), max(rooms))
     text = cut(text, room)
     lead = f"{'':<{first}}{begin}" if begin else ""
     before = at if is_right else at - length(text)
@@ -278,9 +278,9 @@ def time_row(
     is_newest = _ends_now(model, axis)
     end = _end(model, axis) if is_newest or axis.numbers else ""
     for left in range(axis.before, axis.stop - _BETWEEN_TIMES // 2, _BETWEEN_TIMES):
-        said = time_of(model, max(axis.of_column(left)[-1], axis.numbers[0]))
-        if not marks.keys() & range(left, left + len(said)):
-            line[left : left + len(said)] = said
+        time_text = time_of(model, max(axis.of_column(left)[-1], axis.numbers[0]))
+        if not marks.keys() & range(left, left + len(time_text)):
+            line[left : left + len(time_text)] = time_text
     is_free = set(line[max(axis.stop - len(end) - 1, 0) : axis.stop]) <= {across}
     if axis.stop >= len(end) and (is_newest or is_free) and not marks.keys() & range(axis.stop - len(end), axis.stop):
         line[axis.stop - len(end) : axis.stop] = end
@@ -291,7 +291,7 @@ def time_row(
     return row if length(row) <= room + LABEL else cut(row, room + LABEL)
 
 
-def _said(model: ScreenModel, axis: TimeAxis) -> Row:
+def _cursor_text(model: ScreenModel, axis: TimeAxis) -> Row:
     """Return the time and events of the shown column."""
     numbers = axis.of_column(axis.cursor) if axis.cursor is not None else range(0)
     texts = [event.text for event in model.log.in_intervals(numbers) if event.kind != EventKind.RUN][::-1]
@@ -338,6 +338,6 @@ def over_limit(model: ScreenModel) -> list[str]:
     numbers = model.history.kept
     if not numbers:
         return []
-    noisy, unread = model.history.count_noisy(numbers)
+    noisy, unknown_count = model.history.count_noisy(numbers)
     count_text = f"over {_LIMIT} in {noisy} of {describe_count(len(numbers), 'interval')}"
-    return [count_text, f"{unread} unknown"] if unread else [count_text]
+    return [count_text, f"{unknown_count} unknown"] if unknown_count else [count_text]

@@ -211,8 +211,8 @@ _MODULES = {
 def overlay_named(name: str, frame: Frame | None) -> Overlay:
     """Return the overlay of that name; its module is imported late, because the first picture comes first."""
     module, kind = _MODULES[name]
-    found: type[Overlay] = getattr(import_module(f"noisewatch.surfaces.tui.overlays.{module}"), kind)
-    return found.of(frame)
+    overlay_class: type[Overlay] = getattr(import_module(f"noisewatch.surfaces.tui.overlays.{module}"), kind)
+    return overlay_class.of(frame)
 
 
 _DRAW_EVERY_S = 0.25  # a calibration reports progress more often, and its chart takes milliseconds to draw

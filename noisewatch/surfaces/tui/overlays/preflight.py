@@ -103,8 +103,8 @@ class PreflightOverlay(Overlay):
         if self.state == OverlayState.RUNNING:
             glyphs = UNICODE if in_unicode else ASCII
             return live_rows(self.live, width, height, glyphs) if self.live.by_cpu else [self.doing]
-        said = [self.refusal or self.failure or ""]
-        return wrapped(self._announcement() if said == [""] else said, width)
+        texts = [self.refusal or self.failure or ""]
+        return wrapped(self._announcement() if texts == [""] else texts, width)
 
     def _announcement(self) -> list[str]:
         if self.origin is not None:

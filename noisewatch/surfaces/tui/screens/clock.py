@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, Frame
-from noisewatch.surfaces.tui.draw.clock_chart import BY_HEAT, BY_POWER, TALL_LINE, chart_rows, lane_count, slowed_marks
+from noisewatch.surfaces.tui.draw.clock_chart import (
+    BY_HEAT,
+    BY_POWER,
+    TALL_LINE,
+    chart_rows,
+    lane_count,
+    slowdown_marks,
+)
 from noisewatch.surfaces.tui.draw.clock_facts import (
     fact,
     group_of_target,
@@ -142,7 +149,7 @@ def _middles(model: ScreenModel, width: int) -> list[int]:
 
 def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: Glyphs) -> list[Row]:
     room = _table_height(model, width - 4, height - 2)
-    rows = clock_table(model, numbers, width - 4, room, glyphs, tells_place=False)
+    rows = clock_table(model, numbers, width - 4, room, glyphs, shows_place=False)
     rows += [*([] if room < height - 2 else [[]]), *_remarks(model, width - 4)]
     shown = f"range in {len(numbers)} intervals" if len(numbers) > 1 else "clock now"
     count = len(model.cpus)
@@ -248,7 +255,7 @@ def _chart_notes(model: ScreenModel, width: int) -> str:
     without_clock = [line.cpu for line in model.cpus if line.role == Role.TARGET and line.current_khz is None]
     parts += [f"unknown on {name_cpus(without_clock)}"] if without_clock and has_clock(model, numbers) else []
     words = {BY_HEAT: "slowed by heat", BY_POWER: "at power limit"}
-    marks = [f"{mark} {words[mark]}" for mark in sorted(slowed_marks(model, width))]
+    marks = [f"{mark} {words[mark]}" for mark in sorted(slowdown_marks(model, width))]
     uncounted = sum(model.clocks.are_uncounted(numbers))
     marks += [f"slowing unknown in {describe_count(uncounted, 'interval')}"] if uncounted else []
     return " · ".join([*parts, *marks, f"[ ] drops over {DROP:.0%}", "g graph"] if parts else [])

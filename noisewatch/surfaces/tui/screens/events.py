@@ -6,7 +6,7 @@ import textwrap
 from functools import reduce
 
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, scale_beside, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted
 from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of
@@ -110,7 +110,7 @@ def _noise_panel(model: ScreenModel, selected: Event | None, width: int, height:
     lane = axis.spread(columns_of(model.history.worst(axis.numbers), axis.zoom))
     bars = tall_rows(lane, room, glyphs)
     rows: list[Row] = [
-        [(f"{scale_beside(room - at, room):>{LABEL - 1}} {'':{axis.before}}", "faint"), *bar]
+        [(f"{scale_label(room - at, room):>{LABEL - 1}} {'':{axis.before}}", "faint"), *bar]
         for at, bar in enumerate(bars)
     ]
     if selected is not None and selected.number in axis.numbers:

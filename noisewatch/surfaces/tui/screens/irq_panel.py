@@ -10,7 +10,7 @@ from statistics import median
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, highest_known, level_pieces, zoomed
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, highest_if_certain, level_pieces, zoomed
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length, runs
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
@@ -53,7 +53,7 @@ def _rates_in(model: ScreenModel, row: IrqRow, numbers: range) -> list[float | N
 
 
 def _by_column(rates: Sequence[float | None], zoom: int) -> list[float | None]:
-    return zoomed(rates, zoom, partial(highest_known, limit=FREQUENT_PER_S))
+    return zoomed(rates, zoom, partial(highest_if_certain, limit=FREQUENT_PER_S))
 
 
 def _sum(rates: Sequence[float | None]) -> float | None:

@@ -274,7 +274,7 @@ class IrqTable:
         for count in range(len(all_sides), -1, -1):
             sides = all_sides[:count]
             columns = columns_for(model, room - sum(wide for _, wide in sides))
-            if columns is not None and (not columns.each or len(columns.groups) >= _ENOUGH_GROUPS):
+            if columns is not None and (not columns.description or len(columns.groups) >= _ENOUGH_GROUPS):
                 break
         left = room - sum(wide for _, wide in sides) - (columns.width if columns is not None else 0)
         longest = min(max((text_width(_short(row.name)) for row in rows), default=0), _LONGEST_NAME)
@@ -285,13 +285,17 @@ class IrqTable:
     @property
     def is_shared(self) -> bool:
         """Whether several CPUs share a column."""
-        return self.columns is not None and bool(self.columns.each)
+        return self.columns is not None and bool(self.columns.description)
 
     def marks(self) -> Row:
         """Return the row that marks target CPUs, and describes columns that are not single CPUs."""
         wide = LABEL + self.name + _TOTAL + 3
-        group = self.columns.each if self.columns is not None else ""
-        note = first_that_fits([f" a column: worst of {group}", f" worst of {group}"], wide) if group else ""
+        description = self.columns.description if self.columns is not None else ""
+        note = (
+            first_that_fits([f" a column: worst of {description}", f" worst of {description}"], wide)
+            if description
+            else ""
+        )
         return [
             (fitted(note, wide), "strong"),
             *(mark_cells(self.columns, self.glyphs) if self.columns is not None else []),

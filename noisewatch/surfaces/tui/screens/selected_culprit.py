@@ -13,7 +13,7 @@ from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
-from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_beside, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.headline import likely_irq
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
@@ -287,4 +287,4 @@ def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprit's noise over time, with a scale at the left if rows suffice."""
     rows = tall_rows(noise[-max(width - NAME, 1) :], height, glyphs)
-    return [[(f"{scale_beside(height - at, height):>{NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]
+    return [[(f"{scale_label(height - at, height):>{NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]

@@ -18,7 +18,7 @@ from noisewatch.cpus import parse_cpu_list
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import ClockPackage, Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import highest_known
+from noisewatch.surfaces.tui.draw.glyphs import highest_if_certain
 from noisewatch.surfaces.tui.state.history import CAPACITY
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 
@@ -63,7 +63,9 @@ def _packages(frame: Frame) -> list[ClockPackage]:
 
 
 def _highest(values: Iterable[tuple[float | None, float | None]]) -> float:
-    highest = highest_known((value / limit if value is not None and limit else None for value, limit in values), HOT)
+    highest = highest_if_certain(
+        (value / limit if value is not None and limit else None for value, limit in values), HOT
+    )
     return math.nan if highest is None else highest
 
 

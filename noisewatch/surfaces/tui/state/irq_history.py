@@ -133,7 +133,7 @@ class IrqHistory:
         self.capacity = capacity
         self.count = 0
         self.settings: Mapping[str, IrqSetting] = _NO_SETTINGS  # the newest, silent IRQs included
-        self._told: deque[tuple[int, tuple[IrqSetting, ...]]] = deque()  # first interval, and its settings
+        self._kept_settings: deque[tuple[int, tuple[IrqSetting, ...]]] = deque()  # first interval, and its settings
         self._shown: tuple[tuple[IrqSetting, ...], Mapping[str, IrqSetting]] = ((), _NO_SETTINGS)
         self._rates_by_label: dict[str, _Rates] = {}
         self._lost_until = -1  # the last interval in which rates may be missing: IRQs did not fit, or were dropped
@@ -276,14 +276,14 @@ class IrqHistory:
             for setting in settings
         )
         self.settings = {setting.label: setting for setting in kept}
-        self._told.append((number, kept))
-        while len(self._told) > 1 and self._told[1][0] <= self.count - self.capacity:
-            self._told.popleft()
+        self._kept_settings.append((number, kept))
+        while len(self._kept_settings) > 1 and self._kept_settings[1][0] <= self.count - self.capacity:
+            self._kept_settings.popleft()
 
     def settings_at(self, number: int) -> Mapping[str, IrqSetting]:
         """Return the last settings up to that interval by label; empty before the first settings."""
-        at = bisect_right(self._told, number, key=itemgetter(0)) - 1
-        texts = self._told[at][1] if at >= 0 else ()
+        at = bisect_right(self._kept_settings, number, key=itemgetter(0)) - 1
+        texts = self._kept_settings[at][1] if at >= 0 else ()
         if self._shown[0] is not texts:
             self._shown = texts, {setting.label: setting for setting in texts}
         return self._shown[1]
