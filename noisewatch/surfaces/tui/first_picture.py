@@ -48,7 +48,7 @@ class FirstPicture:
         self._is_shown = True
         try:
             termios.tcsetattr(sys.stdin, termios.TCSANOW, _raw_attributes(self.attributes))
-            send(TO_ALTERNATE + _NO_WRAP + _NO_CURSOR + self._drawn(*shutil.get_terminal_size()), sys.stderr)
+            send(TO_ALTERNATE + _NO_WRAP + _NO_CURSOR + self._render(*shutil.get_terminal_size()), sys.stderr)
         except BaseException:
             self._undo()
             raise
@@ -68,7 +68,7 @@ class FirstPicture:
         with suppress(termios.error):  # it may be gone
             termios.tcsetattr(sys.stdin, termios.TCSANOW, self.attributes)
 
-    def _drawn(self, width: int, height: int) -> str:
+    def _render(self, width: int, height: int) -> str:
         """Return the picture of a monitor without frames, as Textual would draw it."""
         rows = overview_rows(ScreenModel(pace_s=self._pace_s), width, height, self._glyphs)
         in_colour = "NO_COLOR" not in os.environ
@@ -103,10 +103,10 @@ def send(text: str, file: TextIO) -> None:
     rest = memoryview(text.encode(file.encoding, file.errors or "replace"))
     with suppress(OSError):
         while rest:
-            rest = rest[_sent(rest, file.fileno()) :]
+            rest = rest[_write_some(rest, file.fileno()) :]
 
 
-def _sent(data: memoryview, descriptor: int) -> int:
+def _write_some(data: memoryview, descriptor: int) -> int:
     """Return the number of bytes written, or 0 after waiting for a terminal that others made non-blocking."""
     try:
         return os.write(descriptor, data)

@@ -29,7 +29,7 @@ from noisewatch.surfaces.tui.state.selection import is_same
 from noisewatch.units import short_duration, short_rate, short_seconds, short_share
 
 
-def _unused(name: str, suffixes: Iterable[str]) -> str:
+def _unused_name(name: str, suffixes: Iterable[str]) -> str:
     """Return the name, or the name with the first free number."""
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
     return next(
@@ -55,7 +55,7 @@ def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> 
 
 def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> tuple[str, str | None]:
     """Write the files with one name; return the name, and the reason of a failure. Scripts are executable."""
-    name = _unused(time.strftime("noisewatch-%Y%m%d-%H%M%S", now), text_by_suffix)
+    name = _unused_name(time.strftime("noisewatch-%Y%m%d-%H%M%S", now), text_by_suffix)
     for at, (suffix, text) in enumerate(text_by_suffix.items()):
         path = f"{name}.{suffix}"
         try:
@@ -204,73 +204,79 @@ def _is_in(model: ScreenModel, at_ns: int, numbers: range) -> bool:
 def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     """Return the first command for a shell with a notice, or None with the reason why there is none."""
     if model.screen == Screen.PREFLIGHT:
-        return _of_check(model)
+        return _command_of_check(model)
     if model.screen == Screen.CLOCK:
-        return _of_clock(model)
+        return _command_of_clock(model)
     if model.screen == Screen.EVENTS:
-        return _of_event(model)
+        return _command_of_event(model)
     advice = model.advice
     if model.awaits_fix:
         return None, "nothing to copy yet: what helps is being read"
     if advice is None:
         row = model.irq_listing().selected if model.screen == Screen.IRQS else None
         is_harmless = row is not None and not disturbs_target(model, row)
-        return _nothing("it disturbs no target CPU" if is_harmless else "press f for a fix")
+        return _nothing_to_copy("it disturbs no target CPU" if is_harmless else "press f for a fix")
     if not advice.commands:
-        return _by_hand(advice.by_hand)
+        return _by_hand_notice(advice.by_hand)
     (purpose, command), *others = advice.commands
-    return _copied(command, purpose, [other for other, _ in others])
+    return _command_with_notice(command, purpose, [other for other, _ in others])
 
 
-def _of_check(model: ScreenModel) -> tuple[str | None, str]:
+def _command_of_check(model: ScreenModel) -> tuple[str | None, str]:
     finding = model.selected_finding()
     findings = model.frame.findings if model.frame is not None else ()
     if finding is None:
-        return _nothing("no check is selected")
+        return _nothing_to_copy("no check is selected")
     if not any(is_same(finding, other) for other in findings):
-        return _nothing(NOT_NOW)
+        return _nothing_to_copy(NOT_NOW)
     cause = model.frame.cause_of(finding) if model.frame is not None else None
     if cause is not None:
-        return _copied(cause.command, "now") if cause.command is not None else _by_hand(cause.by_hand)
-    return _copied(finding.command, "now") if finding.command is not None else _by_hand(finding.fix)
+        return (
+            _command_with_notice(cause.command, "now") if cause.command is not None else _by_hand_notice(cause.by_hand)
+        )
+    return _command_with_notice(finding.command, "now") if finding.command is not None else _by_hand_notice(finding.fix)
 
 
-def _of_clock(model: ScreenModel) -> tuple[str | None, str]:
+def _command_of_clock(model: ScreenModel) -> tuple[str | None, str]:
     """Return the first command that helps the clock."""
     findings = helpful(model.frame.findings) if model.frame is not None else []
     commands = [(finding.id, finding.command) for finding in findings if finding.command is not None]
     if commands:
         (purpose, command), *others = commands
-        return _copied(command, purpose, [other for other, _ in others])
+        return _command_with_notice(command, purpose, [other for other, _ in others])
     return (
-        _by_hand(next((finding.fix for finding in findings if finding.fix), None))
+        _by_hand_notice(next((finding.fix for finding in findings if finding.fix), None))
         if findings
-        else _nothing("nothing fails here")
+        else _nothing_to_copy("nothing fails here")
     )
 
 
-def _of_event(model: ScreenModel) -> tuple[str | None, str]:
+def _command_of_event(model: ScreenModel) -> tuple[str | None, str]:
     """Return the event's fix, if the newest frame still has it: a fault that has ended needs no fix."""
     event = model.log.selected()
     frame = frame_of(model, event) if event is not None else None
     if event is None or frame is None:
-        return _nothing("no event is selected")
+        return _nothing_to_copy("no event is selected")
     cause = fix_of(frame, event)
     if cause is None or cause.command is None:
-        return _nothing("none is known for this event")
+        return _nothing_to_copy("none is known for this event")
     advised = [newest_cause.command for newest_cause in model.newest.causes] if model.newest is not None else []
-    return _copied(cause.command, "now") if cause.command in advised else _nothing("what helped then is over")
+    return (
+        _command_with_notice(cause.command, "now")
+        if cause.command in advised
+        else _nothing_to_copy("what helped then is over")
+    )
 
 
-def _by_hand(what: str | None) -> tuple[None, str]:
-    return _nothing("none is known to fix it") if what is None else (None, f"to be done by hand: {what}")
+def _by_hand_notice(what: str | None) -> tuple[None, str]:
+    return _nothing_to_copy("none is known to fix it") if what is None else (None, f"to be done by hand: {what}")
 
 
-def _nothing(why: str) -> tuple[None, str]:
+def _nothing_to_copy(why: str) -> tuple[None, str]:
     return None, f"no command to copy: {why}"
 
 
-def _copied(command: str, purpose: str, others: Sequence[str] = ()) -> tuple[str, str]:
+def _command_with_notice(command: str, purpose: str, others: Sequence[str] = ()) -> tuple[str, str]:
     """Return the command, with a notice of what was copied and what else is shown."""
     also = f"; also shown: {', '.join(others)}" if others else ""
     which = f" ({purpose}{also})" if others or purpose != "now" else ""
@@ -287,23 +293,27 @@ def shown_scripts(frame: Frame) -> dict[str, str]:
     about = f"{frame.machine}; {name_cpus(frame.target)}; {len(headed_causes)} causes, as the monitor showed them"
     fixable = [(heading, cause) for heading, cause in headed_causes if cause.command is not None]
     by_hand = [(heading, cause) for heading, cause in headed_causes if cause.command is None]
-    undone = [(heading, cause.undo) for heading, cause in reversed(fixable)]
+    undo_commands = [(heading, cause.undo) for heading, cause in reversed(fixable)]
     fix = script(
         script_head("Fixes for what noisewatch shows", about),
         script_steps((heading, cause.command) for heading, cause in fixable),
         [
-            *script_comments("To make the commands above permanent:", _to_keep(fixable)),
+            *script_comments("To make the commands above permanent:", _persistent_steps(fixable)),
             *script_comments(
-                "To do by hand:", [f"{heading}: {what}" for heading, cause in by_hand for what in _rest(cause)]
+                "To do by hand:", [f"{heading}: {what}" for heading, cause in by_hand for what in _step_lines(cause)]
             ),
-            *script_comments("No command is known for:", [heading for heading, cause in by_hand if not _rest(cause)]),
+            *script_comments(
+                "No command is known for:", [heading for heading, cause in by_hand if not _step_lines(cause)]
+            ),
         ],
         names,
     )
     undo = script(
         script_head("Restores what noisewatch read before the fixes", about),
-        script_steps(undone),
-        script_comments("Not undone by this script:", [heading for heading, command in undone if command is None]),
+        script_steps(undo_commands),
+        script_comments(
+            "Not undone by this script:", [heading for heading, command in undo_commands if command is None]
+        ),
         names,
     )
     return {"fix.sh": fix, "undo.sh": undo}
@@ -316,10 +326,10 @@ def _heading(frame: Frame, number: int) -> str:
     return f"{', '.join(finding.id for finding in findings)}: {text}"
 
 
-def _to_keep(fixable: Iterable[tuple[str, CauseLine]]) -> list[str]:
+def _persistent_steps(fixable: Iterable[tuple[str, CauseLine]]) -> list[str]:
     kept = ((heading.partition(":")[0], cause.lines_of(FOR_GOOD) or "") for heading, cause in fixable)
     return [f"{ids}: {line}" for ids, lines in kept for line in lines.splitlines()]
 
 
-def _rest(cause: CauseLine) -> list[str]:
+def _step_lines(cause: CauseLine) -> list[str]:
     return [line for _, line in cause.steps]

@@ -103,10 +103,10 @@ class MonitorApp(ActingApp):
 
     async def _follow(self, sampler: SamplerProcess) -> None:
         """Show the sampler's frames until it ends, and then the reason; after an error it is restarted once."""
-        reason = await sampler.follow(self._take_in_contained, self._draw_what_came)
+        reason = await sampler.follow(self._take_in_contained, self._draw_pending)
         if reason is not None and not self.model.is_recorded:
             self._report_restart(reason)
-            reason = await sampler.follow(self._take_in_contained, self._draw_what_came)
+            reason = await sampler.follow(self._take_in_contained, self._draw_pending)
         if reason is not None:
             self.model.trouble, self.model.notice = f"the sampler ended: {reason}", None
             self.draw()
@@ -152,7 +152,7 @@ class MonitorApp(ActingApp):
     def show_frame(self, frame: Frame) -> None:
         """Add a frame and draw it, unless the picture is frozen."""
         self.take_in(frame)
-        self._draw_what_came()
+        self._draw_pending()
 
     def pass_over(self, frame: Frame) -> None:
         """Add a frame that is not drawn, as if it had been."""
@@ -160,7 +160,9 @@ class MonitorApp(ActingApp):
         self.model.note_drawn()
 
     def _take_in_contained(self, frame: Frame, line: bytes) -> None:
-        contained(lambda: self.take_in(frame, line), lambda reason: self._cannot(reason, "show what the sampler saw"))
+        contained(
+            lambda: self.take_in(frame, line), lambda reason: self._show_fault(reason, "show what the sampler saw")
+        )
 
     def take_in(self, frame: Frame, line: bytes | None = None) -> None:
         """Add a frame to the model; of frames that come faster than they can be drawn, only the newest is drawn."""
@@ -174,7 +176,7 @@ class MonitorApp(ActingApp):
             self.model.own_cost = self._meter.measure(frame.sampler_cpu_s, frame.sampler_wakeups or 0)
         self._draws_soon = not self._is_away or self._framed_s - self._drawn_s >= _AWAY_S
 
-    def _draw_what_came(self) -> None:
+    def _draw_pending(self) -> None:
         if self._draws_soon:
             self._draws_soon = False
             self.draw()
@@ -216,19 +218,19 @@ class MonitorApp(ActingApp):
         return self._glyphs.has_braille
 
     def rows(self, width: int, height: int) -> list[Row]:
-        return self._as_shown(self._rows(width, height))
+        return self._for_terminal(self._rows(width, height))
 
     def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
         """Return the rows of a screen that cannot be drawn, with the reason."""
         screen = self._overlays.shown
         if screen is not None:
-            return self._as_shown(screen.rows_of_fault(reason, width, height))
+            return self._for_terminal(screen.rows_of_fault(reason, width, height))
         name = "help" if self._shows_help else self.model.screen
         message = f"could not draw the {name}: {reason}; the next picture may work"
         lines = wrapped([message, "", f"1 to {len(SCREENS)} show the other screens, q quits"], width)
-        return self._as_shown([[(line, "plain")] for line in lines[:height]])
+        return self._for_terminal([[(line, "plain")] for line in lines[:height]])
 
-    def _as_shown(self, rows: list[Row]) -> list[Row]:
+    def _for_terminal(self, rows: list[Row]) -> list[Row]:
         if self.is_in_unicode:
             return rows
         return [[(in_ascii(text), style) for text, style in row] for row in rows]

@@ -78,12 +78,12 @@ class _Command:
             return 1.0
         if name.startswith(asked):
             return 0.9
-        if _has(name, asked):
+        if _matches(name, asked):
             return 0.7
-        return 0.5 if _has(f"{name} {self.words.lower()}", asked) else 0.0
+        return 0.5 if _matches(f"{name} {self.words.lower()}", asked) else 0.0
 
 
-def _has(text: str, asked: str) -> bool:
+def _matches(text: str, asked: str) -> bool:
     """Return whether each typed word begins a word of the text."""
     words = findall(r"\w+", text)
     return all(any(word.startswith(part) for word in words) for part in asked.split())

@@ -126,7 +126,6 @@ class _Inflow:
             self._loop.call_soon(self._hand_on)
 
     def _read(self) -> None:
-        """Read the available input."""
         chunk = os.read(self._descriptor, _CHUNK)
         *lines, self._unfinished = (self._unfinished + chunk).split(b"\n")
         self._lines += lines

@@ -61,7 +61,7 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
         return (reasons if not lines.measured_khz else [])[:height]
     lanes = _lanes(model, axis, height - 1, glyphs) if height >= _LEAST_WITH_LANES else []
     tall, span = height - 1 - len(lanes), _span(model, lines.measured_khz)
-    drawn = _drawn(lines, axis, tall, span, glyphs)
+    drawn = _graph_rows(lines, axis, tall, span, glyphs)
     is_stale = axis.padded(lines.are_stale, False)
     tick, edge = ("┤", "┊") if glyphs.has_braille else ("+", "|")
     labels, references = _labels(span, tall, glyphs), dict(_references(model, span, tall, axis, glyphs))
@@ -81,7 +81,7 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     return [*rows, *lanes, time_row(model, axis, glyphs, _slowdown_marks(model, axis))]
 
 
-def _drawn(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs) -> list[str]:
+def _graph_rows(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs) -> list[str]:
     """Return the rows of the line, or of the dots of several CPUs; the two halves of a column may differ."""
     before, after = 2 * axis.before, 2 * axis.after
     if lines.sets:

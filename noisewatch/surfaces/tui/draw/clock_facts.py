@@ -88,12 +88,12 @@ def why_no_clock(model: ScreenModel) -> str:
     if any(finding.id == "virtual-machine" for finding in frame.findings):
         return (
             f"The clock of a virtual CPU is unknown{because}. The hypervisor and the host decide on it. "
-            f"{_measured(model)}"
+            f"{_measured_clocks(model)}"
         )
-    return f"The clock of the target CPUs is unknown{because}. {_measured(model)}"
+    return f"The clock of the target CPUs is unknown{because}. {_measured_clocks(model)}"
 
 
-def _measured(model: ScreenModel) -> str:
+def _measured_clocks(model: ScreenModel) -> str:
     """Return the clocks that a calibration measured, or how to measure them."""
     measured = (
         [figures for figures in model.calibration.cpus if figures.effective_khz]
@@ -131,7 +131,7 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         heat, power = _degrees(package.celsius, package.critical_celsius, glyphs), _watts(package)
         text = f"{heat or 'heat ?'}, {power or 'power ?'}" if heat or power else None
         rows += fact(f"package {package.package}", text, width, why=why.get("celsius") or why.get("watts"))
-    rows += _limited(first, frame, width, glyphs)
+    rows += _slowing_rows(first, frame, width, glyphs)
     if packages and first.celsius is None:
         for sensor in frame.clock.sensors:
             heat = _degrees(sensor.celsius, sensor.critical_celsius, glyphs)
@@ -159,7 +159,7 @@ def _heat_and_power(package: ClockPackage, why: Mapping[str, str], width: int, g
     ]
 
 
-def _limited(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
+def _slowing_rows(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of what slowed the package or may slow it, the most important first."""
     why: Mapping[str, str] = frame.clock.reasons if frame.clock is not None else {}
     slowdown, limits, uncore = (

@@ -121,7 +121,7 @@ def _figures_of(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numb
         {figures_of_cpu.cpu: figures_of_cpu for figures_of_cpu in frame.clock.cpus} if frame.clock is not None else {}
     )
     until = range(numbers.start, min(numbers.stop, model.number + 1))
-    ranges = {line.cpu: model.clocks.range_of(line.cpu, until) if until else _now(line) for line in shown}
+    ranges = {line.cpu: model.clocks.range_of(line.cpu, until) if until else _current_range(line) for line in shown}
     measured_ranges = [clock_range for clock_range in ranges.values() if clock_range is not None]
     if not measured_ranges:
         return _Figures(ranges, figures, None)
@@ -136,7 +136,7 @@ def _figures_of(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numb
     return _Figures(ranges, figures, _Scale(max(low - margin, 0), high + margin), has_ranges=bool(until))
 
 
-def _now(line: CpuLine) -> ClockRange | None:
+def _current_range(line: CpuLine) -> ClockRange | None:
     khz = line.current_khz
     return ClockRange(khz, khz, khz, 0.0) if khz is not None else None
 
@@ -202,7 +202,7 @@ def _columns(reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLi
         wide = max((len(_slowdown(figures.figures.get(line.cpu))[0]) for line in lines), default=0)
         columns.append(_Column("slowed", max(wide + 2, 8), lambda line: _slowdown(figures.figures.get(line.cpu))))
     if "C0" in names:
-        columns.append(_Column("C0", 6, lambda line: _awake(figures.figures.get(line.cpu))))
+        columns.append(_Column("C0", 6, lambda line: _awake_cell(figures.figures.get(line.cpu))))
     for at, name in enumerate(reported.idle_names):
         if name != _AWAKE and name in names:
             columns.append(
@@ -257,7 +257,7 @@ def _slowdown(figures: ClockCpu | None) -> Piece:
     return text, "notable" if heat_ms or times or limited else "unknown" if heat == "?" else "plain"
 
 
-def _awake(figures: ClockCpu | None) -> Piece:
+def _awake_cell(figures: ClockCpu | None) -> Piece:
     share = figures.awake_share if figures is not None else None
     return short_share(share), "unknown" if share is None else "plain"
 

@@ -182,7 +182,7 @@ def _absent_row(line: CulpritLine, columns: _Columns, history: History | None) -
     noise_text = "  unknown" if None in noise or NOT_FOLLOWED_NS in noise else " not seen"
     blank = {name: columns.of(name, " " * _WIDTHS[name]) for name in ("rate", "share", "change")}
     cells = blank["rate"] + columns.of("noise", noise_text) + blank["share"] + blank["change"]
-    return [(_who(line, columns) + cells, "selected")]
+    return [(_identity_cells(line, columns) + cells, "selected")]
 
 
 def _cpus(line: CulpritLine) -> str:
@@ -191,16 +191,16 @@ def _cpus(line: CulpritLine) -> str:
     return str(cpus[0]) if len(cpus) == 1 else fitting_cpu_list(cpus, _CPUS)
 
 
-def _fitting(line: CulpritLine, columns: _Columns) -> str:
+def _cpu_cell(line: CulpritLine, columns: _Columns) -> str:
     listed = _cpus(line)
     return listed if len(listed) <= columns.cpu_width else f"{line.cpu}…"
 
 
-def _who(line: CulpritLine, columns: _Columns) -> str:
-    where = columns.of("cpu", f"{_fitting(line, columns):>{columns.cpu_width}} ") + columns.of(
+def _identity_cells(line: CulpritLine, columns: _Columns) -> str:
+    where = columns.of("cpu", f"{_cpu_cell(line, columns):>{columns.cpu_width}} ") + columns.of(
         "kind", f"{line.kind:<13} "
     )
-    return where + _named(line, columns.name_width)
+    return where + _fitted_name(line, columns.name_width)
 
 
 def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline: Baseline | None) -> Row:
@@ -213,17 +213,17 @@ def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline:
         last = columns.of("change", f" {short_change(baseline.change_of_culprit(line)):>7}")
     return [
         (
-            columns.of("cpu", f"{_fitting(line, columns):>{columns.cpu_width}} ")
+            columns.of("cpu", f"{_cpu_cell(line, columns):>{columns.cpu_width}} ")
             + columns.of("kind", f"{line.kind:<13} "),
             role_style,
         ),
-        (_named(line, columns.name_width), "strong" if line.role != Role.HOUSEKEEPING else "plain"),
+        (_fitted_name(line, columns.name_width), "strong" if line.role != Role.HOUSEKEEPING else "plain"),
         (columns.of("rate", f" {how_often:>7}"), role_style),
         (columns.of("noise", f" {noise:>8}") + last, style_of(line.stolen_ns_per_s)),
     ]
 
 
-def _named(line: CulpritLine, width: int) -> str:
+def _fitted_name(line: CulpritLine, width: int) -> str:
     return _name_in(line.name, line.process_mark, line.pid, width)
 
 

@@ -59,7 +59,7 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
     if frame is None:
         return cut([(f" {model.trouble or 'looking …'}", "doubt")], width)
     row, sentences = _beginning(model), sentences_of(model, frame, glyphs, of_screen)
-    if (whole := _whole(model, frame, row, sentences, width)) is not None:
+    if (whole := _complete_row(model, frame, row, sentences, width)) is not None:
         return whole
     verdict, *rest = [*row, *sentences[-1]]
     return cut([verdict, *cut_at_word(rest, width - length([verdict]))], width)
@@ -67,7 +67,9 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
 
 def has_room(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs, of_screen: Headline | None = None) -> bool:
     """Return whether a wording of the headline fits completely."""
-    return None is not _whole(model, frame, _beginning(model), sentences_of(model, frame, glyphs, of_screen), width)
+    return None is not _complete_row(
+        model, frame, _beginning(model), sentences_of(model, frame, glyphs, of_screen), width
+    )
 
 
 def _beginning(model: ScreenModel) -> Row:
@@ -84,10 +86,10 @@ def sentences_of(model: ScreenModel, frame: Frame, glyphs: Glyphs, of_screen: He
     """Return the wordings of the text behind the verdict, the longest first."""
     has_own = frame.seconds > 0 and not model.is_past
     own = list(of_screen(model, frame, glyphs)) if of_screen is not None and has_own else []
-    return _with_own(model, frame, _sentences(model, frame, glyphs), own)
+    return _with_screen_sentence(model, frame, _sentences(model, frame, glyphs), own)
 
 
-def _whole(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row], width: int) -> Row | None:
+def _complete_row(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row], width: int) -> Row | None:
     is_calm = row[0][1] == "good"  # nothing to fix
     offered = () if is_calm else _helpful_keys(model, frame)
     keys: Row = [piece for key, action in offered for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
@@ -99,7 +101,7 @@ def _whole(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row],
     return None
 
 
-def _with_own(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[Row]) -> list[Row]:
+def _with_screen_sentence(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[Row]) -> list[Row]:
     """Add the screen's own sentence; on a noisy machine it comes second, after the culprit."""
     if not own:
         return sentences
@@ -259,21 +261,21 @@ def likely_irq(line: CulpritLine, culprits: Sequence[CulpritLine]) -> CulpritLin
 def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs, detail: int) -> Row:
     irq = likely_irq(culprit, frame.culprits)
     rate = f": {describe_rate(culprit.rate_per_s)}" if detail and culprit.rate_per_s else ""
-    by: Row = [] if irq is None else [(", likely by ", "plain"), (_by(irq, detail), "strong")]
+    by: Row = [] if irq is None else [(", likely by ", "plain"), (_irq_cause(irq, detail), "strong")]
     return [
         (f"  {glyphs.cause} ", "faint"),
-        (_named(culprit, detail > 1), "strong"),
+        (_culprit_name(culprit, detail > 1), "strong"),
         *by,
         (rate, "plain"),
     ]
 
 
-def _by(irq: CulpritLine, detail: int) -> str:
+def _irq_cause(irq: CulpritLine, detail: int) -> str:
     name = irq.name.partition(" (")[0]
     return f"IRQ {name if detail > 1 else name.split()[0]}"
 
 
-def _named(culprit: CulpritLine, has_device: bool) -> str:
+def _culprit_name(culprit: CulpritLine, has_device: bool) -> str:
     return culprit.kind.with_name(culprit.name if has_device else bare_name(culprit)) + culprit.process_mark
 
 
@@ -311,15 +313,19 @@ def narrow_head(
 ) -> list[Row]:
     """Return the verdict, the worst CPU and the culprit's name, in that order, below the shown snapshot or tabs."""
     if model.is_past:
-        return _in_trouble(model, tabs, width, height)
+        return _trouble_rows(model, tabs, width, height)
     verdict, culprit = verdict_of(model), culprit_of_headline(frame)
     if culprit is None:
         checks = checks_row(model, frame)
         wordings = [*sentences_of(model, frame, glyphs, of_screen), *([checks, checks[-1:]] if checks else [])]
-        first, second = [verdict], _fitting(wordings, width)
+        first, second = [verdict], _first_fitting(wordings, width)
     else:
-        first = [verdict, (" ", "plain"), *_fitting(_worst_cpu(frame, culprit, glyphs), width - length([verdict]) - 1)]
-        second = _fitting(_culprit_names(culprit, glyphs), width)
+        first = [
+            verdict,
+            (" ", "plain"),
+            *_first_fitting(_worst_cpu(frame, culprit, glyphs), width - length([verdict]) - 1),
+        ]
+        second = _first_fitting(_culprit_names(culprit, glyphs), width)
     if height == 1:
         return [_in_one_row(first, second, width)]
     above = [_state_row(model, width) or tabs] if height > 2 else []
@@ -335,7 +341,7 @@ def _in_one_row(first: Row, second: Row, width: int) -> Row:
     return next((row for row in whole if length(row) <= width), cut(bare, width))
 
 
-def _in_trouble(model: ScreenModel, tabs: Row, width: int, height: int) -> list[Row]:
+def _trouble_rows(model: ScreenModel, tabs: Row, width: int, height: int) -> list[Row]:
     """Return the reason of the trouble, before the last observed state."""
     verdict, wrong = verdict_of(model), str(model.trouble or model.silence)
     above = [tabs] if width >= NARROW and height > 2 else []
@@ -374,7 +380,7 @@ def _state_row(model: ScreenModel, width: int) -> Row | None:
     return cut([(" over its limit now", "grave")], width) if over_now(model) else None
 
 
-def _fitting(choices: Sequence[Row], width: int) -> Row:
+def _first_fitting(choices: Sequence[Row], width: int) -> Row:
     """Return the first wording that fits, or else the last one, cut."""
     return next((choice for choice in choices if length(choice) <= width), cut_at_word(choices[-1], width))
 

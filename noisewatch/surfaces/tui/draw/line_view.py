@@ -168,8 +168,8 @@ class LineView(Widget):
         width, height = self._size_drawn = self.outer_size
         before = self._drawn
         self._rows, self._drawn = contained(
-            lambda: _drawn(self._rows_of(width, height), width, height),
-            lambda reason: _drawn(self._rows_of_fault(reason, width, height), width, height),
+            lambda: _rows_as_columns(self._rows_of(width, height), width, height),
+            lambda reason: _rows_as_columns(self._rows_of_fault(reason, width, height), width, height),
         )
         spans = self._drawn.changes(before)
         for y, _, _ in spans:
@@ -212,7 +212,7 @@ class LineView(Widget):
         return strip_of(self._rows[y] if y < len(self._rows) else [], self.size.width)
 
 
-def _drawn(rows: list[Row], width: int, height: int) -> tuple[list[Row], DrawnRows]:
+def _rows_as_columns(rows: list[Row], width: int, height: int) -> tuple[list[Row], DrawnRows]:
     return rows, DrawnRows(rows, width, height)
 
 

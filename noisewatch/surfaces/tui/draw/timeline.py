@@ -35,7 +35,7 @@ _STYLES: dict[str, Style] = {
 def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
     """Return the lane of runs; a shared column shows the worst repetition, and numbers are shown where they fit."""
     signs: list[tuple[str, Style]] = [(" ", "plain")] * axis.room
-    ordered = _ordered(model)
+    ordered = _repetitions_by_start(model)
     running = min((since_ns for _, since_ns in model.runs.running_since()), default=None)
     columns_of: dict[tuple[int, int], list[int]] = {}  # by begin and number
     for column, begin_ns, end_ns in _columns(model, axis):
@@ -56,7 +56,7 @@ def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
     return [(f"{'run':<{LABEL}}", "faint"), *runs(signs)]
 
 
-def _ordered(model: ScreenModel) -> list[RepetitionLine]:
+def _repetitions_by_start(model: ScreenModel) -> list[RepetitionLine]:
     return sorted(model.runs.repetitions(), key=attrgetter("began_ns"))
 
 
@@ -64,13 +64,13 @@ def _columns(model: ScreenModel, axis: TimeAxis) -> list[tuple[int, int, int]]:
     """Return each column of the lane with its start and end, in ns."""
     cells = []
     for column in range(axis.before, axis.stop):
-        times = _times(model, axis.of_column(column))
+        times = _kept_span_ns(model, axis.of_column(column))
         if times is not None:
             cells.append((column, *times))
     return cells
 
 
-def _times(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None:
+def _kept_span_ns(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None:
     """Return the start of the first kept interval and the end of the last one, in ns, or None if none is kept."""
     kept = [number for number in numbers if model.history.first <= number < model.history.count]
     if not kept:
@@ -83,11 +83,11 @@ def _times(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None
 
 def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
     """Return the repetitions in the cursor's column, the worst first."""
-    times = _times(model, axis.of_column(axis.cursor)) if axis.cursor is not None else None
+    times = _kept_span_ns(model, axis.of_column(axis.cursor)) if axis.cursor is not None else None
     if times is None:
         return []
     repetitions = sorted(
-        overlapping(_ordered(model), *times), key=lambda repetition: _WORST_FIRST.index(repetition.outcome)
+        overlapping(_repetitions_by_start(model), *times), key=lambda repetition: _WORST_FIRST.index(repetition.outcome)
     )
     return [describe_repetition(repetition) for repetition in repetitions]
 

@@ -14,8 +14,6 @@ from noisewatch.units import short_seconds, short_share
 
 
 class EventKind(StrEnum):
-    """The kind of an event."""
-
     HOT_PLUG = "hot-plug"
     TARGET_SET = "target"
     POWER = "power"
@@ -109,7 +107,7 @@ def folded(events: Sequence[Event]) -> list[Event]:
         if len(group) < _LEAST_FOLDED:
             lines.append(event)
         elif event is group[0]:
-            lines.append(_one(group, _related_events(group, events)))
+            lines.append(_fold(group, _related_events(group, events)))
     return lines
 
 
@@ -129,7 +127,7 @@ def begins(event: Event, of: Event) -> bool:
     return checks <= event.failed if checks else event.begins
 
 
-def _one(group: Sequence[Event], related: Sequence[Event]) -> FoldedEvent:
+def _fold(group: Sequence[Event], related: Sequence[Event]) -> FoldedEvent:
     last = group[0]
     times = sum(begins(event, last) for event in related) or len(group)  # filters may leave only the ends
     over = short_seconds((related[0].at_ns - related[-1].at_ns) / 1e9)

@@ -141,7 +141,9 @@ class EventLog:
         """
         words = [(word.removeprefix("!"), not word.startswith("!")) for word in self.filter.casefold().split()]
         matching = [
-            event for event in reversed(self.events) if all(_has(event, word) == is_so for word, is_so in words)
+            event
+            for event in reversed(self.events)
+            if all(_matches_word(event, word) == is_so for word, is_so in words)
         ]
         return folded(matching) if self.folds else matching
 
@@ -176,7 +178,7 @@ def _time_of(event: Event) -> tuple[int, int]:
     return event.at_ns, event.number
 
 
-def _has(event: Event, word: str) -> bool:
+def _matches_word(event: Event, word: str) -> bool:
     return word in f"{event.kind} {event.text}".casefold()
 
 
@@ -184,11 +186,11 @@ def changes(before: Frame | None, after: Frame) -> Iterator[tuple[EventKind, str
     """Yield CPUs that went offline or came online, and a change of the target CPUs."""
     if before is None:
         return
-    was, now = _online(before), _online(after)
-    if removed := was - now:
+    online_before, online_after = _online(before), _online(after)
+    if removed := online_before - online_after:
         yield EventKind.HOT_PLUG, f"{name_cpus(removed)} went offline"
-    if come := now - was:
-        yield EventKind.HOT_PLUG, f"{name_cpus(come)} came online"
+    if added := online_after - online_before:
+        yield EventKind.HOT_PLUG, f"{name_cpus(added)} came online"
     if before.target != after.target:
         chosen = f"{format_cpu_list(after.target) or 'none'} ({after.target_chosen_by})"
         yield EventKind.TARGET_SET, f"the target CPUs are now {chosen}, were {format_cpu_list(before.target) or 'none'}"

@@ -188,7 +188,7 @@ def _least(episode: Episode) -> str:
     return ("at least " if episode.is_least else "") + short_share(episode.highest)
 
 
-def _takes(name: str, cpus: str, episode: Episode) -> str:
+def _begin_text(name: str, cpus: str, episode: Episode) -> str:
     return f"{name}: {_least(episode)} of {cpus}"
 
 
@@ -196,7 +196,7 @@ _BUSY = Watch(
     EventKind.BUSY, _HOT, _COOL, _HOT_RESTS_S,
     readings=_busy,
     absent=_absent_culprit,
-    describe_begin=_takes,
+    describe_begin=_begin_text,
     describe_end=lambda name, cpus, episode: f"{name} off {cpus} after {episode.lasted_s:.0f} s ({_peak(episode)})",
     is_share=True,
     is_least=_is_cut,
@@ -205,7 +205,7 @@ _STEAL = Watch(
     EventKind.STEAL, _STEAL_BEGINS, _STEAL_ENDS, _STEAL_RESTS_S,
     readings=_on_targets(Kind.OUTSIDE, name_of=lambda line: "steal"),
     absent=_absent_culprit,
-    describe_begin=_takes,
+    describe_begin=_begin_text,
     describe_end=lambda name, cpus, episode: f"{name} on {cpus} ended"
     f" after {episode.lasted_s:.0f} s ({_peak(episode)})",
     is_share=True,
@@ -216,14 +216,14 @@ def _peak(episode: Episode) -> str:
     return f"peak {_least(episode)}"
 
 
-def _throttled(frame: Frame) -> Mapping[Subject, float | None]:
+def _throttle_counts(frame: Frame) -> Mapping[Subject, float | None]:
     return {
         (f"{_BY[throttled.by]} of the {throttled.what} of {_cpus(throttled.cpus)}", None): throttled.times
         for throttled in frame.conditions.throttled
     }
 
 
-def _not_throttled(frame: Frame, subject: Subject) -> float | None:
+def _absent_throttle_count(frame: Frame, subject: Subject) -> float | None:
     """Return 0 if all counters were read: a counter that did not advance is not listed; else None."""
     is_measured = frame.seconds > 0 and all(throttled.times is not None for throttled in frame.conditions.throttled)
     return 0.0 if is_measured else None
@@ -233,17 +233,17 @@ def _cpus(listed: str) -> str:
     return f"{'CPU' if listed.isdigit() else 'CPUs'} {listed}"
 
 
-def _times(episode: Episode) -> str:
+def _count_text(episode: Episode) -> str:
     return f"{episode.total:.0f} time{'' if episode.total == 1 else 's'}"
 
 
 _THROTTLING = Watch(
     EventKind.HEAT, 1, 1, _THROTTLING_RESTS_S,
-    readings=_throttled,
-    absent=_not_throttled,
-    describe_begin=lambda name, cpus, episode: f"{name}: {_times(episode)} in this interval",
+    readings=_throttle_counts,
+    absent=_absent_throttle_count,
+    describe_begin=lambda name, cpus, episode: f"{name}: {_count_text(episode)} in this interval",
     describe_end=lambda name, cpus, episode: f"no {name} for {_THROTTLING_RESTS_S} s:"
-    f" {_times(episode)} within {episode.lasted_s:.0f} s",
+    f" {_count_text(episode)} within {episode.lasted_s:.0f} s",
 )  # fmt: skip
 _COOLING = Watch(
     EventKind.HEAT, 1, 1, 0,
@@ -255,7 +255,7 @@ _COOLING = Watch(
 )  # fmt: skip
 
 
-def _degrees_too_many(frame: Frame) -> Mapping[Subject, float | None]:
+def _degrees_above_critical(frame: Frame) -> Mapping[Subject, float | None]:
     return {
         (f"{sensor.name} (critical at {sensor.critical_celsius:g} °C)", None): None
         if sensor.celsius is None
@@ -265,16 +265,16 @@ def _degrees_too_many(frame: Frame) -> Mapping[Subject, float | None]:
     }
 
 
-def _degrees_left(name: str, cpus: str, episode: Episode) -> str:
+def _headroom_text(name: str, cpus: str, episode: Episode) -> str:
     left = -episode.highest
     return f"{name}: {f'{left:.0f} °C left' if left > 0 else 'reached'}"
 
 
 _CRITICAL = Watch(
     EventKind.HEAT, -_NEAR, -_FAR, 0,
-    readings=_degrees_too_many,
+    readings=_degrees_above_critical,
     absent=lambda frame, subject: None,
-    describe_begin=_degrees_left,
+    describe_begin=_headroom_text,
     describe_end=lambda name, cpus, episode: f"{name}: more than {_FAR} °C left again, after {episode.lasted_s:.0f} s",
 )  # fmt: skip
 

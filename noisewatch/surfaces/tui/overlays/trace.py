@@ -53,7 +53,7 @@ class TraceOverlay(Overlay):
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Trace one stretch; return the function that stores the result."""
 
-        result = _followed(access, frozenset(self.target), _Listener(self, show), self.kept)
+        result = _trace_stretch(access, frozenset(self.target), _Listener(self, show), self.kept)
         return lambda: self.take(result)
 
     def end(self) -> None:
@@ -144,7 +144,7 @@ class _Listener(QuietListener):
         self._show(lambda: setattr(self._screen, "done_s", done_s) if is_news else None)
 
 
-def _followed(access: MachineAccess, cpus: CpuSet, listener: ProgressListener, kept: KeptTrace) -> TraceRun | str:
+def _trace_stretch(access: MachineAccess, cpus: CpuSet, listener: ProgressListener, kept: KeptTrace) -> TraceRun | str:
     """Return a traced stretch of the machine or its recording, or the reason why there is none."""
     options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(cpus)), seconds=STRETCH_S)
     try:

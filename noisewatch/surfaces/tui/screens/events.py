@@ -168,7 +168,7 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
         single = ": a copied tree is a single snapshot" if is_single(model) else ""
         note = "no event matches" if model.log.events else f"no events{single}"
         return [*rows, [(f"             {note}", "faint")]]
-    whole = _whole(event_row(model, listed[at], width), len(columns), width)[:room]
+    whole = _wrapped_row(event_row(model, listed[at], width), len(columns), width)[:room]
     room -= len(whole) - 1
     first = max(min(at - room // 2, len(listed) - room), 0)
     for number, event in enumerate(listed[first : first + room], start=first):
@@ -176,7 +176,7 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
     return rows
 
 
-def _whole(row: Row, text_at: int, width: int) -> list[Row]:
+def _wrapped_row(row: Row, text_at: int, width: int) -> list[Row]:
     """Return the selected row on as many lines as needed; its text begins at column `text_at`."""
     line = "".join(text for text, _ in row)
     first, *others = textwrap.wrap(line[text_at:], max(width - text_at, 10)) or [""]

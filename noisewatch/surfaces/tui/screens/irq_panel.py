@@ -65,7 +65,7 @@ def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: 
     """Return the facts that fit, and below them the IRQ's rate in the columns of the timeline."""
     axis = axis_of(model, width)
     rates = _rates_in(model, row, axis.numbers)
-    rows = [_affinity(row), *_now(model, row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
+    rows = [_affinity(row), *_rate_rows(model, row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
     left = height - len(rows)
     if axis.numbers and width - LABEL > 1:
         lanes = [] if left < _LEAST_WITH_NOISE else _noise(model, row, axis, glyphs)
@@ -80,7 +80,6 @@ def place_rows(model: ScreenModel, row: IrqRow) -> list[Row]:
 
 
 def fact_row(name: str, text: str, style: Style = "plain") -> Row:
-    """Return a name and a text."""
     return [(f"{name:<{NAME}}", "faint"), (text, style)]
 
 
@@ -99,7 +98,7 @@ def _cpus(cpus: str) -> str:
     return "unknown" if cpus == "?" else "no CPU yet" if cpus == "none" else f"CPU {cpus}"
 
 
-def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
+def _rate_rows(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
     """Return the CPUs that the IRQ interrupts, the busiest first, and its rate in the intervals in sight."""
     measured = [rate for rate in rates if rate is not None]
     history = (
@@ -109,7 +108,7 @@ def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: 
     history += f" in {describe_count(len(rates), 'interval')}{f' ({unknown} unknown)' if measured and unknown else ''}"
     lately: Row = [(history, "plain")]
     frame = model.frame
-    now = _on_cpus(row, uncounted_cpus(frame) if frame is not None else frozenset())
+    now = _rate_by_cpu_row(row, uncounted_cpus(frame) if frame is not None else frozenset())
     if frame is not None and frame.seconds > 0 and row.total is not None:
         now = [*now, (f" over {short_seconds(frame.seconds)}", "faint")]
     if not rates:
@@ -119,7 +118,7 @@ def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: 
     return [now, [*fact_row("history", ""), *lately]]
 
 
-def _on_cpus(row: IrqRow, uncounted: CpuSet) -> Row:
+def _rate_by_cpu_row(row: IrqRow, uncounted: CpuSet) -> Row:
     if row.total is None:
         return fact_row("rate", "unknown", "unknown")
     doubt: Row = [(f", unknown on {name_cpus(uncounted)}", "unknown")] if uncounted else []

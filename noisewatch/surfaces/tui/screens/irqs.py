@@ -323,7 +323,7 @@ class IrqTable:
     def row(self, of: IrqRow, is_selected: bool) -> Row:
         """Return the row of one IRQ, or of all IRQs of a device."""
         style: Style = "selected" if is_selected else "plain"
-        row: Row = [(self._named(of.label, of.name), style), (f"{short_rate(of.total):>{_TOTAL}} ", style)]
+        row: Row = [(self._label_and_name(of.label, of.name), style), (f"{short_rate(of.total):>{_TOTAL}} ", style)]
         row += rate_cells(of, self.columns, self.glyphs) if self.columns is not None else []
         for name, wide in self.sides:
             text = self._side(name, of)
@@ -332,8 +332,8 @@ class IrqTable:
             row += [(" ", "plain"), *history_cells(rates_of(self.model, of, self.history), self.history, self.glyphs)]
         return row
 
-    def _named(self, label: str, name: str) -> str:
-        shown = _with_its_end(name, self.name) if label.isdecimal() else fitted(_short(name), self.name)
+    def _label_and_name(self, label: str, name: str) -> str:
+        shown = _fitted_with_end(name, self.name) if label.isdecimal() else fitted(_short(name), self.name)
         return f"{label:>{LABEL}.{LABEL}} {shown} "
 
     def _side(self, name: str, of: IrqRow) -> str:
@@ -351,7 +351,10 @@ class IrqTable:
                 rate_by_cpu[cpu] = rate_by_cpu.get(cpu, 0.0) + rate
         total = sum(rate_by_cpu.values()) if frame.irqs is not None else None
         of = IrqRow("", "all, per CPU", Kind.LOCAL, total, rate_by_cpu)
-        row: Row = [(self._named(of.label, of.name), "strong"), (f"{short_rate(of.total):>{_TOTAL}} ", "strong")]
+        row: Row = [
+            (self._label_and_name(of.label, of.name), "strong"),
+            (f"{short_rate(of.total):>{_TOTAL}} ", "strong"),
+        ]
         return row + (rate_cells(of, self.columns, self.glyphs) if self.columns is not None else [])
 
 
@@ -364,7 +367,7 @@ def _side_style(text: str) -> Style:
     return "unknown" if text == "?" else "faint" if text in ("mgd", "no") else "plain"
 
 
-def _with_its_end(name: str, width: int) -> str:
+def _fitted_with_end(name: str, width: int) -> str:
     """Return the name fitted to the width, with its end kept: queues of a device differ only there."""
     if text_width(name) <= width:
         return fitted(name, width)

@@ -57,7 +57,7 @@ def map_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     if model.frame is None:
         return panel("map", [], width, height, glyphs)
-    scale, layout, drawn = _drawn(model, width - 4, height - 2, glyphs)
+    scale, layout, drawn = _scale_layout_rows(model, width - 4, height - 2, glyphs)
     frames = [
         panel(
             _title(scale, part, is_first=at == 0),
@@ -82,7 +82,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     """Return the body with headings instead of frames."""
     if model.frame is None or height < 2:
         return []
-    scale, layout, drawn = _drawn(model, width, height - 1, glyphs)
+    scale, layout, drawn = _scale_layout_rows(model, width, height - 1, glyphs)
     rows: list[Row] = []
     for at, (part, lanes) in enumerate(zip(layout.parts, drawn, strict=True)):
         heading = f" {_title(scale, part, is_first=at == 0)}"
@@ -104,7 +104,9 @@ def _below(model: ScreenModel, height: int, width: int, glyphs: Glyphs) -> tuple
     return rows, latest_events(model, width, height - len(rows) - 1, glyphs)
 
 
-def _drawn(model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> tuple[Scale, Layout, list[list[Row]]]:
+def _scale_layout_rows(
+    model: ScreenModel, width: int, room: int, glyphs: Glyphs
+) -> tuple[Scale, Layout, list[list[Row]]]:
     """Return the scale, the layout, and the rows of each of its parts, in at most `room` rows."""
     scale = scale_of(model, model.map.quantity)
     why = _why_unknown(model, scale, width)
@@ -349,9 +351,9 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
     """
     lines = in_topology_order(model, model.cpus)
     if model.map.opens_part:
-        lines = _alone(model, lines)
+        lines = _cpus_of_one_place(model, lines)
     parts = _parts(model, lines, room)
-    parts_shown = _shared(parts, room - (len(parts) - 1), glyphs)
+    parts_shown = _fitting_parts(parts, room - (len(parts) - 1), glyphs)
     count = sum(len(part.rows) for part in parts_shown)
     left = room - count - (len(parts_shown) - 1)
     if left < _LEAST_PANEL and left < count:
@@ -366,7 +368,7 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
     return Layout(parts_shown, high, panel)
 
 
-def _alone(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
+def _cpus_of_one_place(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
     """Return the CPUs of the selected CPU's cache, or else of its node."""
     pointed = model.map.pointed(model)
     for by_cache in (True, False):
@@ -404,7 +406,7 @@ def _parts(model: ScreenModel, lines: Sequence[CpuLine], room: int) -> list[tupl
     return [("", list(lines))]
 
 
-def _shared(parts: Sequence[tuple[str, list[CpuLine]]], room: int, glyphs: Glyphs) -> list[MapPart]:
+def _fitting_parts(parts: Sequence[tuple[str, list[CpuLine]]], room: int, glyphs: Glyphs) -> list[MapPart]:
     """Return the parts with each CPU in its own lane if all fit, or else with as few in a lane as needed."""
     room, count = max(room, 1), sum(len(lines) for _, lines in parts)
     across = 1 if count <= room or not glyphs.has_tones else 2

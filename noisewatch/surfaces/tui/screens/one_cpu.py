@@ -53,7 +53,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     lanes: list[Row] = []
     if height >= _LOWEST_WITH_LANES:
         axis = axis_of(model, width)
-        lanes = _drawn(model, _lanes(model, line.cpu, axis), axis, 1, glyphs)
+        lanes = _lane_rows(model, _lanes(model, line.cpu, axis), axis, 1, glyphs)
     lanes = lanes if 2 * len(lanes) <= height else []
     top = [*_figure_rows(model, line, width, glyphs), *lanes]
     who = f"culprits on CPU {line.cpu}, by {model.sort}"
@@ -70,7 +70,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     lanes = _lanes(model, line.cpu, axis)
     room = min(height - listing.needed - _WITH_SELECTED, int(height * _MOST_LANES)) - len(figure_rows) - 3
     tall = max(min(room // len(lanes), _TALLEST), 1)
-    top = [*figure_rows, *_drawn(model, lanes, axis, tall, glyphs)[: height // 2]]
+    top = [*figure_rows, *_lane_rows(model, lanes, axis, tall, glyphs)[: height // 2]]
     title = place_title(model, [line], glyphs)
     titles = [f"{title} {glyphs.bullet} {words}" if words else title for words in shared_words(model, line.cpu)]
     title = first_that_fits(titles, width - 6)
@@ -173,7 +173,7 @@ def _lanes(model: ScreenModel, cpu: int, axis: TimeAxis) -> list[_Lane]:
     return lanes
 
 
-def _drawn(model: ScreenModel, lanes: Sequence[_Lane], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:
+def _lane_rows(model: ScreenModel, lanes: Sequence[_Lane], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:
     """Return the lanes in the columns of the timeline, `tall` rows each, and below them the time."""
     rows = [row for name, shown in lanes for row in _lane(name, shown, axis, tall, glyphs)]
     return [*rows, time_row(model, axis, glyphs)] if axis.numbers else rows

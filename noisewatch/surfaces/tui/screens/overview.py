@@ -87,7 +87,7 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
     layout = density(len(lines), width, height - 1)
     if layout.form == Form.COLUMNS:
         room = width // layout.across - len(COLUMN_HEADING) - 1
-        column = COLUMN_HEADING + fitted(first_that_fits(_described(model, room), room), room) + " "
+        column = COLUMN_HEADING + fitted(first_that_fits(_history_descriptions(model, room), room), room) + " "
         heading: Row = [(column * (-(-len(lines) // layout.rows)), "heading")]
         return [heading, *column_rows(model, lines, layout, width, glyphs)]
     cells = cell_rows(lines, layout, glyphs) if layout.form != Form.ROWS else []
@@ -129,7 +129,7 @@ def _part_rows(
     figures = _fitting_figures(model, width - len(heading) - 2)
     heading += "".join(f"{figure.heading:>{figure.width}}" for figure in figures) + "  "
     left = max(width - len(heading), 0)
-    described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _described(model, left)
+    described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _history_descriptions(model, left)
     rows: list[Row] = [[(heading + first_that_fits(described, left), "heading")]]
     signs = brackets(model, shown, glyphs)
     return rows + [
@@ -195,7 +195,7 @@ def _figures(model: ScreenModel, line: CpuLine, role_style: Style, has_measured:
     return row
 
 
-def _described(model: ScreenModel, width: int) -> list[str]:
+def _history_descriptions(model: ScreenModel, width: int) -> list[str]:
     """Return descriptions of the history, from long to short."""
     count = len(fitting_intervals(model, width))
     per_column = f", {model.zoom} a column" if model.zoom > 1 else ""

@@ -64,10 +64,10 @@ def named_rows(gravities: str, width: int, glyphs: Glyphs) -> list[Row]:
     widest = max((len(check.id) for check, _ in checks), default=0) + 2
     columns = max((width + _NAME_GAP) // (widest + _NAME_GAP), 1)
     height = -(-len(checks) // columns)
-    return [_named(checks[at::height], widest, glyphs) for at in range(height)]
+    return [_named_row(checks[at::height], widest, glyphs) for at in range(height)]
 
 
-def _named(checks: Sequence[tuple[Check, Gravity]], widest: int, glyphs: Glyphs) -> Row:
+def _named_row(checks: Sequence[tuple[Check, Gravity]], widest: int, glyphs: Glyphs) -> Row:
     row: Row = []
     for check, gravity in checks:
         text, style = mark(gravity, glyphs)
@@ -252,7 +252,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
         return panel("preflight", [[("no verdict yet", "faint")]], width, height, glyphs)
     expanded = _expanded_checks(model, frame, room, glyphs)
     if expanded is not None:
-        return _scrolled(model, *expanded, width, height, glyphs)
+        return _scrolled_panel(model, *expanded, width, height, glyphs)
     listing = model.findings()
     area = model.area
     detail = (
@@ -266,7 +266,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     causes = cause_list(listing, frame, room, min(len(listing.lines), free - shown), glyphs, is_selected=area is None)
     left = free - shown - len(causes)
     if checks:
-        opened = _opened(frame, room, len(checks) + left, glyphs)
+        opened = _areas_or_names(frame, room, len(checks) + left, glyphs)
         left, checks = left - max(len(opened) - len(checks), 0), opened or checks
     if left > 0 and not model.opens_check and area is None:
         detail = [*detail, *cause_why(frame, listing.selected, room)]
@@ -277,7 +277,12 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
             _cut(model, detail, shown + left),
             shown + left,
         ),
-        (f"what to do, the gravest first{_over(frame)}", describe_hidden(listing, len(causes)), causes, len(causes)),
+        (
+            f"what to do, the gravest first{_sample_text(frame)}",
+            describe_hidden(listing, len(causes)),
+            causes,
+            len(causes),
+        ),
         (f"all {len(frame.gravities)} checks", f"{_heading(frame)} · v all", checks, len(checks)),
         ("what this rests on", "", basis, len(basis)),
     )
@@ -302,7 +307,7 @@ def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
     return [*shown, [(f"… {below} more rows below: {key}", "faint")]]
 
 
-def _opened(frame: Frame, width: int, most: int, glyphs: Glyphs) -> list[Row]:
+def _areas_or_names(frame: Frame, width: int, most: int, glyphs: Glyphs) -> list[Row]:
     """Return all areas with each check's finding, or else each check's name; empty if neither fits."""
     choices = (in_columns(frame, width, glyphs), named_rows(frame.gravities, width, glyphs))
     return next((rows for rows in choices if len(rows) <= most), [])
@@ -317,7 +322,9 @@ def _expanded_checks(model: ScreenModel, frame: Frame, width: int, glyphs: Glyph
     return None
 
 
-def _scrolled(model: ScreenModel, title: str, rows: list[Row], width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _scrolled_panel(
+    model: ScreenModel, title: str, rows: list[Row], width: int, height: int, glyphs: Glyphs
+) -> list[Row]:
     """Return a panel with the visible part of the rows."""
     room = height - 2
     first = max(min(model.check_offset, len(rows) - room), 0)
@@ -366,7 +373,7 @@ def _expanded_body(model: ScreenModel, title: str, rows: list[Row], height: int)
     return [head, *([(" ", "plain"), *row] for row in shown)]
 
 
-def _over(frame: Frame) -> str:
+def _sample_text(frame: Frame) -> str:
     """Return the time over which rates are judged."""
     return f", rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else ", without rates"
 

@@ -94,11 +94,11 @@ def with_selected(
     if selected is None or left < _LEAST_FACTS or width < _LEAST_WIDTH:
         return with_headed_latest(model, table(height), width, height, glyphs)
     facts, events = _selected_and_events(model, selected, width - 1, left, glyphs)
-    shown = _headed(culprit_title(model, selected), [[(" ", "plain"), *row] for row in facts], width)
-    return [*table(listing.needed), *shown, *_headed(title_of_latest(model), events, width)]
+    shown = _with_heading(culprit_title(model, selected), [[(" ", "plain"), *row] for row in facts], width)
+    return [*table(listing.needed), *shown, *_with_heading(title_of_latest(model), events, width)]
 
 
-def _headed(title: str, rows: Sequence[Row], width: int) -> list[Row]:
+def _with_heading(title: str, rows: Sequence[Row], width: int) -> list[Row]:
     return [[(fitted(f" {title}", width), "heading")], *rows] if rows else []
 
 
@@ -118,7 +118,7 @@ def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
     """Return the rows of `room` for the selected culprit: those that the table leaves, or its share if few are left."""
     free = room - needed
     if model.shows_fix:
-        fix_height = len(_advised(model.advice.lines, width)) if model.advice else 0
+        fix_height = len(_advice_lines(model.advice.lines, width)) if model.advice else 0
         return min(max(fix_height, free, _LEAST_FACTS), room - LEAST_TABLE)
     below = max(free, min(_FACTS, room // 2))
     return below if below >= _LEAST_FACTS else 0
@@ -149,14 +149,14 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
     advice = model.advice
     if advice is None:
         return []
-    about: Row = [(f" {_named(advice.about)} on CPU {advice.about.cpu}", "strong")]
-    rows: list[Row] = [about, *_advised(advice.lines, width)]
+    about: Row = [(f" {_name_with_process(advice.about)} on CPU {advice.about.cpu}", "strong")]
+    rows: list[Row] = [about, *_advice_lines(advice.lines, width)]
     if len(rows) < most:
         return [[], *rows]
     to_do = next((command for _, command in advice.commands), advice.by_hand)
     if len(rows) > most and to_do is not None:  # the fix comes before the reason
         first = [line for line in advice.lines if line.partition(": ")[2] == to_do]
-        rows = [about, *_advised([*first, *(line for line in advice.lines if line not in first)], width)]
+        rows = [about, *_advice_lines([*first, *(line for line in advice.lines if line not in first)], width)]
     model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
     shown = rows[model.advice.offset : model.advice.offset + max(most, 0)]
     if shown and model.advice.offset + most < len(rows):
@@ -164,7 +164,7 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
     return shown
 
 
-def _advised(lines: Iterable[str], width: int) -> list[Row]:
+def _advice_lines(lines: Iterable[str], width: int) -> list[Row]:
     wrapped = (
         textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ", break_on_hyphens=False) or [""]
         for line in lines
@@ -172,7 +172,7 @@ def _advised(lines: Iterable[str], width: int) -> list[Row]:
     return [[(f" {part}", "plain")] for parts in wrapped for part in parts]
 
 
-def _named(line: CulpritLine) -> str:
+def _name_with_process(line: CulpritLine) -> str:
     return line.name + line.process_mark
 
 
@@ -194,7 +194,7 @@ def _facts_and_noise(
     return [
         *_where(model, line),
         *_costs(model, line, width - NAME, glyphs),
-        *_lately(model, noise, width - NAME, is_least(line)),
+        *_recent_noise(model, noise, width - NAME, is_least(line)),
         *_gaps(noise, width - NAME, glyphs),
     ], noise
 
@@ -235,7 +235,6 @@ def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) ->
 
 
 def _why_no_cost(noise: Sequence[float | None]) -> str:
-    """Return why the culprit has no cost in the shown interval."""
     if NOT_FOLLOWED_NS in noise:
         return f"unknown: {_BELOW}"
     return "unknown: its CPU was not read" if None in noise else "not seen in this interval"
@@ -245,7 +244,7 @@ def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
     return f"{glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)} of CPU {line.cpu}"
 
 
-def _lately(model: ScreenModel, noise: Sequence[float | None], width: int, is_cut: bool) -> list[Row]:
+def _recent_noise(model: ScreenModel, noise: Sequence[float | None], width: int, is_cut: bool) -> list[Row]:
     """Return the culprit's usual and highest noise, and since when it has been there."""
     measured = [value for value in noise if value is not None and value != NOT_FOLLOWED_NS]
     if not measured:

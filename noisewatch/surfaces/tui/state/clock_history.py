@@ -119,7 +119,6 @@ class ReportedFigures:
 
     @classmethod
     def of(cls, frame: Frame) -> Self:
-        """Return the figures of one frame."""
         reported = cls()
         reported.add(frame)
         return reported
@@ -129,7 +128,6 @@ class ReportedFigures:
         return {name for name, cpus_with_figure in self.cpus.items() if not cpus_with_figure.isdisjoint(cpus)}
 
     def add(self, frame: Frame) -> None:
-        """Add the figures of a frame."""
         if frame.clock is None:
             return
         self.idle_names = frame.clock.idle_names or self.idle_names

@@ -48,13 +48,13 @@ def is_spike_at(losses: Sequence[float | None], at: int) -> bool:
     place = next((place for place in range(at - 1, -1, -1) if losses[place] is not None), None)
     if place is None:
         return False
-    was = losses[place] or 0.0
-    if was < GRAVE_NS or lost >= _DOUBLE * was:
+    noise_before = losses[place] or 0.0
+    if noise_before < GRAVE_NS or lost >= _DOUBLE * noise_before:
         return True
-    return _is_spike(losses, at, lost) and not _is_spike(losses, place, was)
+    return _is_unusual(losses, at, lost) and not _is_unusual(losses, place, noise_before)
 
 
-def _is_spike(losses: Sequence[float | None], at: int, lost: float) -> bool:
+def _is_unusual(losses: Sequence[float | None], at: int, lost: float) -> bool:
     """Return whether noise exceeds usual noise by a grave amount, and by more than usual noise varies.
 
     Without any known noise before, usual noise counts as none, and nothing stands out.

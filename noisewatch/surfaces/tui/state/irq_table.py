@@ -89,10 +89,10 @@ def _by_device(rows: Sequence[IrqRow]) -> list[IrqRow]:
     for row in rows:
         device = row.settings[0].device if row.is_numbered and row.settings else None
         rows_by_device.setdefault(device or f"IRQ {row.label}", []).append(row)
-    return [_together(device, group) for device, group in rows_by_device.items()]
+    return [_device_row(device, group) for device, group in rows_by_device.items()]
 
 
-def _together(device: str, rows: Sequence[IrqRow]) -> IrqRow:
+def _device_row(device: str, rows: Sequence[IrqRow]) -> IrqRow:
     if len(rows) == 1:
         return rows[0]
     rate_by_cpu: dict[int, float] = {}

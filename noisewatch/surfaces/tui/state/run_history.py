@@ -54,7 +54,7 @@ class RunHistory:
     def follow(self, frame: Frame) -> Iterator[tuple[int, str, str]]:
         """Update the runs from a frame; yield time (ns), text and folding key of each event."""
         for line in frame.runs:
-            yield from self._take(line, frame)
+            yield from self._update_run(line, frame)
         there = {line.id for line in frame.runs}
         for name, run in self.by_id.items():
             if not run.is_over and name not in there:
@@ -63,7 +63,7 @@ class RunHistory:
         while len(self.by_id) > _MOST_RUNS:
             del self.by_id[next(iter(self.by_id))]
 
-    def _take(self, line: RunLine, frame: Frame) -> Iterator[tuple[int, str, str]]:
+    def _update_run(self, line: RunLine, frame: Frame) -> Iterator[tuple[int, str, str]]:
         run = self.by_id.get(line.id)
         if run is None:
             run = self.by_id[line.id] = TrackedRun(line)
@@ -91,7 +91,6 @@ class RunHistory:
             yield frame.taken_at_ns, f"run of {run.program} ended: {describe_counts(line)}", ""
 
     def repetitions(self) -> list[RepetitionLine]:
-        """Return the repetitions of all runs."""
         return [repetition for run in self.by_id.values() for repetition in run.repetitions.values()]
 
     def running_since(self) -> list[tuple[int, int]]:

@@ -189,7 +189,7 @@ def test_a_frame_that_cannot_be_taken_in_costs_that_frame(as_for_users: None) ->
         await pilot.pause()
         assert "could not show what the sampler saw: internal error: " in " ".join(shown(app))
         app._take_in_contained(frame(4, (culprit("hog"),)), b"")
-        app._draw_what_came()
+        app._draw_pending()
         assert "hog" in " ".join(shown(app))
 
     with_monitor(steps)
