@@ -45,7 +45,7 @@ class CalibrationOverlay(Overlay):
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Calibrate, or read the recording's calibration; return the function that stores the result."""
 
-        result = _calibrated(access, frozenset(self.target), _Listener(self, show))
+        result = _calibrate(access, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 
     def finish(self, result: Calibrated | str) -> None:
@@ -117,7 +117,7 @@ class _Listener(QuietListener):
         self._show(lambda: self._screen.live.take(progress))
 
 
-def _calibrated(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Calibrated | str:
+def _calibrate(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Calibrated | str:
     """Return the calibration of the machine or of its recording, or the reason why there is none."""
     options = CalibrateOptions(
         machine=MachineOptions(cpus=format_cpu_list(cpus)), calibration=CalibrationOptions(SECONDS)

@@ -44,7 +44,7 @@ class PreflightOverlay(Overlay):
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Run preflight, or judge the recording; return the function that stores the result."""
-        result = judged(access, frozenset(self.target), _Listener(self, show))
+        result = judge_machine(access, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 
     def finish(self, result: Verdict | str) -> None:
@@ -103,8 +103,8 @@ class PreflightOverlay(Overlay):
         if self.state == OverlayState.RUNNING:
             glyphs = UNICODE if in_unicode else ASCII
             return live_rows(self.live, width, height, glyphs) if self.live.by_cpu else [self.doing]
-        said = [self.refusal or self.failure or ""]
-        return wrapped(self._announcement() if said == [""] else said, width)
+        texts = [self.refusal or self.failure or ""]
+        return wrapped(self._announcement() if texts == [""] else texts, width)
 
     def _announcement(self) -> list[str]:
         if self.origin is not None:
@@ -134,7 +134,7 @@ class _Listener(QuietListener):
         self._show(lambda: self._screen.remarks.append(text))
 
 
-def judged(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:
+def judge_machine(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:
     """Return the verdict on the machine, with `cpus` as announced target CPUs, or the reason why there is none."""
     if access.preflight_options is None:
         return "there is no machine"

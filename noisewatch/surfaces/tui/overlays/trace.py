@@ -53,7 +53,7 @@ class TraceOverlay(Overlay):
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Trace one stretch; return the function that stores the result."""
 
-        result = _followed(access, frozenset(self.target), _Listener(self, show), self.kept)
+        result = _trace_stretch(access, frozenset(self.target), _Listener(self, show), self.kept)
         return lambda: self.take(result)
 
     def end(self) -> None:
@@ -75,11 +75,15 @@ class TraceOverlay(Overlay):
             return
         begin_ns = followed.trace.begin_ns
         for cpu in followed.target:
-            found = followed.interruptions(cpu, _MOST_KEPT)
-            self.past += [_Remembered(begin_ns + each.start_ns, cpu, each) for each in found]
+            interruptions = followed.interruptions(cpu, _MOST_KEPT)
+            self.past += [
+                _Remembered(begin_ns + interruption.start_ns, cpu, interruption) for interruption in interruptions
+            ]
         end_ns = begin_ns + followed.trace.length_ns
-        recent = (each for each in self.past if end_ns - each.at_ns <= _KEPT_NS)
-        self.past = heapq.nlargest(_MOST_KEPT, recent, key=lambda each: (each.interruption.length_ns, each.at_ns))
+        recent = (remembered for remembered in self.past if end_ns - remembered.at_ns <= _KEPT_NS)
+        self.past = heapq.nlargest(
+            _MOST_KEPT, recent, key=lambda remembered: (remembered.interruption.length_ns, remembered.at_ns)
+        )
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         stretch = f"window {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
@@ -89,12 +93,12 @@ class TraceOverlay(Overlay):
     def _lines(self, width: int) -> list[str]:
         if self.followed is not None and self.failure is None:
             return [*text_of_followed(self.followed, width).splitlines(), *self._past_lines()]
-        said = [self.refusal or self.failure or ""]
-        if said == [""]:
+        texts = [self.refusal or self.failure or ""]
+        if texts == [""]:
             running = [f"tracing: {self.done_s:.1f} of {STRETCH_S:g} s"]
             is_tracing = self.state == OverlayState.RUNNING and self.origin is None
-            said = running if is_tracing else self._announcement()
-        return wrapped(said, width)
+            texts = running if is_tracing else self._announcement()
+        return wrapped(texts, width)
 
     def _past_lines(self) -> list[str]:
         """Return the longest interruptions, if more than the shown stretch was traced."""
@@ -103,9 +107,15 @@ class TraceOverlay(Overlay):
             return []
         end_ns = trace.begin_ns + trace.length_ns
         rows = [
-            ["", f"{(end_ns - each.at_ns) / 1e9:.1f} s", str(each.cpu), describe_ns(each.interruption.length_ns), who]
-            for each in self.past
-            if (who := parts_in_words(each.interruption.parts))
+            [
+                "",
+                f"{(end_ns - remembered.at_ns) / 1e9:.1f} s",
+                str(remembered.cpu),
+                describe_ns(remembered.interruption.length_ns),
+                who,
+            ]
+            for remembered in self.past
+            if (who := parts_in_words(remembered.interruption.parts))
         ]
         table = align([["", "ago", "CPU", "length", "who"], *rows]).splitlines() if rows else []
         return ["", "the longest interruptions of the last minute", *table]
@@ -134,7 +144,7 @@ class _Listener(QuietListener):
         self._show(lambda: setattr(self._screen, "done_s", done_s) if is_news else None)
 
 
-def _followed(access: MachineAccess, cpus: CpuSet, listener: ProgressListener, kept: KeptTrace) -> TraceRun | str:
+def _trace_stretch(access: MachineAccess, cpus: CpuSet, listener: ProgressListener, kept: KeptTrace) -> TraceRun | str:
     """Return a traced stretch of the machine or its recording, or the reason why there is none."""
     options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(cpus)), seconds=STRETCH_S)
     try:

@@ -42,7 +42,7 @@ def folded(
     groups: dict[Hashable, list[CulpritLine]] = {}
     for line in lines:
         groups.setdefault(what_is_same(line), []).append(line)
-    return [_one(group, weight, cut) for group in groups.values()]
+    return [_fold_group(group, weight, cut) for group in groups.values()]
 
 
 def what_is_same(line: CulpritLine) -> Hashable:
@@ -50,13 +50,13 @@ def what_is_same(line: CulpritLine) -> Hashable:
     return (line.kind, line.name, line.pid if line.kind in THREADS else line.irq)
 
 
-def _one(group: list[CulpritLine], weight: Callable[[CulpritLine], float], cut: CpuSet) -> CulpritLine:
+def _fold_group(group: list[CulpritLine], weight: Callable[[CulpritLine], float], cut: CpuSet) -> CulpritLine:
     if len(group) == 1:
         return group[0]
     lines_of_cpus = by_cpu(group)
     worst = max(lines_of_cpus, key=lambda line: (weight(line), noise_of(line)))
-    together = _together(worst, parts_of(worst), tuple(line.cpu for line in lines_of_cpus))
-    return replace(together, is_least=worst.kind in THREADS and worst.cpu in cut)
+    folded_line = _merge_lines(worst, parts_of(worst), tuple(line.cpu for line in lines_of_cpus))
+    return replace(folded_line, is_least=worst.kind in THREADS and worst.cpu in cut)
 
 
 def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
@@ -65,12 +65,12 @@ def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
     for line in lines:
         lines_by_cpu.setdefault(line.cpu, []).append(line)
     return [
-        cpu_lines[0] if len(cpu_lines) == 1 else _together(max(cpu_lines, key=noise_of), tuple(cpu_lines), (cpu,))
+        cpu_lines[0] if len(cpu_lines) == 1 else _merge_lines(max(cpu_lines, key=noise_of), tuple(cpu_lines), (cpu,))
         for cpu, cpu_lines in sorted(lines_by_cpu.items())
     ]
 
 
-def _together(worst: CulpritLine, parts: tuple[CulpritLine, ...], cpus: tuple[int, ...]) -> FoldedLine:
+def _merge_lines(worst: CulpritLine, parts: tuple[CulpritLine, ...], cpus: tuple[int, ...]) -> FoldedLine:
     figures = {name: getattr(worst, name) for name in CulpritLine.__struct_fields__}
     rates = [line.rate_per_s for line in parts if line.rate_per_s is not None]
     figures["stolen_ns_per_s"] = sum(map(noise_of, parts))
@@ -85,7 +85,6 @@ def parts_of(line: CulpritLine) -> tuple[CulpritLine, ...]:
 
 
 def cpus_of(line: CulpritLine) -> tuple[int, ...]:
-    """Return all CPUs of the line."""
     return line.cpus if isinstance(line, FoldedLine) else (line.cpu,)
 
 

@@ -137,7 +137,7 @@ def test_enter_opens_the_checks_of_a_cause_with_why_and_limits_and_escape_closes
 def testby_cause_the_screen_fits_every_size_and_has_no_empty_half(size: tuple[int, int], glyphs: Glyphs) -> None:
     model = model_of(by_cause())
     model.go_to("preflight")
-    for model.opens_check, model.area, model.tells_all_checks in product(
+    for model.opens_check, model.area, model.shows_all_checks in product(
         (False, True), (None, Area.LOAD), (False, True)
     ):
         rows = rows_of_screen(model, *size, glyphs)

@@ -147,7 +147,7 @@ def test_the_settings_of_an_irq_are_those_of_the_interval_that_is_shown() -> Non
     shown = []
     for number in (0, 1, 2, 3):
         model.go_to_number(number)
-        shown.append({row.label: row.goes_to for row in all_rows(model)})
+        shown.append({row.label: row.effective for row in all_rows(model)})
     assert shown == [{"205": {1}}, {"205": None, "206": {2}}, {"206": {2}}, {}]
 
 

@@ -76,7 +76,7 @@ def test_a_window_that_moves_back_stays_full(zoom: int, name: Screen, least: int
         assert axis.after == 0
         assert axis.before <= least
         assert number in axis.numbers
-        assert number in axis.within(60 - LABEL - least).numbers
+        assert number in axis.with_room(60 - LABEL - least).numbers
 
 
 @pytest.mark.parametrize("is_recorded", [False, True])
