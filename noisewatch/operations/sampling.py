@@ -221,7 +221,7 @@ class _Sampler:
             **self._news.of(snapshot),
             "runs": self._runs.of(snapshot, interval),
             "remembered": self._remembered,
-            "tells_all": self._answers.is_wanted or not self._machine.is_live,
+            "has_answers": self._answers.is_wanted or not self._machine.is_live,
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
             "sampler_wakeups": resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw if self._machine.is_live else None,
             "origin": self._origin(),

@@ -27,7 +27,7 @@ from noisewatch.operations.frame.frame import (
     Temperature,
     Throttled,
 )
-from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, encode_frame, standing_of
+from noisewatch.operations.frame.line import NO_FIELDS, decode_frame, encode_frame, stable_fields
 from noisewatch.operations.frame.making import frame_of
 from tests.judgement.judging import judged
 from tests.replacing import replace
@@ -118,12 +118,12 @@ def test_a_frame_comes_out_as_it_went_in(whole: Frame) -> None:
 def test_frames_come_out_as_they_went_in_where_lines_leave_out_what_is_as_before(
     frames: list[Frame], causes: list[tuple[CauseLine, ...]], gravities: list[str]
 ) -> None:
-    told = heard = NOTHING_TOLD
+    told = heard = NO_FIELDS
     for plain, some, places in zip(frames, causes, gravities, strict=False):
         whole = replace(plain, causes=some, gravities=places)
         decoded = decode_frame(encode_frame(whole, told), heard)
         assert decoded == whole
-        told, heard = standing_of(whole), standing_of(decoded)
+        told, heard = stable_fields(whole), stable_fields(decoded)
 
 
 def test_an_infinite_figure_is_unknown_to_the_screen() -> None:
@@ -143,9 +143,9 @@ def test_causes_and_gravities_are_told_when_they_change() -> None:
     cause = CauseLine((("now", "systemctl stop hog"),), ("tasks-on-target",))
     first = frame(causes=(cause,), gravities="012")
     lines = [
-        encode_frame(first, NOTHING_TOLD),
-        encode_frame(first, standing_of(first)),
-        encode_frame(replace(first, gravities="010"), standing_of(first)),
+        encode_frame(first, NO_FIELDS),
+        encode_frame(first, stable_fields(first)),
+        encode_frame(replace(first, gravities="010"), stable_fields(first)),
     ]
     assert [(b"stop hog" in line, b'"gravities"' in line) for line in lines] == [
         (True, True),

@@ -22,7 +22,7 @@ from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations import sampling
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.line import encode_frame, standing_of
+from noisewatch.operations.frame.line import encode_frame, stable_fields
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.operations.sampling import sample_frames
 from tests.judgement.judging import finding
@@ -100,13 +100,13 @@ def test_a_thread_that_moved_is_marked_as_an_estimate_and_one_that_stayed_is_not
 
 def test_a_frame_leaves_no_cycles_of_objects_to_the_collector(tmp_path: Path) -> None:
     frames = sample_frames(Recording(str(record(tmp_path / "machine.nw", *_MOMENTS))), SnapshotOptions(), 1.0)
-    told = standing_of(next(frames))
+    told = stable_fields(next(frames))
     gc.collect()
     gc.disable()
     try:
         for frame in islice(frames, len(_MOMENTS) - 2):
             encode_frame(frame, told)
-            told = standing_of(frame)
+            told = stable_fields(frame)
         assert gc.collect() == 0
     finally:
         gc.enable()

@@ -12,17 +12,17 @@ from msgspec import UNSET, Struct, UnsetType
 
 from noisewatch.operations.frame.frame import Frame
 
-Standing = Mapping[str, object]  # fields of a frame that seldom change, by name
-_STANDING = (
+StableFields = Mapping[str, object]  # fields of a frame that seldom change, by name
+_STABLE = (
     *("machine", "target", "target_chosen_by", "housekeeping", "online_count", "turbo", "origin", "remark"),
     *("causes", "gravities", "answers", "has_idle_probe", "no_idle_probe_reason", "no_irqs_reason", "irq_balancer"),
 )
-NOTHING_TOLD: Standing = {}
+NO_FIELDS: StableFields = {}
 
 
-def standing_of(frame: Frame) -> Standing:
+def stable_fields(frame: Frame) -> StableFields:
     """Return the fields that the next line does not have to repeat."""
-    return {name: getattr(frame, name) for name in _STANDING}
+    return {name: getattr(frame, name) for name in _STABLE}
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -32,9 +32,9 @@ _DECODER = msgspec.json.Decoder(
 )
 
 
-def encode_frame(frame: Frame, told: Standing = NOTHING_TOLD) -> bytes:
-    """Encode the frame as one line, without the fields that are as in `told`."""
-    fields = {name: value for name, value in _named(frame).items() if name not in told or told[name] != value}
+def encode_frame(frame: Frame, omitted: StableFields = NO_FIELDS) -> bytes:
+    """Encode the frame as one line, without the fields that are as in `omitted`."""
+    fields = {name: value for name, value in _named(frame).items() if name not in omitted or omitted[name] != value}
     try:
         return _ENCODER.encode(fields) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, in whatever name
@@ -42,11 +42,11 @@ def encode_frame(frame: Frame, told: Standing = NOTHING_TOLD) -> bytes:
         return text.encode("utf-8", "replace") + b"\n"
 
 
-def decode_frame(line: bytes, told: Standing = NOTHING_TOLD) -> Frame:
-    """Decode a line that encode_frame made with the same `told`. Raise ValueError for any other line."""
+def decode_frame(line: bytes, omitted: StableFields = NO_FIELDS) -> Frame:
+    """Decode a line that encode_frame made with the same `omitted`. Raise ValueError for any other line."""
     try:
         part = _named(_DECODER.decode(line))
-        return Frame(**{**told, **{name: value for name, value in part.items() if value is not UNSET}})
+        return Frame(**{**omitted, **{name: value for name, value in part.items() if value is not UNSET}})
     except (TypeError, msgspec.DecodeError) as error:
         raise ValueError(f"no frame: {error}") from error
 

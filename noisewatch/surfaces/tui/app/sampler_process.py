@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, standing_of
+from noisewatch.operations.frame.line import NO_FIELDS, decode_frame, stable_fields
 from noisewatch.operations.sampler import start
 from noisewatch.text import printable
 
@@ -60,12 +60,12 @@ class SamplerProcess:
         self._requests = requests = await _writer_to(process.stdin)
         if self.asked:
             self._send(self.asked)
-        is_last, omitted = False, NOTHING_TOLD
+        is_last, omitted = False, NO_FIELDS
 
         def take(line: bytes) -> bool:
             nonlocal is_last, omitted
             frame = decode_frame(line, omitted)
-            is_last, omitted = frame.is_last, standing_of(frame)
+            is_last, omitted = frame.is_last, stable_fields(frame)
             show(frame, line)
             return self._is_reading
 

@@ -18,7 +18,7 @@ from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, Frame
-from noisewatch.operations.frame.line import Standing, decode_frame, encode_frame, standing_of
+from noisewatch.operations.frame.line import StableFields, decode_frame, encode_frame, stable_fields
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
 
 # Two minutes, at an interval a second: noise that lasts less than a quarter of them is not usual yet, noise that lasts
@@ -119,7 +119,7 @@ class History:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
         self._lines = KeptLines(capacity)
-        self._omitted_fields: deque[tuple[int, Standing]] = (
+        self._omitted_fields: deque[tuple[int, StableFields]] = (
             deque()
         )  # first interval, and the fields that lines leave out
         self._noise_by_cpu: dict[int, array[float]] = {}
@@ -140,7 +140,7 @@ class History:
     def add(self, frame: Frame, line: bytes | None = None) -> None:
         """Append the next frame, which has rates. `line` is its encoded line; without it the frame is encoded."""
         at = self.count % self.capacity
-        self._keep_omitted_fields(standing_of(frame))
+        self._keep_omitted_fields(stable_fields(frame))
         self._lines.add(line or encode_frame(frame))
         for column in self._noise_by_cpu.values():
             column[at] = math.nan
@@ -155,7 +155,7 @@ class History:
         self._noisy[at], self._unknown[at] = self._total_noisy, self._total_unknown
         self.count += 1
 
-    def _keep_omitted_fields(self, omitted: Standing) -> None:
+    def _keep_omitted_fields(self, omitted: StableFields) -> None:
         if not self._omitted_fields or self._omitted_fields[-1][1] != omitted:
             self._omitted_fields.append((self.count, omitted))
         while len(self._omitted_fields) > 1 and self._omitted_fields[1][0] <= self.first:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.operations.frame.frame import CauseLine, Frame
-from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
+from noisewatch.operations.frame.line import NO_FIELDS, encode_frame, stable_fields
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_NS
 from noisewatch.surfaces.tui.state.history import History
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
@@ -75,10 +75,10 @@ def test_notable_noise_of_one_target_cpu_says_nothing_of_another_that_was_not_re
 
 def _told(frames: list[Frame], capacity: int = 10) -> History:
     """From lines that leave out what is as in the line before."""
-    history, told = History(capacity), NOTHING_TOLD
+    history, told = History(capacity), NO_FIELDS
     for each in frames:
         history.add(each, encode_frame(each, told))
-        told = standing_of(each)
+        told = stable_fields(each)
     return history
 
 
