@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict
 
 from noisewatch.faults import contained
 from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from noisewatch.model.interval.disturbance import Disturbance
 
 
+Fields = ParamSpec("Fields")
 FAILS = "fails"
 LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "looked ahead"  # what a number is
 
@@ -127,84 +128,40 @@ class Graded:
 class Check:
     """A question about the target CPUs. The id names the fault, in kebab case."""
 
+    answer: Callable[[Case], Answer]
     id: str
     area: Area
     question: str
     severity: Severity
     reads: tuple[str, ...]
-    limits: tuple[Limit, ...]
     why: str
     remedy: str
     sources: tuple[str, ...]
-    answer: Callable[[Case], Answer]
-    asks_rates: bool  # it needs a sample, not only settings
-    sees_load: bool  # the interval of a calibration suffices
-    tells_unsampled: bool  # it is evaluated without a sample too, as settings may suffice
-    covers_calibration: bool  # it cannot pass unless the calibration was observed too
-    asks_calibration: bool  # it needs the microbenchmark
-    answered_by: str | None  # the check that measures what this one reads from settings
-    severity_in: Mapping[str, Severity]  # by profile, if it differs
-    not_asked_in: Mapping[str, str]  # profiles under which it does not apply, and why
-    is_hidden_from_guests: bool  # it is unknown in a virtual machine or a container
-    ground: Ground | None  # why it can block; None if it never does
-    asks_starter: bool  # about properties inherited from the parent, read from this process
+    limits: tuple[Limit, ...] = ()
+    asks_rates: bool = False  # it needs a sample, not only settings
+    sees_load: bool = False  # the interval of a calibration suffices
+    tells_unsampled: bool = False  # it is evaluated without a sample too, as settings may suffice
+    covers_calibration: bool = False  # it cannot pass unless the calibration was observed too
+    asks_calibration: bool = False  # it needs the microbenchmark
+    answered_by: str | None = None  # the check that measures what this one reads from settings
+    severity_in: Mapping[str, Severity] = field(default_factory=dict)  # by profile, if it differs
+    not_asked_in: Mapping[str, str] = field(default_factory=dict)  # profiles under which it does not apply, and why
+    is_hidden_from_guests: bool = False  # it is unknown in a virtual machine or a container
+    ground: Ground | None = None  # why it can block; None if it never does
+    asks_starter: bool = False  # about properties inherited from the parent, read from this process
 
     def severity_under(self, profile: str) -> Severity:
         """Return how much a failure of the check weighs under the profile."""
         return self.severity_in.get(profile, self.severity)
 
 
-def check(
-    *,
-    id: str,
-    area: str,
-    question: str,
-    severity: Severity,
-    reads: tuple[str, ...],
-    why: str,
-    remedy: str,
-    sources: tuple[str, ...],
-    limits: tuple[Limit, ...] = (),
-    asks_rates: bool = False,
-    sees_load: bool = False,
-    tells_unsampled: bool = False,
-    covers_calibration: bool = False,
-    asks_calibration: bool = False,
-    answered_by: str | None = None,
-    severity_in: Mapping[str, Severity] | None = None,
-    not_asked_in: Mapping[str, str] | None = None,
-    is_hidden_from_guests: bool = False,
-    ground: Ground | None = None,
-    asks_starter: bool = False,
-) -> Callable[[Callable[[Case], Answer]], Check]:
-    """Declare the decorated function as the answer of a check."""
+def _as_decorator(
+    make: Callable[Concatenate[Callable[[Case], Answer], Fields], Check],
+) -> Callable[Fields, Callable[[Callable[[Case], Answer]], Check]]:
+    return lambda *args, **fields: lambda answer: make(answer, *args, **fields)
 
-    def declare(answer: Callable[[Case], Answer]) -> Check:
-        return Check(
-            id=id,
-            area=Area(area),
-            question=question,
-            severity=severity,
-            reads=reads,
-            limits=limits,
-            why=why,
-            remedy=remedy,
-            sources=sources,
-            answer=answer,
-            asks_rates=asks_rates,
-            sees_load=sees_load,
-            tells_unsampled=tells_unsampled,
-            covers_calibration=covers_calibration,
-            asks_calibration=asks_calibration,
-            answered_by=answered_by,
-            severity_in=severity_in or {},
-            not_asked_in=not_asked_in or {},
-            is_hidden_from_guests=is_hidden_from_guests,
-            ground=ground,
-            asks_starter=asks_starter,
-        )
 
-    return declare
+check = _as_decorator(Check)  # of the function that answers; its arguments are the other fields
 
 
 def contained_answer(check: Check, case: Case) -> Answer:

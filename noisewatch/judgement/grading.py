@@ -12,7 +12,7 @@ from noisewatch.judgement.case import NO_TARGET, T
 from noisewatch.judgement.check import Answer, Graded, Limit, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.terms import Status
+from noisewatch.judgement.terms import Area, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Measure = Callable[[CpuFigures], float | None]
 
-AREA = "calibration"
+AREA = Area.CALIBRATION
 MICROBENCHMARK = "the microbenchmark on each target CPU"
 _MOST_CULPRITS = 3
 

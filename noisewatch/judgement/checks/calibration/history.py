@@ -26,7 +26,7 @@ from noisewatch.judgement.history.development import (
     nature_of,
 )
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.history.entries import Entry, Past
 from noisewatch.model.history.facts import OF_TARGET, FactClass, Facts, differences, facts_of, unknown_on_one_side
@@ -34,7 +34,7 @@ from noisewatch.model.history.figures import TRAITS, Figure, Nature
 from noisewatch.model.history.shifts import LEAST_BEFORE
 from noisewatch.model.history.thinning import Thinning
 
-_AREA = "history"
+_AREA = Area.HISTORY
 _NO_HISTORY = "no history is kept (--history remembers calibrations)"
 _ENTRIES = "the earlier entries of the history, with the facts of the machine"
 _ACCEPT = "If it is to stay so, `noisewatch history accept` says that from here on this is the machine."

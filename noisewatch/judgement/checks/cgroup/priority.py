@@ -7,7 +7,7 @@ from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import Action, run_command, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNCLAMPED, CpuWeight, CpuWeights
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -36,7 +36,7 @@ _AS_EVERYBODY = 0
 
 @check(
     id="priority-lowered",
-    area="virtual",
+    area=Area.VIRTUAL,
     question="Will the benchmark get the scheduling weight of other tasks?",
     severity=Severity.WARNING,
     reads=(
@@ -156,7 +156,7 @@ _ONLY_FOR_STARVING_SINCE = (6, 12)
 
 @check(
     id="real-time-work-throttled",
-    area="kernel",
+    area=Area.KERNEL,
     question="May real-time tasks run without being throttled?",
     severity=Severity.INFORMATION,
     reads=(Knob.REALTIME_RUNTIME, Knob.REALTIME_PERIOD, "/proc/config.gz (CONFIG_RT_GROUP_SCHED)"),
@@ -195,7 +195,7 @@ def real_time_work_throttled(case: Case) -> Answer:
 
 @check(
     id="nice-value-confined-to-session",
-    area="kernel",
+    area=Area.KERNEL,
     question="Does a nice value apply across the whole machine?",
     severity=Severity.INFORMATION,
     reads=(Knob.AUTOGROUP, STAT),

@@ -9,7 +9,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.terms import FLOOR_CHECK, Ground, Severity, Status
+from noisewatch.judgement.terms import FLOOR_CHECK, Area, Ground, Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup, CgroupLevel
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
@@ -29,7 +29,7 @@ _THROTTLED = Limit(
 
 @check(
     id="cpu-quota",
-    area="quota",
+    area=Area.QUOTA,
     question="May the benchmark use its CPUs without a quota?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,

@@ -26,7 +26,7 @@ from noisewatch.judgement.fixes.actions import MakePartition, move
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, boot_without
 from noisewatch.judgement.programs import Members, many_threads, other_noisewatches, why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.build_options import PACKED
 from noisewatch.kernel.system.release import COMMAND_LINE, release_number
@@ -40,7 +40,7 @@ from noisewatch.text import clean
 
 @check(
     id="target-not-isolated",
-    area="isolation",
+    area=Area.ISOLATION,
     question="Does the scheduler's load balancer leave the target CPUs alone?",
     severity=Severity.WARNING,
     ground=Ground.RISK,
@@ -152,7 +152,7 @@ _TASK_PASSES, _TASK_SHARE = limits_of_taken("one task")
 
 @check(
     id="tasks-on-target",
-    area="isolation",
+    area=Area.ISOLATION,
     question="Did other tasks run on a target CPU, or could they?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
@@ -347,7 +347,7 @@ class _Fault:
 
 @check(
     id="isolation-options-wrong",
-    area="isolation",
+    area=Area.ISOLATION,
     question="Do the kernel's options for isolation take effect, and agree with each other?",
     severity=Severity.WARNING,
     reads=(COMMAND_LINE, f"{CPUS}/{{isolated,nohz_full}}", "/proc/config.gz", "/proc/PID/stat of rcuo threads"),

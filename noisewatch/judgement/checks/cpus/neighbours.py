@@ -16,7 +16,7 @@ from noisewatch.judgement.fixes.fix import BootOptions, Fix
 from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind, Work
@@ -47,7 +47,7 @@ CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
 @check(
     id="busy-sibling",
-    area="target",
+    area=Area.TARGET,
     question="Is the other hardware thread of each target core idle?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
@@ -180,7 +180,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
 
 @check(
     id="busy-cache-neighbour",
-    area="target",
+    area=Area.TARGET,
     question="Are the other CPUs of the target's last-level cache idle?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,

@@ -13,7 +13,7 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import MICROBENCHMARK, by_cpu, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.cpu_time import PATH as STAT
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.online import CPUS
@@ -30,7 +30,7 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
 @check(
     id="target-cpu-unusable",
-    area="target",
+    area=Area.TARGET,
     question="Are the target CPUs online, and can a process be pinned to exactly them?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
@@ -114,7 +114,7 @@ def _rank(trial: PinTrial, wanted: CpuSet) -> int:
 
 @check(
     id="no-housekeeping-cpu",
-    area="target",
+    area=Area.TARGET,
     question="Is a CPU left for all other work?",
     severity=Severity.WARNING,
     reads=(f"{CPUS}/online", f"{CPUS}/cpuN/topology/thread_siblings_list"),
@@ -147,7 +147,7 @@ def no_housekeeping_cpu(case: Case) -> Answer:
 
 @check(
     id="boot-cpu-is-target",
-    area="target",
+    area=Area.TARGET,
     question="Is CPU 0 left out of the target?",
     severity=Severity.WARNING,
     reads=(f"{CPUS}/online", "/proc/stat"),
@@ -199,7 +199,7 @@ _WORK_DIFFERS = Limit(
 
 @check(
     id="target-cores-differ",
-    area="target",
+    area=Area.TARGET,
     question="Are the target CPUs cores of one kind, and of the fastest?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
@@ -432,7 +432,7 @@ def _measured(case: Case) -> Answer:
 
 @check(
     id="target-cpus-far-apart",
-    area="target",
+    area=Area.TARGET,
     question="Do the target CPUs share one memory node and one last-level cache?",
     severity=Severity.WARNING,
     ground=Ground.RISK,

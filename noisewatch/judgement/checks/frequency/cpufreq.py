@@ -11,7 +11,7 @@ from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, hardware_without, unread
 from noisewatch.judgement.programs import as_culprits, passes_if_visible, running
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, NO_DRIVER, NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -43,7 +43,7 @@ def why_no_clock(case: Case, cpu: int, name: str) -> str:
 
 @check(
     id="governor-not-performance",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Does the governor keep the target CPUs at their highest clock?",
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
@@ -91,7 +91,7 @@ def _is_fixed(clock: CpuFrequency) -> bool:
 
 @check(
     id="turbo-enabled",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Is turbo off, so that the clock stays at or below its base frequency?",
     severity=Severity.WARNING,
     ground=Ground.RISK,
@@ -150,7 +150,7 @@ def _turbo_off(case: Case) -> Fix:
 
 @check(
     id="frequency-window-open",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Is the frequency pinned to a single value?",
     severity=Severity.WARNING,
     reads=tuple(f"{CPUS}/cpuN/cpufreq/{name}" for name in ("scaling_min_freq", "scaling_max_freq", "base_frequency")),
@@ -230,7 +230,7 @@ _PREFERENCE = "cpufreq/energy_performance_preference"
 
 @check(
     id="energy-preference-not-performance",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Does the hardware's energy preference favour speed?",
     severity=Severity.WARNING,
     reads=(f"{CPUS}/cpuN/{_PREFERENCE} at the start of the run",),
@@ -284,7 +284,7 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
 
 @check(
     id="energy-bias-not-performance",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Is the processor's energy bias set to speed?",
     severity=Severity.INFORMATION,
     reads=(bias_path(0).replace("cpu0", "cpuN") + " at the start of the run",),
@@ -320,7 +320,7 @@ _FAST = frozenset({"performance", "balanced-performance"})
 
 @check(
     id="platform-profile-saves-power",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Does the platform profile let the processor run at full speed?",
     severity=Severity.WARNING,
     reads=(Knob.PLATFORM_PROFILE, Knob.PLATFORM_PROFILES),
@@ -365,7 +365,7 @@ _DAEMONS = frozenset({*_UNITS, "gamemoded", "system76-power", "slimbookbattery"}
 
 @check(
     id="frequency-daemon-runs",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Is the machine free of daemons that change frequency settings?",
     severity=Severity.INFORMATION,
     reads=("/proc/PID/stat",),

@@ -11,7 +11,7 @@ from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import hardware_without
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.heat import COOLING, MOST_WATCHED, CoolingDevice, Sensor
 from noisewatch.kernel.frequency.heat import HWMON as SENSORS
@@ -35,7 +35,7 @@ _THERMAL_INTERRUPT = "TRM"
 
 @check(
     id="throttled",
-    area="heat",
+    area=Area.HEAT,
     question="Did the processor run without throttling by heat or power limits?",
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
@@ -140,7 +140,7 @@ def _are_uncounted_calm(interval: Interval) -> bool:
 
 @check(
     id="cooling-active",
-    area="heat",
+    area=Area.HEAT,
     question="Does the kernel let the processor run without slowing it to cool it?",
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
@@ -213,7 +213,7 @@ _ROOM_FAILS = Limit(
 
 @check(
     id="processor-hot",
-    area="heat",
+    area=Area.HEAT,
     question="Is the processor far from its critical temperature?",
     severity=Severity.WARNING,
     reads=(f"{SENSORS}/hwmon*/temp*_{{input,crit,label}} at the start of the run",),
@@ -285,7 +285,7 @@ _POWER_EXCEEDS = Limit(
 
 @check(
     id="power-limit-lowered",
-    area="heat",
+    area=Area.HEAT,
     question="Are the power limits of the packages at their rated value?",
     severity=Severity.INFORMATION,
     reads=(f"{POWER_LIMITS}/intel-rapl*/{{enabled,constraint_*}} at the start of the run",),
@@ -354,7 +354,7 @@ def _words_of_excess(package: int, share: float, rated: float) -> str:
 
 @check(
     id="on-battery",
-    area="power",
+    area=Area.POWER,
     question="Does the machine run on mains power?",
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
@@ -386,7 +386,7 @@ def supply_voltages(case: Case) -> list[SupplyVoltage]:
 
 @check(
     id="under-voltage",
-    area="power",
+    area=Area.POWER,
     question="Does the power supply hold its voltage?",
     severity=Severity.INFORMATION,
     ground=Ground.RISK,

@@ -11,7 +11,7 @@ from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.idle import LATENCY_REQUEST, POLL, CpuIdle, IdleState
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -33,7 +33,7 @@ _MOST_NAMED = 3
 
 @check(
     id="deep-idle-states",
-    area="idle",
+    area=Area.IDLE,
     question="Do the target CPUs wake up quickly?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, PARALLEL: Severity.WARNING, IO: Severity.WARNING},
@@ -125,7 +125,7 @@ def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
 
 @check(
     id="idle-cpus-spin",
-    area="idle",
+    area=Area.IDLE,
     question="Do idle CPUs sleep instead of spinning?",
     severity=Severity.INFORMATION,
     reads=(

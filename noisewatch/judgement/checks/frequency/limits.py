@@ -14,7 +14,7 @@ from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import MICROBENCHMARK, hardware_without, judged_knob, turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, CpuFrequency
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
@@ -52,7 +52,7 @@ _BY_HAND = (
 
 @check(
     id="clock-capped",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="May the target CPUs reach the clock that cpufreq shows?",
     severity=Severity.WARNING,
     reads=(
@@ -248,7 +248,7 @@ def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
 
 @check(
     id="clock-boosted-after-io",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Does the clock stay the same after a wait for I/O?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING},
@@ -273,7 +273,7 @@ def clock_boosted_after_io(case: Case) -> Answer:
 
 @check(
     id="uncore-frequency-moves",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Does the uncore (last-level cache, memory controller) keep one clock?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING},

@@ -15,7 +15,7 @@ from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import BootOptions, Fix
 from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
 from noisewatch.kernel.interrupts.table import PATH, Interrupts, sums_with_parts
 from noisewatch.kinds import Kind
@@ -30,7 +30,7 @@ _LONGEST_LIST = 4
 
 @check(
     id="irq-routed-to-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Is any device's interrupt routed to a target CPU?",
     severity=Severity.WARNING,
     reads=(f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity_list", "/proc/interrupts"),
@@ -216,7 +216,7 @@ _COST_PASSES, _COST_FAILS = limits_of_taken("device interrupts", "cost-")
 
 @check(
     id="device-interrupts-on-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Do devices interrupt the target CPUs?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,

@@ -14,7 +14,7 @@ from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_goo
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.programs import passes_if_visible, running
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.interrupts.irqbalance import LIST, MASK, environment_of, parse_banned
 from noisewatch.kernel.interrupts.irqbalance import NAME as IRQBALANCE
 from noisewatch.kernel.interrupts.irqs import DEFAULT
@@ -29,7 +29,7 @@ _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
 
 @check(
     id="default-irq-affinity-includes-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Are new interrupts kept off the target CPUs?",
     severity=Severity.INFORMATION,
     reads=(DEFAULT,),
@@ -61,7 +61,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
 
 @check(
     id="irqbalance-may-move-irqs",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Will irqbalance leave the target CPUs alone?",
     severity=Severity.WARNING,
     reads=("/proc/PID/stat", "/proc/PID/environ", "/etc/default/irqbalance", "/etc/sysconfig/irqbalance"),
@@ -155,7 +155,7 @@ _LONGEST_LIST = 4
 
 @check(
     id="packets-steered-to-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Are received packets kept off the target CPUs?",
     severity=Severity.INFORMATION,
     reads=(f"{QUEUES}/*/queues/rx-*/rps_cpus", Knob.RPS_DEFAULT),

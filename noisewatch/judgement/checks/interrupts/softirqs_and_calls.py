@@ -13,7 +13,7 @@ from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS
@@ -47,7 +47,7 @@ _TIME_FAILS = Limit(
 
 @check(
     id="softirqs-on-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Are the target CPUs free of softirqs from other work?",
     severity=Severity.WARNING,
     reads=(f"{SOFTIRQS} over the sample", "/proc/stat over the sample", f"{INTERRUPTS} over the sample"),
@@ -161,7 +161,7 @@ _CALLS_FAIL = Limit(
 
 @check(
     id="ipis-on-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Are the target CPUs free of IPIs from other CPUs?",
     severity=Severity.INFORMATION,
     reads=(f"{INTERRUPTS} over the sample",),

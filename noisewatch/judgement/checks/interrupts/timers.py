@@ -15,7 +15,7 @@ from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import by_cpu, not_calibrated, why_incomplete
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.fair_server import runtime_path
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
@@ -53,7 +53,7 @@ _TICKING = Limit(
 
 @check(
     id="tick-not-stopped",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Does the tick really stop on nohz_full CPUs?",
     severity=Severity.INFORMATION,
     reads=(
@@ -200,7 +200,7 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace contains the same timers
 
 @check(
     id="timers-on-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Is the tick the only timer that interrupts the target CPUs?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,

@@ -10,7 +10,7 @@ from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -28,7 +28,7 @@ _AN_HOUR_MS = 3_600_000
 
 @check(
     id="khugepaged-collapses-pages",
-    area="memory",
+    area=Area.MEMORY,
     question="Does khugepaged leave memory as it is?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -69,7 +69,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
 
 @check(
     id="ksm-scans",
-    area="memory",
+    area=Area.MEMORY,
     question="Is kernel same-page merging (KSM) off?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -122,7 +122,7 @@ _UNMAPPED = Limit(
 
 @check(
     id="numa-balancing-runs",
-    area="memory",
+    area=Area.MEMORY,
     question="Is automatic NUMA balancing off or idle?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -176,7 +176,7 @@ _DIRTY_FAILS = Limit(
 
 @check(
     id="dirty-pages-pending",
-    area="memory",
+    area=Area.MEMORY,
     question="Has all file data been written to disk?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, STRICT: Severity.WARNING},

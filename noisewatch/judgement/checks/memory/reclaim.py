@@ -17,7 +17,7 @@ from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import judged_knob, turned
 from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT, Swap
@@ -48,7 +48,7 @@ _SCANNED = Limit(
 
 @check(
     id="memory-reclaimed",
-    area="memory",
+    area=Area.MEMORY,
     question="Is enough memory free that the kernel reclaims none?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -98,7 +98,7 @@ _MOVED = Limit(
 
 @check(
     id="memory-compacted",
-    area="memory",
+    area=Area.MEMORY,
     question="Is memory free of compaction?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -134,7 +134,7 @@ def memory_compacted(case: Case) -> Answer:
 
 @check(
     id="zone-reclaim-enabled",
-    area="memory",
+    area=Area.MEMORY,
     question="Does a full NUMA node use another node's memory before it reclaims its own?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -181,7 +181,7 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
 
 @check(
     id="swapping",
-    area="memory",
+    area=Area.MEMORY,
     question="Is the machine free of swapping?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
@@ -292,7 +292,7 @@ class _Room:
 
 @check(
     id="memory-short",
-    area="memory",
+    area=Area.MEMORY,
     question="Is enough memory left for the benchmark?",
     severity=Severity.WARNING,
     ground=Ground.RISK,

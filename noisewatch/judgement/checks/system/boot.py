@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import LOOKED_BACK, Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.snapshot.snapshot import Settings
 from noisewatch.kernel.system.boot_configuration import Options
 from noisewatch.kernel.system.log import PATH as KERNEL_LOG
@@ -28,7 +28,7 @@ _RECENT = Limit(
 
 @check(
     id="kernel-log-troubled",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Is the kernel log free of errors in the last ten minutes?",
     severity=Severity.WARNING,
     reads=(KERNEL_LOG,),
@@ -101,7 +101,7 @@ _SETTLED = Limit(
 
 @check(
     id="just-booted",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Has the machine settled since it booted?",
     severity=Severity.WARNING,
     reads=(UPTIME,),
@@ -122,7 +122,7 @@ def just_booted(case: Case) -> Answer:
 
 @check(
     id="boot-options-pending",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Are the kernel options that were configured active?",
     severity=Severity.INFORMATION,
     reads=(COMMAND_LINE, "/etc/default/grub", "/etc/default/grub.d/*.cfg", "/etc/kernel/cmdline"),

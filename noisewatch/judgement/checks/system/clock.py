@@ -8,7 +8,7 @@ from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, boot_without
 from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import LATENCY
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.system.clock import AVAILABLE, CURRENT, OFFSETS, QUESTION
 from noisewatch.kernel.system.clock import QUESTION as CORRECTION
@@ -45,7 +45,7 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
 
 @check(
     id="slow-clock-source",
-    area="clock",
+    area=Area.CLOCK,
     question="Is the clock source the fast, stable one of this platform?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
@@ -142,7 +142,7 @@ _PYTHON_FAILS = Limit(
 
 @check(
     id="slow-clock-reading",
-    area="clock",
+    area=Area.CLOCK,
     question="Is reading the clock cheap?",
     severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: turns of the loop that reads CLOCK_MONOTONIC",),
@@ -174,7 +174,7 @@ _INVARIANT = frozenset({"constant_tsc", "nonstop_tsc"})
 
 @check(
     id="tsc-not-invariant",
-    area="clock",
+    area=Area.CLOCK,
     question="Does the time stamp counter (TSC) run at one rate, even in sleep?",
     severity=Severity.INFORMATION,
     reads=(f"{CPUINFO} (flags constant_tsc and nonstop_tsc)",),
@@ -209,7 +209,7 @@ _STEERING = Limit(
 
 @check(
     id="clock-steered",
-    area="clock",
+    area=Area.CLOCK,
     question="Is the clock not being slewed?",
     severity=Severity.INFORMATION,
     reads=(QUESTION,),
@@ -243,7 +243,7 @@ _STEP = Limit(
 
 @check(
     id="clock-steps",
-    area="clock",
+    area=Area.CLOCK,
     question="Was the time of day not set, and the machine not suspended?",
     severity=Severity.WARNING,
     reads=(f"{OFFSETS}: CLOCK_REALTIME and CLOCK_BOOTTIME",),
@@ -311,7 +311,7 @@ _CORRECTION = Limit(
 
 @check(
     id="clock-rate-wrong",
-    area="clock",
+    area=Area.CLOCK,
     question="Does CLOCK_MONOTONIC run at the rate of another clock?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,

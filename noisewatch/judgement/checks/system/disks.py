@@ -10,7 +10,7 @@ from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown, wa
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import IO, STRICT
-from noisewatch.judgement.terms import Ground, Severity
+from noisewatch.judgement.terms import Area, Ground, Severity
 from noisewatch.kernel.system.disks import DISKSTATS, MDSTAT, Array, disk_of
 from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.model.interval.interval import Interval, growth
@@ -28,7 +28,7 @@ _NS_PER_MS = 1_000_000
 
 @check(
     id="disks-busy",
-    area="load",
+    area=Area.LOAD,
     question="Are the disks idle?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -118,7 +118,7 @@ _ARRAYS = Limit(
 
 @check(
     id="disk-array-rebuilds",
-    area="load",
+    area=Area.LOAD,
     question="Are the disk arrays free of checks and rebuilds?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -181,7 +181,7 @@ _FAR_AWAY = frozenset(
 
 @check(
     id="temporary-files-far-away",
-    area="load",
+    area=Area.LOAD,
     question="Are temporary files stored on this machine?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING},

@@ -9,7 +9,7 @@ from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applica
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, STRICT
-from noisewatch.judgement.terms import Severity
+from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -38,7 +38,7 @@ _NO_EXCEPTION = Limit(
 
 @check(
     id="machine-checks",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Is the processor free of reported hardware errors?",
     severity=Severity.WARNING,
     reads=(f"{INTERRUPTS} (MCE, MCP, THR, DFR) over the sample and the calibration", Knob.MACHINE_CHECK_INTERVAL),
@@ -120,7 +120,7 @@ _NO_UNCORRECTED = Limit(
 
 @check(
     id="memory-errors",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Is the memory free of errors?",
     severity=Severity.WARNING,
     reads=tuple(f"{CONTROLLERS}/mcN/{name} over the sample and the calibration" for name in (CORRECTED, UNCORRECTED)),
@@ -174,7 +174,7 @@ _NO_MESSAGE = Limit(
 
 @check(
     id="pcie-errors",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Are the PCI Express links free of errors?",
     severity=Severity.INFORMATION,
     reads=(f"{DEVICES}/*/{PORT_TOTAL} over the sample and the calibration",),

@@ -12,7 +12,7 @@ from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import judged_knob, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.build_options import PACKED, KernelConfig
 from noisewatch.kernel.system.build_options import PATH as CONSOLES
@@ -27,7 +27,7 @@ _LOCKUP_DOC = "https://docs.kernel.org/admin-guide/lockup-watchdogs.html"
 
 @check(
     id="nmi-watchdog-runs",
-    area="kernel",
+    area=Area.KERNEL,
     question="Is the hard lockup watchdog (NMI) off?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -48,7 +48,7 @@ _CHECKS_PER_THRESHOLD = 2.5  # the timer runs five times in two thresholds
 
 @check(
     id="lockup-watchdog-on-target",
-    area="kernel",
+    area=Area.KERNEL,
     question="Does the soft lockup watchdog leave the target CPUs alone?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
@@ -98,7 +98,7 @@ def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> 
 
 @check(
     id="timers-migrate-to-target",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are timers of idle CPUs kept off the target CPUs?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -130,7 +130,7 @@ _SPARES_ISOLATED_SINCE = (6, 5)
 
 @check(
     id="memory-statistics-updated-often",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are per-CPU memory statistics updated rarely?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -176,7 +176,7 @@ _POLLED_DAILY_S = 86_400  # 0 is taken for 1 by some kernels
 
 @check(
     id="machine-checks-polled-often",
-    area="kernel",
+    area=Area.KERNEL,
     question="Does the kernel rarely poll for corrected hardware errors?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
@@ -221,7 +221,7 @@ _NAME_OF_DORMANT = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": 
 
 @check(
     id="debug-kernel",
-    area="kernel",
+    area=Area.KERNEL,
     question="Is the kernel built without costly debug checks?",
     severity=Severity.WARNING,
     reads=(PACKED, "/boot/config-RELEASE", "/proc/cmdline"),
@@ -271,7 +271,7 @@ def _is_awake(
 
 @check(
     id="livepatch-in-transition",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are all live patches completely applied?",
     severity=Severity.WARNING,
     reads=(f"{LIVEPATCHES}/*/transition",),
@@ -303,7 +303,7 @@ _TELLS_MITIGATIONS_SINCE = (4, 15)
 
 @check(
     id="mitigations-chosen-by-hand",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are CPU vulnerabilities mitigated by the kernel's defaults?",
     severity=Severity.INFORMATION,
     reads=(f"{VULNERABILITIES}/*", "/proc/cmdline"),
@@ -347,7 +347,7 @@ _SHOW_ALL = "ignore_loglevel"
 
 @check(
     id="console-prints-everything",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are slow consoles limited to important messages?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -389,7 +389,7 @@ def console_prints_everything(case: Case) -> Answer:
 
 @check(
     id="console-cursor-blinks",
-    area="kernel",
+    area=Area.KERNEL,
     question="Is the console cursor's blinking off?",
     severity=Severity.INFORMATION,
     reads=(Knob.CURSOR_BLINK,),

@@ -22,7 +22,7 @@ from noisewatch.judgement.programs import (
     why_unseen,
 )
 from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, CronJob, Jobs, Timer, WallClock
 from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS
@@ -38,7 +38,7 @@ from noisewatch.records import dataclass
 
 @check(
     id="machine-locked",
-    area="load",
+    area=Area.LOAD,
     question="Is the machine free of another benchmark's lock?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
@@ -91,7 +91,7 @@ _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # opening a file waits for a scanner,
 
 @check(
     id="background-job-runs",
-    area="jobs",
+    area=Area.JOBS,
     question="Are package managers, indexers, compilers, backups and similar programs idle?",
     severity=Severity.WARNING,
     reads=("/proc/PID/task/TID/schedstat over the sample", "/proc/PID/stat"),
@@ -232,7 +232,7 @@ class _Due:
 
 @check(
     id="job-scheduled",
-    area="jobs",
+    area=Area.JOBS,
     question="Are the next minutes free of scheduled system jobs?",
     severity=Severity.INFORMATION,
     reads=("systemctl list-timers", "/etc/crontab", "/etc/cron.d/*", "/proc/PID/stat"),

@@ -24,7 +24,7 @@ from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.programs import with_many_as_one
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.pressure import FOLDER as PRESSURE
@@ -56,7 +56,7 @@ _MOST_CULPRITS = 5
 
 @check(
     id="target-cpu-busy",
-    area="load",
+    area=Area.LOAD,
     question="Are the target CPUs idle before the benchmark starts?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
@@ -156,7 +156,7 @@ _FULL_FAILS = Limit(
 
 @check(
     id="pressure-stall",
-    area="load",
+    area=Area.LOAD,
     question="Is anything waiting for CPU, memory or I/O?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -214,7 +214,7 @@ _STEAL_FAILS = Limit(
 
 @check(
     id="hypervisor-steal",
-    area="load",
+    area=Area.LOAD,
     question="Are the target CPUs free of hypervisor steal?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
@@ -300,7 +300,7 @@ _VISIBLE = 0.05  # share of a CPU from which another process is named
 
 @check(
     id="other-cpus-busy",
-    area="load",
+    area=Area.LOAD,
     question="Are the CPUs outside the target's cores and caches quiet?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -358,7 +358,7 @@ _QUEUE_FAILS = Limit(
 
 @check(
     id="run-queue-full",
-    area="load",
+    area=Area.LOAD,
     question="Are there enough other CPUs for all runnable tasks?",
     severity=Severity.INFORMATION,
     reads=(f"{LOADAVG} (the fourth field) before and after the sample",),
@@ -393,7 +393,7 @@ _AVERAGE = Limit(
 
 @check(
     id="load-average-high",
-    area="load",
+    area=Area.LOAD,
     question="Was the machine quiet during the last minute?",
     severity=Severity.INFORMATION,
     reads=(LOADAVG,),
@@ -442,7 +442,7 @@ _OWN_FAILS = Limit(
 
 @check(
     id="own-load-on-target",
-    area="load",
+    area=Area.LOAD,
     question="Does noisewatch leave the target CPUs alone?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
@@ -488,7 +488,7 @@ _USERS = Limit(
 
 @check(
     id="other-users-logged-in",
-    area="load",
+    area=Area.LOAD,
     question="Are you the only logged-in user?",
     severity=Severity.INFORMATION,
     reads=(f"{SESSIONS}: /run/utmp, or /run/systemd/sessions",),

@@ -7,7 +7,7 @@ from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, Graded, check, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import (
@@ -26,7 +26,7 @@ _FULL = 2
 
 @check(
     id="layout-not-random",
-    area="process",
+    area=Area.PROCESS,
     question="Is the address layout randomized for each run?",
     severity=Severity.WARNING,
     reads=(Knob.ADDRESS_RANDOMISATION, PERSONALITY),
@@ -67,7 +67,7 @@ _INJECTS = frozenset({"LD_PRELOAD", "LD_AUDIT"})
 
 @check(
     id="environment-alters-programs",
-    area="process",
+    area=Area.PROCESS,
     question="Is the environment free of variables that change how programs run?",
     severity=Severity.INFORMATION,
     reads=("names and size of the environment of noisewatch",),
@@ -99,7 +99,7 @@ def environment_alters_programs(case: Case) -> Answer:
 
 @check(
     id="process-traced",
-    area="process",
+    area=Area.PROCESS,
     question="Is this process free of debuggers and tracers?",
     severity=Severity.WARNING,
     reads=(f"{STATUS} (TracerPid)",),
@@ -126,7 +126,7 @@ _SPACE = ("Max address space", "Max data size")
 
 @check(
     id="resources-limited",
-    area="process",
+    area=Area.PROCESS,
     question="Are the CPU time and memory limits of a process off, and the stack limit usual?",
     severity=Severity.INFORMATION,
     reads=(LIMITS,),
@@ -160,7 +160,7 @@ _CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
 
 @check(
     id="hardware-counters-unusable",
-    area="process",
+    area=Area.PROCESS,
     question="Can the benchmark count instructions?",
     severity=Severity.INFORMATION,
     reads=(Knob.PERF_PARANOID, EVENT_SOURCES, f"{STATUS} (CapEff)", NAMESPACE),
@@ -197,7 +197,7 @@ def hardware_counters_unusable(case: Case) -> Answer:
 
 @check(
     id="started-off-target",
-    area="process",
+    area=Area.PROCESS,
     question="Would a benchmark started here run on the target CPUs only?",
     severity=Severity.INFORMATION,
     reads=("the affinity that noisewatch was started with",),

@@ -14,7 +14,7 @@ from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, setting_of, unread
 from noisewatch.judgement.programs import as_culprits, passes_if_visible, running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.interrupts.table import counts_overflows
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.machine_lock import Owner
@@ -50,7 +50,7 @@ def _named(tasks: list[Task]) -> str:
 
 @check(
     id="profiler-runs",
-    area="kernel",
+    area=Area.KERNEL,
     question="Is the machine free of running profilers?",
     severity=Severity.WARNING,
     reads=("/proc/PID/stat", "/proc/interrupts (PMI) over the sample and the calibration", Knob.PERF_SAMPLE_RATE),
@@ -109,7 +109,7 @@ _AGENTS = frozenset(
 
 @check(
     id="security-agent-runs",
-    area="kernel",
+    area=Area.KERNEL,
     question="Is the machine free of security agents?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -134,7 +134,7 @@ _FILTERS = 2
 
 @check(
     id="system-calls-filtered",
-    area="kernel",
+    area=Area.KERNEL,
     question="Do system calls reach the kernel unfiltered?",
     severity=Severity.INFORMATION,
     reads=(STATUS,),
@@ -165,7 +165,7 @@ _RARE_EVENTS = (
 
 @check(
     id="kernel-traced",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are kernel tracers and trace events off?",
     severity=Severity.WARNING,
     reads=(
@@ -273,7 +273,7 @@ _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATIS
 
 @check(
     id="kernel-statistics-collected",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are the kernel's optional statistics off?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
