@@ -9,12 +9,16 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import Any
 
-from textual._xterm_parser import XTermParser
 from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from noisewatch.surfaces.tui.first_picture import TO_ALTERNATE, FirstPicture, send
+
+try:
+    from textual._xterm_parser import XTermParser
+except ImportError:  # another Textual, whose own thread reads the terminal
+    XTermParser = None  # type: ignore[assignment, misc]
 
 _CHUNK = 4096  # bytes, the size of a terminal's input buffer
 
@@ -30,12 +34,15 @@ class CalmDriver(LinuxDriver):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._parser = XTermParser(self._debug)
+        self._parser = XTermParser(self._debug) if hasattr(XTermParser, "tick") else None
         self._decode = getincrementaldecoder("utf-8")("replace").decode
         self._tick: TimerHandle | None = None
 
     def run_input_thread(self) -> None:
         """End the thread that Textual starts for input, and let the event loop read the terminal."""
+        if self._parser is None:
+            super().run_input_thread()
+            return
         self._loop.call_soon_threadsafe(self._loop.add_reader, self.fileno, self._read)
 
     def disable_input(self) -> None:
@@ -51,7 +58,7 @@ class CalmDriver(LinuxDriver):
             self._loop.remove_reader(self.fileno)  # it would be ready forever
             self.process_message(HungUp())
             return
-        if text := self._decode(typed):
+        if self._parser is not None and (text := self._decode(typed)):
             for message in self._parser.feed(text):
                 self.process_message(message)
         if self._tick is not None:
@@ -60,7 +67,7 @@ class CalmDriver(LinuxDriver):
 
     def _end_escape(self) -> None:
         """Emit the escape key, if nothing followed the escape character."""
-        for message in self._parser.tick():
+        for message in self._parser.tick() if self._parser is not None else ():
             self.process_message(message)
 
     def write(self, data: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from codecs import utf_16_le_decode
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import zip_longest
+from operator import attrgetter
 
 from rich.color import ColorSystem
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style as TerminalStyle
-from textual._compositor import CompositorUpdate
 from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
@@ -216,6 +216,14 @@ def _rows_as_columns(rows: list[Row], width: int, height: int) -> tuple[list[Row
     return rows, DrawnRows(rows, width, height)
 
 
+try:
+    from textual._compositor import CompositorUpdate
+except ImportError:  # another Textual, which draws by itself
+    CompositorUpdate = object  # type: ignore[assignment, misc]
+
+_USED_PARTS = ("app._display", "app._batch_count", "_compositor.visible_widgets")  # of a screen; Textual's own
+
+
 class _Changes(CompositorUpdate):
     """An update that writes only the given spans."""
 
@@ -234,10 +242,22 @@ class LineScreen(Screen[None]):
         super().__init__(id="_default")
 
     def send(self, view: LineView, spans: Sequence[Span]) -> bool:
-        """Send the spans of the view; return False if other widgets are visible, or Textual draws later."""
+        """Send the spans of the view.
+
+        Return False if other widgets are visible, if Textual draws later, or if it has not the parts that this needs.
+        """
+        if not self._has_used_parts:
+            return False
         shown = [(widget, region) for widget, (region, _) in self._compositor.visible_widgets.items()]
         is_alone = [entry for entry in shown if entry[0] is not self] == [(view, self.size.region)]
         if not is_alone or self.app.screen is not self or self.app._batch_count:
             return False
         self.app._display(self, _Changes(view, spans))  # type: ignore[arg-type]  # as Textual does itself
         return True
+
+    @cached_property
+    def _has_used_parts(self) -> bool:
+        try:
+            return bool(attrgetter(*_USED_PARTS)(self)) and CompositorUpdate is not object
+        except AttributeError:
+            return False

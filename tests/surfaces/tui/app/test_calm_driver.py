@@ -227,3 +227,14 @@ def test_after_a_stop_the_monitor_draws_all_of_its_screen_again() -> None:
         assert b"overview" not in terminal.drawn()
         terminal.process.send_signal(signal.SIGCONT)
         wait_until(lambda: b"overview" in terminal.drawn())
+
+
+def test_where_textual_has_changed_inside_its_own_thread_reads_the_terminal() -> None:
+    without_parser = "import noisewatch.surfaces.tui.app.calm_driver as driver\ndriver.XTermParser = None\n"
+    with _terminal(without_parser + _TELLING) as terminal:
+        assert terminal.told() == "ready"
+        terminal.type(b"t")
+        assert [terminal.told().split()[0] for _ in range(2)] == ["key", "threads"]
+        terminal.type(b"q")
+        assert terminal.told() == "key q"
+        assert terminal.process.wait(_PATIENCE_S) == 0

@@ -15,6 +15,7 @@ from textual._compositor import CompositorUpdate
 from textual.app import App, ComposeResult
 from textual.screen import Screen
 
+from noisewatch.surfaces.tui.draw import line_view
 from noisewatch.surfaces.tui.draw.line_view import DrawnRows, LineScreen, LineView, strip_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from tests.surfaces.tui.draw.goldens import GOLDENS
@@ -202,3 +203,10 @@ def test_a_view_that_was_removed_is_not_drawn() -> None:
         return app
 
     assert "new" not in "".join(asyncio.run(end()).sent)
+
+
+def test_where_textual_has_changed_inside_it_draws_the_rows_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_view, "_USED_PARTS", ("app._display", "app._renamed_in_a_later_version"))
+    had, has, sent = _sent(_OLD, _NEW)
+    assert (had[0].split(), has[0].split()) == (["old"], ["new"])
+    assert sent == ""
