@@ -30,6 +30,15 @@ _MOST_SAMPLES = 10_000  # at least 2: a single one has no deviation
 _SHORTEST_INTERVAL_S = 0.1
 
 
+MACHINE, MEASUREMENT, REPORT = "machine", "measurement", "report"
+
+
+def options_titled(parser: ArgumentParser, title: str) -> _ArgumentGroup:
+    """Return the group of options with this title in the help; it is added where there is none yet."""
+    groups = (group for group in parser._action_groups if group.title == title)
+    return next(groups, None) or parser.add_argument_group(title)
+
+
 def add_cpus(parser: ArgumentParser | _ArgumentGroup, default: object) -> None:
     """Add --cpus."""
     parser.add_argument(
@@ -44,7 +53,7 @@ def add_cpus(parser: ArgumentParser | _ArgumentGroup, default: object) -> None:
 
 def add_machine_options(parser: ArgumentParser, default: object) -> None:
     """Add the options that choose the machine and its CPUs."""
-    group = parser.add_argument_group("machine")
+    group = options_titled(parser, MACHINE)
     add_cpus(group, default)
     machine = group.add_mutually_exclusive_group()
     machine.add_argument(
@@ -58,7 +67,7 @@ def add_machine_options(parser: ArgumentParser, default: object) -> None:
 
 def add_interval(parser: ArgumentParser, default: object) -> None:
     """Add --interval."""
-    parser.add_argument(
+    options_titled(parser, MEASUREMENT).add_argument(
         "--interval",
         metavar="SECONDS",
         type=seconds(_SHORTEST_INTERVAL_S),
@@ -69,7 +78,7 @@ def add_interval(parser: ArgumentParser, default: object) -> None:
 
 def add_idle_probe(parser: ArgumentParser) -> None:
     """Add --idle-probe."""
-    parser.add_argument(
+    options_titled(parser, MEASUREMENT).add_argument(
         "--idle-probe",
         action="store_true",
         help="measure what idle target CPUs lose, by spinning on each for 2%% of the time (in the monitor: S)",
@@ -81,11 +90,12 @@ def add_output(
 ) -> None:
     """Add --format and --output."""
     format_help = f"output format: {', '.join(formats)} (default {formats[0]})"
-    parser.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=format_help)
-    parser.add_argument("--output", metavar="FILE", default=None, help=output_help)
+    group = options_titled(parser, REPORT)
+    group.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=format_help)
+    group.add_argument("--output", metavar="FILE", default=None, help=output_help)
 
 
-def add_on_unknown(parser: ArgumentParser, help_text: str) -> None:
+def add_on_unknown(parser: _ArgumentGroup, help_text: str) -> None:
     """Add --on-unknown, the exit status for an unknown verdict."""
     parser.add_argument("--on-unknown", choices=(FAIL, PASS), help=help_text)
 
@@ -142,13 +152,14 @@ def add_budget(parser: ArgumentParser) -> None:
         "the last-level cache; memory = what no cache holds; mixed = the first three (default: all have to stay "
         "within the budget; with --profile memory: memory)",
     )
-    parser.add_argument(
+    measurement = options_titled(parser, MEASUREMENT)
+    measurement.add_argument(
         "--realtime",
         action="store_true",
         help="run the microbenchmark with real-time priority, which is throttled for 50 ms in each second",
     )
     add_tracer(parser)
-    parser.add_argument(
+    measurement.add_argument(
         "--history",
         metavar="FILE",
         nargs="?",
@@ -160,7 +171,7 @@ def add_budget(parser: ArgumentParser) -> None:
 
 def add_tracer(parser: ArgumentParser, default: Tracer | None = Tracer.EVENTS, default_words: str = "events") -> None:
     """Add --tracer."""
-    parser.add_argument(
+    options_titled(parser, MEASUREMENT).add_argument(
         "--tracer",
         choices=[tracer.value for tracer in Tracer],
         default=default.value if default is not None else None,
@@ -171,7 +182,9 @@ def add_tracer(parser: ArgumentParser, default: Tracer | None = Tracer.EVENTS, d
 
 def add_record(parser: ArgumentParser) -> None:
     """Add --record."""
-    parser.add_argument("--record", metavar="FILE", help="also record what the result rests on, for --replay")
+    options_titled(parser, MEASUREMENT).add_argument(
+        "--record", metavar="FILE", help="also record what the result rests on, for --replay"
+    )
 
 
 def seconds(least: float) -> Callable[[str], float]:
