@@ -10,9 +10,10 @@ import argparse
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from itertools import takewhile
 
 from noisewatch import __version__
-from noisewatch.errors import UsageError
+from noisewatch.errors import UsageError, quoted
 from noisewatch.patterns import regex
 from noisewatch.surfaces.cli.help import COMMANDS, EPILOG, EXAMPLES, HelpByQuestion
 from noisewatch.surfaces.cli.options.preflight import fill_preflight
@@ -39,6 +40,7 @@ from noisewatch.surfaces.cli.options.shared import (
     words,
     zero_or_seconds,
 )
+from noisewatch.surfaces.cli.parser import Parser
 from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from noisewatch.turbo import LEAST_S, LEAST_WORK_S
@@ -283,17 +285,6 @@ def fill_calibrate(parser: ArgumentParser) -> None:
 MONITOR, PREFLIGHT, RUN = "monitor", "preflight", "run"
 
 
-class _Parser(ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]  # raises instead of exiting, as all errors do
-        raise UsageError(f"{message} (see {self.prog} --help)")
-
-    def format_help(self) -> str:
-        """Return the help text, with the program's path in commands that need root."""
-        from noisewatch.program import named_for_root  # only help needs it
-
-        return named_for_root(super().format_help())
-
-
 def _fill_show(parser: ArgumentParser) -> None:
     parser.add_argument(
         "topic",
@@ -375,9 +366,9 @@ def _add_screen(parser: ArgumentParser) -> None:
     group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, to select text")
 
 
-def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
+def build_parsers() -> tuple[Parser, Mapping[str, Parser]]:
     """Return the parser of the whole command line, and the parser of each command."""
-    parser = _Parser(
+    parser = Parser(
         prog="noisewatch",
         description="Shows what disturbs the CPUs that a benchmark runs on, and says whether it may start.",
         epilog=EPILOG,
@@ -401,12 +392,28 @@ def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
 def parse_arguments(argv: Sequence[str]) -> Namespace:
     """Parse the command line, with defaults from the configuration file. Raise UsageError."""
     parser, commands = build_parsers()
-    arguments, unknown = parser.parse_known_args(argv)
+    try:
+        arguments, unknown = parser.parse_known_args(argv)
+    except UsageError:  # perhaps about the value of a misspelt option, which argparse takes for an argument
+        _refuse_misspelt_options(parser, commands, argv)
+        raise
     if unknown:  # argparse itself would show the usage of the whole command line
-        commands.get(arguments.command, parser).error(f"unrecognized arguments: {' '.join(unknown)}")
+        command = commands.get(arguments.command, parser)
+        command.refuse_unknown(unknown)
+        command.error(f"unexpected argument {quoted(unknown[0])}")
     if arguments.command == PREFLIGHT and not arguments.no_config:
         return _configured(parser, commands[PREFLIGHT], arguments, argv)
     return arguments
+
+
+def _refuse_misspelt_options(parser: Parser, commands: Mapping[str, Parser], argv: Sequence[str]) -> None:
+    """Raise UsageError for the first word that looks like an option of noisewatch and is not."""
+    own = list(takewhile(lambda word: word != "--", argv))
+    before = list(takewhile(lambda word: word not in commands, own))
+    parser.refuse_unknown(before)
+    name, *words = own[len(before) :] or [RUN]
+    if name != RUN:  # its words may be those of the command that it runs
+        commands[name].refuse_unknown(words)
 
 
 def _configured(

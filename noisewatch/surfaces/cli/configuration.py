@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from noisewatch.errors import UsageError
+from noisewatch.surfaces.cli.spelling import did_you_mean
 
 _OWN, _PROJECT = "noisewatch.toml", "pyproject.toml"
 _VALUES = (
@@ -59,7 +60,8 @@ def configure(parser: ArgumentParser, path: str | None) -> str | None:
     file, table = file_and_table
     for key, value in table.items():
         if key not in KEYS:
-            raise UsageError(f"{file}: there is no key {key!r}{_hint(key)}")
+            hint = did_you_mean(key, KEYS, f"; there is {', '.join(KEYS)}")
+            raise UsageError(f"{file}: there is no key {key!r}{hint}")
         _take_over(parser, file, key, value)
     return str(file)
 
@@ -104,13 +106,6 @@ def _text(file: Path, key: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise UsageError(f"{file}: {key}: wanted a text or a number, found {value!r}")
     return str(value)
-
-
-def _hint(key: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(key, KEYS, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there is {', '.join(KEYS)}"
 
 
 def _nearest() -> tuple[Path, dict[str, Any]] | None:

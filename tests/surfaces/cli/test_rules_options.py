@@ -62,7 +62,7 @@ def test_selected_areas_and_checks_add_up(run: Run, boosted: str) -> None:
         (["--limit", "device-interrupts-on-target=2%"], "wanted a number of per second, found '2%'"),
         (["--limit", "noise-floor-above-budget=2%"], "it is set by --max-cv"),
         (["--limit", "nothing=2%"], "there is no such check; `noisewatch explain` lists them"),
-        (["--profile", "quick"], "invalid choice: 'quick'"),
+        (["--profile", "quick"], "found 'quick' (see"),
         (["--expect", "soon"], "wanted seconds from 0"),
     ],
 )
@@ -152,9 +152,9 @@ def test_outside_of_a_repository_the_file_of_a_folder_overlays_may_be_anybodys(r
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("profil = 'io'", "there is no key 'profil'; did you mean 'profile'?"),
+        ("profil = 'io'", "there is no key 'profil'; did you mean profile?"),
         ("xyz = 1", "there is no key 'xyz'; there is profile"),
-        ("profile = 'quick'", "profile: argument --profile: invalid choice"),
+        ("profile = 'quick'", "profile: argument --profile: wanted one of micro, parallel"),
         ("profile = [1]", "profile: wanted a text or a number, found [1]"),
         ("strict = 'yes'", "strict: wanted true or false, found 'yes'"),
         ("ignore = 'clock'", "ignore: wanted a list of names, found 'clock'"),
