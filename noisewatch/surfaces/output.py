@@ -11,6 +11,8 @@ from typing import BinaryIO, TextIO
 
 from noisewatch.errors import UsageError, system_reason
 
+AUTO, ALWAYS, NEVER = "auto", "always", "never"  # the values of --color
+_FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
 _WIDTH_WITHOUT_TERMINAL = 100
 _MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub refuses longer ones
 
@@ -125,11 +127,21 @@ def width() -> int:
     return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
 
 
-def takes_colour(output: str | None) -> bool:
-    """Return whether the answer goes to a terminal that shows colour (https://no-color.org)."""
-    if output is not None or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
-        return False
-    return sys.stdout.isatty()
+def takes_colour(output: str | None, choice: str = AUTO) -> bool:
+    """Return whether a text answer has colours: by --color, in a file never by itself, else by `in_colour`."""
+    return choice == ALWAYS or (output is None and in_colour(sys.stdout, choice))
+
+
+def in_colour(stream: TextIO, choice: str = AUTO) -> bool:
+    """Return whether text on the stream has colours: by --color, then by the environment, else on a capable terminal.
+
+    https://no-color.org and https://force-color.org; NO_COLOR has precedence, "0" forces nothing.
+    """
+    if choice != AUTO or os.environ.get("NO_COLOR"):
+        return choice == ALWAYS
+    if any(os.environ.get(name, "0") not in ("", "0") for name in _FORCING):
+        return True
+    return os.environ.get("TERM", "dumb") != "dumb" and stream.isatty()
 
 
 def takes_unicode(output: str | None) -> bool:

@@ -27,6 +27,7 @@ from noisewatch.surfaces.cli.options.shared import (
     SHORTEST_SAMPLE_S,
     USUAL_HISTORY,
     add_budget,
+    add_color,
     add_idle_probe,
     add_interval,
     add_machine_options,
@@ -41,6 +42,7 @@ from noisewatch.surfaces.cli.options.shared import (
     zero_or_seconds,
 )
 from noisewatch.surfaces.cli.parser import Parser
+from noisewatch.surfaces.output import AUTO
 from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from noisewatch.turbo import LEAST_S, LEAST_WORK_S
@@ -332,9 +334,11 @@ def _fill_explain(parser: ArgumentParser) -> None:
         help="print the JSON Schema of `--format json` of preflight, plan, compare or history, or of what `run` "
         "writes (json, jsonl)",
     )
-    options_titled(parser, REPORT).add_argument(
+    report = options_titled(parser, REPORT)
+    report.add_argument(
         "--format", choices=("text", "markdown", "json"), default="text", help="output format (default text)"
     )
+    add_color(report, SUPPRESS)
 
 
 def _fill_completion(parser: ArgumentParser) -> None:
@@ -362,7 +366,10 @@ _FILL = {
 def _add_screen(parser: ArgumentParser) -> None:
     """Add the options of the monitor's screen."""
     group = parser.add_argument_group("the monitor's screen")
-    group.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    group.add_argument(
+        "--ascii", action="store_true", help="draw with ASCII characters only (default: where the locale is not UTF-8)"
+    )
+    add_color(group, AUTO)
     group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, to select text")
 
 

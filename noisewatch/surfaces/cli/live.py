@@ -6,9 +6,10 @@ import os
 import shutil
 import sys
 import time
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from noisewatch.surfaces.output import can_move_cursor
+from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ _WAITING_EVERY_S = 10.0
 class _LivePicture:
     """The progress of a calibration, drawn to standard error, as standard output is for the answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, color: str) -> None:
         from noisewatch.operations.calibrate import LiveGaps  # most commands do not calibrate
 
         self._live = LiveGaps()
         self._shows = sys.stderr.isatty()
-        self._in_colour = not os.environ.get("NO_COLOR")
+        self._in_colour = in_colour(sys.stderr, color)
         self._can_move = can_move_cursor()
         self._drawn = 0
         self._next_s = 0.0
@@ -91,7 +92,8 @@ class TerminalListener:
 
     program = "noisewatch"  # before each remark
 
-    def __init__(self) -> None:
+    def __init__(self, color: str = AUTO) -> None:
+        self._color = color
         self._picture: _LivePicture | None = None
         self._line: _ProgressLine | None = None
         self._waits_for, self._tell_s = "", 0.0
@@ -101,7 +103,7 @@ class TerminalListener:
         self._line.show(done_s, total_s)
 
     def on_calibrating(self, progress: Progress) -> None:
-        self._picture = self._picture or _LivePicture()
+        self._picture = self._picture or _LivePicture(self._color)
         self._picture(progress)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
@@ -119,3 +121,8 @@ class TerminalListener:
             if drawn is not None:
                 drawn.clear()
         self._picture = self._line = None
+
+
+def listener_of(arguments: Namespace) -> TerminalListener:
+    """Return the listener that the command line asks for."""
+    return TerminalListener(arguments.color)

@@ -63,7 +63,7 @@ def _description(path: str, configured_by: str | None) -> WantedMachine:
 
 
 def refuse_unknown_names(option: str, text: str) -> None:
-    """Raise UsageError if the text is a value of --select, --ignore, --severity or --limit with an unknown name."""
+    """Raise UsageError if an option that names checks would not accept the text; no other option is looked at."""
     if option in ("--select", "--ignore"):
         _names(option, [text])
     elif option in ("--severity", "--limit"):

@@ -14,7 +14,7 @@ from noisewatch.operations.machines import MachineOptions, open_machine, parse_c
 from noisewatch.operations.pinning import allowed_now
 from noisewatch.operations.sampler import SamplerOptions, start
 from noisewatch.surfaces.cli.common import machine_options
-from noisewatch.surfaces.output import is_interactive, print_answer, width
+from noisewatch.surfaces.output import ALWAYS, NEVER, is_interactive, print_answer, width
 
 if TYPE_CHECKING:
     from noisewatch.machine import Machine
@@ -42,6 +42,7 @@ def run(arguments: Namespace) -> int:
         allowed=allowed_now(),
         observer=os.getpid(),
     )
+    _choose_colours(arguments.color)
     process = start(options.command())  # it starts up while everything else is imported
     from noisewatch.surfaces.tui.first_picture import FirstPicture
 
@@ -59,6 +60,14 @@ def run(arguments: Namespace) -> int:
         app = MonitorApp(sampler, glyphs, machine_access(arguments), arguments.interval, taking_over(picture))
         app.run(mouse=not arguments.no_mouse)
     return 0
+
+
+def _choose_colours(choice: str) -> None:
+    """Set the environment's NO_COLOR as --color says; Textual has no other way."""
+    if choice == NEVER:
+        os.environ["NO_COLOR"] = "1"
+    elif choice == ALWAYS:
+        os.environ.pop("NO_COLOR", None)
 
 
 def import_asyncio_without_tls() -> None:

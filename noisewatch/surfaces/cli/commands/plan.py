@@ -23,7 +23,7 @@ def run(arguments: Namespace) -> int:
         plan = make_plan(machine, options)
         shown = PlanRenderOptions(
             width=width(),
-            in_colour=takes_colour(arguments.output),
+            in_colour=takes_colour(arguments.output, arguments.color),
             in_unicode=takes_unicode(arguments.output),
         )
         output.write(render_plan(plan, arguments.format, shown, arguments.undo).encode("utf-8", "replace"))

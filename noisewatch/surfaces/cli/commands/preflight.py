@@ -29,7 +29,7 @@ from noisewatch.surfaces.cli.common import (
     recorded_to,
     report_damage,
 )
-from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.cli.options.shared import FAIL, PASS
 from noisewatch.surfaces.cli.rules import rules_of
 from noisewatch.surfaces.output import fill_step_summary, opened_output, takes_colour, takes_unicode, width
@@ -40,7 +40,7 @@ _PRINTED = "-"
 
 def run(arguments: Namespace) -> int:
     """Sample, calibrate, judge and report; the exit status is the verdict's."""
-    options, listener = preflight_options(arguments), TerminalListener()
+    options, listener = preflight_options(arguments), listener_of(arguments)
     machine = open_machine(options.machine)
     with ExitStack() as stack:
         scripts = stack.enter_context(_opened_scripts(arguments))
@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> int:
                 at_s=time.time(),
                 own_cpu_share=result.own_cpu_share,
                 width=width(),
-                in_colour=takes_colour(arguments.output),
+                in_colour=takes_colour(arguments.output, arguments.color),
                 in_unicode=takes_unicode(arguments.output),
                 is_verbose=arguments.verbose,
                 host=os.uname().nodename if arguments.identify and verdict.case.snapshot.is_live else None,

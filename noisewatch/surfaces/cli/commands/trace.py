@@ -8,7 +8,7 @@ from argparse import Namespace
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.trace import TraceOptions, follow
 from noisewatch.surfaces.cli.common import machine_options, recorded_to, report_damage
-from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.output import opened_output, width
 from noisewatch.surfaces.reports.trace.json import describe_followed
 from noisewatch.surfaces.reports.trace.text import text_of_followed
@@ -19,7 +19,7 @@ def run(arguments: Namespace) -> int:
     options = TraceOptions(machine=machine_options(arguments), seconds=arguments.duration, tracer=arguments.tracer)
     machine = open_machine(options.machine)
     with opened_output(arguments.output) as output, recorded_to(arguments.record, machine) as source:
-        followed = follow(source, options, TerminalListener())
+        followed = follow(source, options, listener_of(arguments))
         if arguments.format == "json":
             text = json.dumps(describe_followed(followed), indent=1) + "\n"
         else:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from argparse import ArgumentParser, ArgumentTypeError, _ArgumentGroup
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, _ArgumentGroup
 from collections.abc import Callable
 
 from noisewatch.judgement.noise.budget import CONFIDENCE
 from noisewatch.judgement.rules import CONFIDENCE_IN, SHARED
 from noisewatch.kinds import Tracer, Work
+from noisewatch.surfaces.output import ALWAYS, AUTO, NEVER
 from noisewatch.units import parse_duration
 
 USUAL_HISTORY = (
@@ -21,7 +22,7 @@ _LONGEST_S = 1e6
 SHORTEST_SAMPLE_S = 0.5  # in less, a tick of 10 ms or a single interrupt could decide the verdict
 SHORTEST_CALIBRATION_S = 0.5  # in less, some kinds of measurement would not take place
 FAIL, PASS = "fail", "pass"  # the values of --on-unknown
-AUTO, MOST_AUTO_S = math.inf, 30.0  # a calibration as long as needed, and its longest duration
+AS_LONG_AS_NEEDED, MOST_AUTO_S = math.inf, 30.0  # a calibration as long as needed, and its longest duration
 _SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
 _LARGEST_SHARE = 10.0
 _MOST_DIGITS = 9  # of a whole number; int refuses some thousands
@@ -93,6 +94,18 @@ def add_output(
     group = options_titled(parser, REPORT)
     group.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=format_help)
     group.add_argument("--output", metavar="FILE", default=None, help=output_help)
+    add_color(group, SUPPRESS)
+
+
+def add_color(parser: _ArgumentGroup, default: str) -> None:
+    """Add --color."""
+    parser.add_argument(
+        "--color",
+        choices=(AUTO, ALWAYS, NEVER),
+        default=default,
+        help="colours in text: always, never, or auto: by NO_COLOR, else FORCE_COLOR or CLICOLOR_FORCE, else on a "
+        "terminal (default auto)",
+    )
 
 
 def add_on_unknown(parser: _ArgumentGroup, help_text: str) -> None:
@@ -215,8 +228,8 @@ def zero_or_seconds(least: float) -> Callable[[str], float]:
 
 
 def or_auto(parse: Callable[[str], float]) -> Callable[[str], float]:
-    """Return a parser that also accepts `auto`, for which it returns AUTO."""
-    return lambda text: AUTO if text.strip() == "auto" else parse(text)
+    """Return a parser that also accepts `auto`, for which it returns AS_LONG_AS_NEEDED."""
+    return lambda text: AS_LONG_AS_NEEDED if text.strip() == "auto" else parse(text)
 
 
 def kind_of_work(text: str) -> Work:
