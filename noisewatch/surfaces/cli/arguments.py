@@ -32,6 +32,7 @@ from noisewatch.surfaces.cli.options.shared import (
     add_interval,
     add_machine_options,
     add_output,
+    add_quiet,
     add_record,
     add_tracer,
     options_titled,
@@ -80,6 +81,7 @@ def fill_record(parser: ArgumentParser) -> None:
     options_titled(parser, REPORT).add_argument(
         "--identify", action="store_true", help="include host name and full kernel command line"
     )
+    add_quiet(options_titled(parser, REPORT), ", nor what was recorded")
 
 
 def fill_screenshot(parser: ArgumentParser) -> None:
@@ -282,6 +284,7 @@ def fill_calibrate(parser: ArgumentParser) -> None:
     )
     add_budget(parser)
     add_record(parser)
+    add_quiet(options_titled(parser, REPORT))
 
 
 MONITOR, PREFLIGHT, RUN = "monitor", "preflight", "run"
@@ -315,6 +318,7 @@ def _fill_trace(parser: ArgumentParser) -> None:
     )
     add_tracer(parser)
     add_record(parser)
+    add_quiet(options_titled(parser, REPORT))
 
 
 def _fill_explain(parser: ArgumentParser) -> None:

@@ -14,6 +14,8 @@ from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
+    from noisewatch.operations.run.judging import JudgedRepetition
+    from noisewatch.operations.run.series import RunBeginning
 
 _EVERY_S = 0.25
 _LEAST_LINES = 12
@@ -123,6 +125,28 @@ class TerminalListener:
         self._picture = self._line = None
 
 
+class SilentListener(TerminalListener):
+    """A listener that shows nothing (--quiet)."""
+
+    def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
+        """Ignore it."""
+
+    def on_calibrating(self, progress: Progress) -> None:
+        """Ignore it."""
+
+    def on_waiting(self, reasons: str, left_s: float) -> None:
+        """Ignore it."""
+
+    def on_remark(self, text: str) -> None:
+        """Ignore it."""
+
+    def on_begin(self, beginning: RunBeginning) -> None:
+        """Ignore it."""
+
+    def on_repetition(self, judged: JudgedRepetition) -> None:
+        """Ignore it."""
+
+
 def listener_of(arguments: Namespace) -> TerminalListener:
     """Return the listener that the command line asks for."""
-    return TerminalListener(arguments.color)
+    return SilentListener() if arguments.quiet else TerminalListener(arguments.color)

@@ -64,6 +64,7 @@ def run(arguments: Namespace) -> int:
                 in_colour=takes_colour(arguments.output, arguments.color),
                 in_unicode=takes_unicode(arguments.output),
                 is_verbose=arguments.verbose,
+                is_quiet=arguments.quiet and arguments.output is None,
                 host=os.uname().nodename if arguments.identify and verdict.case.snapshot.is_live else None,
             )
             output.write(chosen_format.render(verdict, render_options).encode("utf-8", "replace"))

@@ -33,7 +33,8 @@ def run(arguments: Namespace) -> int:
     try:
         with open(arguments.file, "wb") as output:
             made = record(machine, output, options, listener_of(arguments))
-            _report(arguments.file, made, output.tell())
+            if not arguments.quiet:
+                _report(arguments.file, made, output.tell())
     except OSError as error:
         raise UsageError(f"{arguments.file}: {system_reason(error)}") from error
     return 0

@@ -26,7 +26,7 @@ from noisewatch.operations.run.results import MarkedResults, mark_results, refus
 from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
-from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options.run import CALIBRATION_S, default_runs
 from noisewatch.surfaces.cli.options.shared import FAIL, PASS
 from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, opened_output, width
@@ -283,7 +283,7 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
     report_options = ReportOptions(
         arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate, arguments.color
     )
-    shown = RunProgress(options.runs * len(options.commands), arguments.color) if is_series else OneRun()
+    shown = _listener(arguments, options.runs * len(options.commands) if is_series else None)
     try:
         with recorded_to(arguments.record, machine) as recorder, opened_report(report_options, shown) as report:
             try:
@@ -309,6 +309,13 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
     if arguments.results is not None:
         is_complete = results is not None and print_results(results, arguments.filtered) and is_complete
     return _Ran(series, results, is_complete, is_empty)
+
+
+def _listener(arguments: Namespace, expected: int | None) -> RunProgress | OneRun | SilentListener:
+    """Return the listener that the command line asks for; a single run expects no number of repetitions."""
+    if arguments.quiet:
+        return SilentListener()
+    return OneRun() if expected is None else RunProgress(expected, arguments.color)
 
 
 def _check_open_files() -> None:

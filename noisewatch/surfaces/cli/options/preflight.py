@@ -15,6 +15,7 @@ from noisewatch.surfaces.cli.options.shared import (
     add_machine_options,
     add_on_unknown,
     add_output,
+    add_quiet,
     add_record,
     options_titled,
     or_auto,
@@ -137,7 +138,9 @@ def _add_report(parser: ArgumentParser) -> None:
             const="-",
             help=f"also write a shell script that {what} (without FILE: print it instead of the report)",
         )
-    group.add_argument("-v", "--verbose", action="store_true", help="show the result of every check (text)")
+    length = group.add_mutually_exclusive_group()
+    length.add_argument("-v", "--verbose", action="store_true", help="show the result of every check (text)")
+    add_quiet(length, "; of the printed text only the last line, with the verdict")
 
 
 def _add_exit_status(parser: ArgumentParser) -> None:

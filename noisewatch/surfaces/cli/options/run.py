@@ -13,6 +13,7 @@ from noisewatch.surfaces.cli.options.shared import (
     add_cpus,
     add_on_unknown,
     add_output,
+    add_quiet,
     add_record,
     add_tracer,
     options_titled,
@@ -149,6 +150,7 @@ def _add_report(parser: ArgumentParser) -> None:
     add_output(parser, RUN_FORMATS, _OUTPUT)
     parser.set_defaults(format=None)  # the name of the file may imply it
     group = options_titled(parser, REPORT)
+    add_quiet(group, ", nor the verdict of a single run")
     group.add_argument(
         "--identify", action="store_true", help="include the commands' arguments and the control group in files"
     )

@@ -97,6 +97,13 @@ def add_output(
     add_color(group, SUPPRESS)
 
 
+def add_quiet(parser: _ArgumentGroup, more: str = "") -> None:
+    """Add -q; `more` says what else is not printed."""
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help=f"print no progress and no remarks{more}, only errors"
+    )
+
+
 def add_color(parser: _ArgumentGroup, default: str) -> None:
     """Add --color."""
     parser.add_argument(
