@@ -346,7 +346,7 @@ def _fill_explain(parser: ArgumentParser) -> None:
 
 
 def _fill_completion(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
 
 
 _FILL = {
