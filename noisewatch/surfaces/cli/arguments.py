@@ -413,7 +413,8 @@ def parse_arguments(argv: Sequence[str]) -> Namespace:
         command.refuse_unknown(unknown)
         command.error(f"unexpected argument {quoted(unknown[0])}")
     if arguments.command == PREFLIGHT and not arguments.no_config:
-        return _configured(parser, commands[PREFLIGHT], arguments, argv)
+        arguments = _configured(parser, commands[PREFLIGHT], arguments, argv)
+    arguments.words = argv
     return arguments
 
 
@@ -433,11 +434,11 @@ def _configured(
     """Parse the command line again, after the configuration file has set the defaults."""
     from noisewatch.surfaces.cli.configuration import configure
 
-    file = configure(command, arguments.config)
-    if file is None:
+    configured = configure(command, arguments.config)
+    if configured is None:
         return arguments
     cpus, arguments = arguments.cpus, parser.parse_args(argv)
-    arguments.configured_by = file
+    arguments.configured_by, arguments.configured_words = configured
     arguments.cpus = arguments.cpus if cpus is None else cpus  # --cpus may come before the command
     return arguments
 

@@ -75,8 +75,10 @@ class _OptionsFile:
         return f"{self.path}:{line}"
 
 
-def configure(parser: ArgumentParser, path: str | None) -> str | None:
-    """Set the parser's defaults from the file, and return the file's path, or None if there is no file.
+def configure(parser: ArgumentParser, path: str | None) -> tuple[str, list[str]] | None:
+    """Set the parser's defaults from the file; return its path and the equivalent words of a command line.
+
+    Return None if there is no file.
 
     Without a `path` the file is searched in the current folder and above, up to the top of the repository; outside of a
     repository only in the current folder. Raise UsageError, or UsageErrors with all mistakes in the file.
@@ -98,7 +100,7 @@ def configure(parser: ArgumentParser, path: str | None) -> str | None:
     for option in {word.partition("=")[0] for word in words}:
         name = option.removeprefix("--").replace("-", "_")
         parser.set_defaults(**{name: getattr(parsed, name)})
-    return str(file.path)
+    return str(file.path), words
 
 
 def _settings(key: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -41,6 +41,8 @@ _PRINTED = "-"
 def run(arguments: Namespace) -> int:
     """Sample, calibrate, judge and report; the exit status is the verdict's."""
     options, listener = preflight_options(arguments), listener_of(arguments)
+    if arguments.show_options:
+        return _show_options(arguments)
     machine = open_machine(options.machine)
     with ExitStack() as stack:
         scripts = stack.enter_context(_opened_scripts(arguments))
@@ -81,6 +83,14 @@ def run(arguments: Namespace) -> int:
             listener.on_remark(trouble)
     report_damage(machine)
     return exit_status
+
+
+def _show_options(arguments: Namespace) -> int:
+    from noisewatch.surfaces.cli.effective_options import text_of_options  # most runs measure
+
+    with opened_output(arguments.output) as output:
+        output.write(text_of_options(arguments).encode("utf-8", "replace"))
+    return 0
 
 
 def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:

@@ -66,7 +66,13 @@ def _add_rules(parser: ArgumentParser) -> None:
         help="options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])",
     )
     group.add_argument("--no-config", action="store_true", help="ignore options files")
-    parser.set_defaults(configured_by=None)
+    group.add_argument(
+        "--show-options",
+        action="store_true",
+        help="print each option with its value and where that comes from (command line, options file or default), "
+        "and measure nothing",
+    )
+    parser.set_defaults(configured_by=None, configured_words=())
 
 
 def fill_preflight(parser: ArgumentParser) -> None:
