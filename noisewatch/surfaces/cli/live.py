@@ -9,7 +9,7 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour
+from noisewatch.surfaces.output import AUTO, can_move_cursor, encoding_of, in_colour
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class _LivePicture:
         self._live.take(progress)
         columns, lines = shutil.get_terminal_size()
         if self._can_move and lines >= _LEAST_LINES:
-            glyphs = glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""))
+            glyphs = glyphs_for(encoding_of(sys.stderr), os.environ.get("TERM", ""))
             rows = live_rows(self._live, columns - 1, lines - 2, glyphs)
             self._draw([painted_row(row) if self._in_colour else plain_row(row) for row in rows])
         else:

@@ -32,10 +32,10 @@ from noisewatch.surfaces.cli.common import (
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.cli.options.shared import FAIL, PASS
 from noisewatch.surfaces.cli.rules import rules_of
-from noisewatch.surfaces.output import fill_step_summary, opened_output, takes_colour, takes_unicode, width
+from noisewatch.surfaces.output import encoded, fill_step_summary, opened_output, takes_colour, takes_unicode, width
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 
-_PRINTED = "-"
+_PRINTED, _TEXT = "-", "text"
 
 
 def run(arguments: Namespace) -> int:
@@ -69,7 +69,9 @@ def run(arguments: Namespace) -> int:
                 is_quiet=arguments.quiet and arguments.output is None,
                 host=os.uname().nodename if arguments.identify and verdict.case.snapshot.is_live else None,
             )
-            output.write(chosen_format.render(verdict, render_options).encode("utf-8", "replace"))
+            report = chosen_format.render(verdict, render_options)
+            is_text = arguments.format == _TEXT
+            output.write(encoded(report, arguments.output) if is_text else report.encode("utf-8", "replace"))
         else:
             print(f"noisewatch: {summary_of_verdict(verdict, exit_status)}", file=sys.stderr)
         if lock is not None:

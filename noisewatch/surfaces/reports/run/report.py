@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from noisewatch.errors import UsageError
 from noisewatch.records import dataclass
-from noisewatch.surfaces.output import ALWAYS, AUTO, fill_step_summary, opened_output, takes_colour
+from noisewatch.surfaces.output import ALWAYS, AUTO, encoding_of, fill_step_summary, opened_output, takes_colour
 from noisewatch.surfaces.reports.run.formats import GITHUB, LINES, TEXT, SeriesOptions, render_series
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _for_terminal(form: str, options: SeriesOptions, color: str) -> SeriesOption
     """Render for a terminal: its colours and character set. Text repeats the command, which its reader has typed."""
     from noisewatch.surfaces.tui.draw.glyphs import glyphs_for  # a single run prints nothing
 
-    glyphs = glyphs_for(sys.stdout.encoding, os.environ.get("TERM", ""))
+    glyphs = glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
     identifies = options.identifies or form == TEXT
     return replace(options, identifies=identifies, in_colour=takes_colour(None, color), in_unicode=glyphs.has_braille)
 
