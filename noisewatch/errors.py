@@ -2,6 +2,7 @@
 
 NoisewatchError
 ├── UsageError        the request cannot be met: exit status 2
+│   └── UsageErrors   for several reasons
 ├── CannotMeasure     nothing could be measured: exit status 3
 ├── CannotStart       a command could not be started: exit status 125, 126 or 127
 ├── Unreadable        a file could not be read, with the reason
@@ -11,6 +12,7 @@ NoisewatchError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 NO_SUCH_FILE = "no such file"
@@ -34,6 +36,14 @@ class NoisewatchError(Exception):
 
 class UsageError(NoisewatchError):
     """A request that cannot be met; the text says what and where."""
+
+
+class UsageErrors(UsageError):
+    """A request that cannot be met for several reasons; `messages` has a text for each."""
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        super().__init__("; ".join(messages))
+        self.messages = tuple(messages)
 
 
 class NothingUndisturbed(NoisewatchError):

@@ -12,7 +12,14 @@ from hypothesis import HealthCheck, settings
 from noisewatch.faults import RAISED
 from tests.surfaces.running import quiet_tree
 
-for _name in ("COLUMNS", "LINES", "NO_COLOR", "PYTHONUNBUFFERED"):  # a shell or a container may export them
+for _name in (
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR_FORCE",
+    "PYTHONUNBUFFERED",
+):  # a shell or a container may export them
     os.environ.pop(_name, None)
 os.environ[RAISED] = "1"  # here and in the programs that tests start: a fault that is contained would be overlooked
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -11,6 +11,9 @@ from typing import BinaryIO, TextIO
 
 from noisewatch.errors import UsageError, system_reason
 
+AUTO, ALWAYS, NEVER = "auto", "always", "never"  # the values of --color
+_UTF8 = "utf8"
+_FORCING = ("FORCE_COLOR", "CLICOLOR_FORCE")
 _WIDTH_WITHOUT_TERMINAL = 100
 _MOST_SUMMARY_BYTES = 1024 * 1024  # of a step's file; GitHub refuses longer ones
 
@@ -125,11 +128,21 @@ def width() -> int:
     return shutil.get_terminal_size((_WIDTH_WITHOUT_TERMINAL, 24)).columns
 
 
-def takes_colour(output: str | None) -> bool:
-    """Return whether the answer goes to a terminal that shows colour (https://no-color.org)."""
-    if output is not None or os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb":
-        return False
-    return sys.stdout.isatty()
+def takes_colour(output: str | None, choice: str = AUTO) -> bool:
+    """Return whether a text answer has colours: by --color, in a file never by itself, else by `in_colour`."""
+    return choice == ALWAYS or (output is None and in_colour(sys.stdout, choice))
+
+
+def in_colour(stream: TextIO, choice: str = AUTO) -> bool:
+    """Return whether text on the stream has colours: by --color, then by the environment, else on a capable terminal.
+
+    https://no-color.org and https://force-color.org; NO_COLOR has precedence, "0" forces nothing.
+    """
+    if choice != AUTO or os.environ.get("NO_COLOR"):
+        return choice == ALWAYS
+    if any(os.environ.get(name, "0") not in ("", "0") for name in _FORCING):
+        return True
+    return os.environ.get("TERM", "dumb") != "dumb" and stream.isatty()
 
 
 def takes_unicode(output: str | None) -> bool:
@@ -137,8 +150,27 @@ def takes_unicode(output: str | None) -> bool:
     return output is not None or is_utf8(sys.stdout)
 
 
+def encoded(text: str, output: str | None) -> bytes:
+    """Encode a text report: in UTF-8, or in ASCII for a terminal or pipe that takes nothing else."""
+    if not takes_unicode(output):
+        from noisewatch.surfaces.tui.draw.text_row import in_ascii  # most terminals take UTF-8
+
+        text = in_ascii(text)
+    return text.encode("utf-8", "replace")
+
+
 def is_utf8(stream: TextIO) -> bool:
-    return (stream.encoding or "").lower().replace("-", "") == "utf8"
+    return encoding_of(stream).lower().replace("-", "") == _UTF8
+
+
+def encoding_of(stream: TextIO) -> str:
+    """Return the encoding of a stream: ASCII where the user's locale has a name that is not one of UTF-8.
+
+    Python itself writes UTF-8 in the locales C and POSIX, and in those that are not installed (PEP 538, PEP 540).
+    """
+    locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or "UTF-8"  # Python itself sets LC_CTYPE
+    is_python_sure = not sys.flags.utf8_mode or any(name in os.environ for name in ("PYTHONUTF8", "PYTHONIOENCODING"))
+    return stream.encoding or "" if is_python_sure or _UTF8 in locale.lower().replace("-", "") else "ascii"
 
 
 def can_move_cursor() -> bool:

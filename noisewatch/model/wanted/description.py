@@ -38,11 +38,11 @@ _CLOSES = regex(r"""[\]}]|"{3}|'{3}""")  # what a statement of several lines end
 
 def parse_description(content: bytes, file: str) -> WantedMachine:
     """Parse a description. Raise UsageError for an error in it: `machine.toml:4: wanted …, found …`."""
-    text = _decoded(content, file)
+    text = decoded_toml(content, file)
     if _LONG_KEY.search(text):
         raise UsageError(f"{file}: {_TOO_DEEP}")
     try:
-        facts = tuple(_facts(_parsed(text, file), text, file))
+        facts = tuple(_facts(parsed_toml(text, file), text, file))
     except RecursionError:
         raise UsageError(f"{file}: {_TOO_DEEP}") from None
     if not facts:
@@ -50,7 +50,8 @@ def parse_description(content: bytes, file: str) -> WantedMachine:
     return WantedMachine(file, facts, text)
 
 
-def _decoded(content: bytes, file: str) -> str:
+def decoded_toml(content: bytes, file: str) -> str:
+    """Decode UTF-8. Raise UsageError that names the line of the first wrong byte."""
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -58,7 +59,8 @@ def _decoded(content: bytes, file: str) -> str:
         raise UsageError(f"{file}:{line}: wanted UTF-8, found the byte 0x{content[error.start]:02x}") from error
 
 
-def _parsed(text: str, file: str) -> dict[str, Any]:
+def parsed_toml(text: str, file: str) -> dict[str, Any]:
+    """Parse TOML. Raise UsageError that names the line of the first error."""
     import tomllib  # most commands need no description
 
     try:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 
-from noisewatch.errors import CannotMeasure, CannotStart, NoisewatchError
+from noisewatch.errors import CannotMeasure, CannotStart, NoisewatchError, UsageErrors
 from noisewatch.faults import describe_fault
 from noisewatch.surfaces.cli.arguments import RUN, command_named_in, command_of, parse_arguments
 from noisewatch.surfaces.output import drop_unwritable, print_answer
@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.status
     except NoisewatchError as error:
         message = " ".join(str(error).split())
-        _print_error(f"noisewatch{' run' * (command == RUN)}: {message}")
+        for reason in error.messages if isinstance(error, UsageErrors) else [message]:
+            _print_error(f"noisewatch{' run' * (command == RUN)}: {' '.join(reason.split())}")
         if command == RUN:
             return CannotStart.OURS
         status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR

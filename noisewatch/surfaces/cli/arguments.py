@@ -1,4 +1,4 @@
-"""The command line's parser: the commands, their summaries and examples, and the options of most of them.
+"""The command line's parser: the commands, and the options of most of them; `help.py` has their texts.
 
 The many options of `preflight` and `run` are in `options/`, and so are shared options. A command's module is imported
 only when the command is run.
@@ -10,30 +10,40 @@ import argparse
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from itertools import takewhile
 
 from noisewatch import __version__
-from noisewatch.errors import UsageError
+from noisewatch.errors import UsageError, quoted
 from noisewatch.patterns import regex
+from noisewatch.surfaces.cli.help import COMMANDS, EPILOG, EXAMPLES, HelpByQuestion
 from noisewatch.surfaces.cli.options.preflight import fill_preflight
 from noisewatch.surfaces.cli.options.run import fill_run
 from noisewatch.surfaces.cli.options.shared import (
+    MACHINE,
+    MEASUREMENT,
     MOST_AUTO_S,
+    REPORT,
     SHORTEST_CALIBRATION_S,
     SHORTEST_SAMPLE_S,
     USUAL_HISTORY,
     add_budget,
+    add_color,
     add_idle_probe,
     add_interval,
     add_machine_options,
     add_output,
+    add_quiet,
     add_record,
     add_tracer,
+    options_titled,
     or_auto,
     seconds,
     whole_number,
     words,
     zero_or_seconds,
 )
+from noisewatch.surfaces.cli.parser import Parser
+from noisewatch.surfaces.output import AUTO
 from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from noisewatch.turbo import LEAST_S, LEAST_WORK_S
@@ -54,21 +64,24 @@ def fill_record(parser: ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", help="recording to write; an older recording is overwritten, no other file is"
     )
-    parser.add_argument(
+    options_titled(parser, MEASUREMENT).add_argument(
         "--duration",
         metavar="SECONDS",
         type=seconds(0),
         default=60.0,
         help="duration (default 60; Ctrl-C ends it sooner)",
     )
-    parser.add_argument(
+    options_titled(parser, MEASUREMENT).add_argument(
         "--calibration",
         metavar="SECONDS",
         type=zero_or_seconds(SHORTEST_CALIBRATION_S),
         default=0.0,
         help="length of a microbenchmark at the end (default 0: none)",
     )
-    parser.add_argument("--identify", action="store_true", help="include host name and full kernel command line")
+    options_titled(parser, REPORT).add_argument(
+        "--identify", action="store_true", help="include host name and full kernel command line"
+    )
+    add_quiet(options_titled(parser, REPORT), ", nor what was recorded")
 
 
 def fill_screenshot(parser: ArgumentParser) -> None:
@@ -78,25 +91,26 @@ def fill_screenshot(parser: ArgumentParser) -> None:
     parser.add_argument(
         "files", metavar="FILE", nargs="+", help="picture to write: .svg, or .png (needs resvg-py); or both"
     )
-    parser.add_argument("--size", metavar="COLUMNSxLINES", default="100x30", help="terminal size (default 100x30)")
-    parser.add_argument("--keys", metavar="KEYS", default="", help="keys to press first, such as s or question_mark,j")
-    parser.add_argument(
+    picture = parser.add_argument_group("picture")
+    picture.add_argument("--size", metavar="COLUMNSxLINES", default="100x30", help="terminal size (default 100x30)")
+    picture.add_argument("--keys", metavar="KEYS", default="", help="keys to press first, such as s or question_mark,j")
+    picture.add_argument(
         "--at",
         metavar="SECONDS",
         type=seconds(0.0),
         help="snapshot to show, in seconds from the start of the recording (default: the last)",
     )
-    parser.add_argument(
+    picture.add_argument(
         "--from",
         dest="begin_s",
         metavar="SECONDS",
         type=seconds(0.0),
         help="draw an animated SVG of the recording from there on",
     )
-    parser.add_argument(
+    picture.add_argument(
         "--to", dest="end_s", metavar="SECONDS", type=seconds(0.0), help="end of the animation (default: the end)"
     )
-    parser.add_argument("--theme", choices=("dark", "light"), default="dark", help="colours (default dark)")
+    picture.add_argument("--theme", choices=("dark", "light"), default="dark", help="colours (default dark)")
 
 
 _MOST_DIGITS = 10
@@ -111,8 +125,10 @@ def fill_plan(parser: ArgumentParser) -> None:
         type=core_count,
         help="number of whole cores (default 1: a benchmark of one thread, which takes the least from everybody else)",
     )
-    parser.add_argument("--near", metavar="DEVICE", help="choose cores near this network device, disk or PCI address")
-    parser.add_argument(
+    options_titled(parser, MACHINE).add_argument(
+        "--near", metavar="DEVICE", help="choose cores near this network device, disk or PCI address"
+    )
+    options_titled(parser, REPORT).add_argument(
         "--undo",
         action="store_true",
         help="with --format script: the script that undoes the other one; write both before you run either",
@@ -153,21 +169,26 @@ def fill_history(parser: ArgumentParser) -> None:
         help="accept the machine as it is now: what is usual is what is measured from now on (an error where "
         "nothing was remembered yet)",
     )
-    parser.add_argument("--why", metavar="TEXT", help="reason to keep with `accept`")
-    parser.add_argument(
+    history = parser.add_argument_group("history")
+    history.add_argument("--why", metavar="TEXT", help="reason to keep with `accept`")
+    history.add_argument(
         "--cpus",
         metavar="LIST",
         default=SUPPRESS,
         help="show the entries of these target CPUs (default: those of the newest entry)",
     )
-    parser.add_argument(
+    history.add_argument(
         "--file",
         metavar="FILE",
         help=f"history to read (default: {USUAL_HISTORY})",
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="all entries, not only the newest 20 (text)")
+    options_titled(parser, REPORT).add_argument(
+        "-v", "--verbose", action="store_true", help="all entries, not only the newest 20 (text)"
+    )
     add_output(parser, ("text", "json", "markdown", "svg"))
-    parser.add_argument("--theme", choices=("dark", "light"), default="dark", help="colours of an SVG (default dark)")
+    options_titled(parser, REPORT).add_argument(
+        "--theme", choices=("dark", "light"), default="dark", help="colours of an SVG (default dark)"
+    )
 
 
 _AGE = regex(r"(\d{1,9}(?:\.\d{1,3})?) ?(s|min|m|h|d)")
@@ -183,24 +204,25 @@ def fill_fleet(parser: ArgumentParser) -> None:
         help="verdicts (preflight --format json or jsonl), and folders with them, at any depth: HOST.json or "
         "HOST/verdict.json, unless the verdict names its host (preflight --identify)",
     )
-    parser.add_argument(
+    hosts = parser.add_argument_group("hosts")
+    hosts.add_argument(
         "--expect",
         metavar="FILE|LIST",
         help="hosts that should have reported: a file with one a line, or a list such as web1,web2",
     )
-    parser.add_argument(
+    hosts.add_argument(
         "--max-age",
         metavar="AGE",
         type=_age,
         help="count reports as unknown that are older, such as 90min, 24h or 7d (default: any age counts)",
     )
-    parser.add_argument(
+    hosts.add_argument(
         "--baseline",
         metavar="DIR",
         help="compare with the verdicts there (default: with the one before it of the same host); hosts that are only "
         "there count as missing, unless --expect lists who should report",
     )
-    parser.add_argument(
+    options_titled(parser, REPORT).add_argument(
         "-v", "--verbose", action="store_true", help="all hosts, not only the first 40 (text, markdown)"
     )
     add_output(parser, ("text", "markdown", "json", "prometheus"))
@@ -222,7 +244,8 @@ def fill_calibrate(parser: ArgumentParser) -> None:
     """Add the options of `noisewatch calibrate`."""
     add_machine_options(parser, SUPPRESS)
     add_output(parser, ("text", "json", "pyperf", "markdown", "svg", "png"))
-    parser.add_argument(
+    group = options_titled(parser, MEASUREMENT)
+    group.add_argument(
         "--duration",
         metavar="SECONDS",
         type=or_auto(seconds(SHORTEST_CALIBRATION_S)),
@@ -230,7 +253,7 @@ def fill_calibrate(parser: ArgumentParser) -> None:
         help=f"total duration (default 5; auto: until the noise floor is known well enough, at most {MOST_AUTO_S:g}); "
         "with --under-load as long again",
     )
-    parser.add_argument(
+    group.add_argument(
         "--settle",
         metavar="SECONDS",
         nargs="?",
@@ -240,8 +263,8 @@ def fill_calibrate(parser: ArgumentParser) -> None:
         f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and tell when they had become level; a clock that is "
         f"level for less than {LEAST_S} does not count, as a turbo budget may last that long",
     )
-    parser.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
-    parser.add_argument(
+    group.add_argument("--against", metavar="LIST", help="CPUs to compare the target CPUs with")
+    group.add_argument(
         "--under-load",
         metavar="N",
         nargs="?",
@@ -249,140 +272,22 @@ def fill_calibrate(parser: ArgumentParser) -> None:
         type=whole_number(1, _MOST_PROCESSES, " of processes"),
         help="calibrate again beside N busy processes, on all CPUs but isolated target CPUs (default one for each)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--workload",
         metavar="COMMAND",
         type=words,
         default=(),
         help="measure this command instead of the built-in work",
     )
-    parser.add_argument(
+    options_titled(parser, REPORT).add_argument(
         "--theme", choices=("dark", "light"), default="dark", help="colours of an SVG or PNG (default dark)"
     )
     add_budget(parser)
     add_record(parser)
+    add_quiet(options_titled(parser, REPORT))
 
 
 MONITOR, PREFLIGHT, RUN = "monitor", "preflight", "run"
-
-_COMMANDS = {
-    "preflight": "check whether a benchmark may start: verdict and exit status",
-    "plan": "propose target CPUs for this machine, and print what keeps everything else off them",
-    "run": "run a command, and say of each repetition whether it was disturbed, and by whom",
-    "calibrate": "measure the noise that the machine adds to a benchmark's samples",
-    "show": "print topology, clocks and IRQs, without a verdict",
-    "explain": "explain a check or a topic of benchmarking, or list them all",
-    "history": "show how this machine's speed and noise developed, and what changed when they did",
-    "compare": "show what differs between two verdicts, calibrations, recordings or receipts",
-    "fleet": "make one table of the verdicts of many machines, the worst first",
-    "trace": "trace the target CPUs and name the culprits",
-    "record": "record the machine into a file that replays anywhere",
-    "integrations": "write the files for engines that you already run, such as Slurm and Nagios",
-    "completion": "print a shell completion script",
-    "screenshot": "draw the monitor's screen to an SVG or PNG file",
-}
-
-_EPILOG = """\
-Without a command noisewatch opens the monitor.
-
-exit status of preflight: 0 stable, 1 unstable, 2 usage or internal error, 3 unknown
-(--on-unknown fail: 1, pass: 0), 4 not stable within --wait (--format nagios: 0 OK, 1 WARNING,
-2 CRITICAL, 3 UNKNOWN, errors included);
-of run: that of its command; 125 for all errors of its own (noisewatch run --help);
-of compare: 0 no difference in what blocks, 1 they differ there, 2 usage or input error, 3 unknown;
-of fleet: that of the worst host: 1 unstable, 3 unknown (also: broken, missing or old reports), 0 stable;
-of all other commands: 0 done, 2 usage or input error, 3 could not measure
-"""
-
-_EXAMPLES = {
-    "preflight": """\
-examples:
-  noisewatch preflight --cpus 2-3 && taskset -c 2-3 ./benchmark
-  noisewatch preflight --wait 300 --lock    retry for 5 minutes, then keep others from starting
-  noisewatch preflight --fix-script fix.sh --undo-script undo.sh
-  noisewatch preflight --expect 3600 --format json --output verdict.json
-  noisewatch show --format machine --output machine.toml && noisewatch preflight --machine machine.toml
-""",
-    "calibrate": """\
-examples:
-  noisewatch calibrate --cpus 2-3 --duration 10
-  noisewatch calibrate --cpus 3 --against 0    compare an isolated CPU with another one
-  noisewatch calibrate --cpus 3 --under-load    whether isolation holds while all other CPUs are busy
-  noisewatch calibrate --at 10ms --max-cv 0.5%    against a benchmark's own budget
-  sudo noisewatch calibrate --tracer osnoise    name the culprits at a lower overhead
-  noisewatch calibrate --against 0 --format svg --output noise.svg
-
-exit status: 0 measured, whatever came of it; 2 usage or input error; 3 could not measure, or the
-load did not run all the time; a command that is interrupted ends its load
-""",
-    "plan": """\
-examples:
-  noisewatch plan 2                         two cores: which, why, and what to do
-  noisewatch plan 4 --near eth0             four cores near a network card
-  noisewatch plan --cpus 2-5                what is wrong with these, and the same commands
-  noisewatch plan 2 --format script >take.sh; noisewatch plan 2 --format script --undo >give-back.sh
-  noisewatch plan 2 --format cmdline        what to add to the kernel command line; standard error says what to replace
-  noisewatch plan 2 --format systemd        a service that isolates the CPUs while it runs, where the kernel can do so
-""",
-    "show": """\
-examples:
-  noisewatch show irqs -v                                  a row for each IRQ
-  noisewatch show --format machine --output machine.toml   describe this machine, for preflight --machine
-""",
-    "history": """\
-examples:
-  noisewatch preflight --history              check, and remember what was measured
-  noisewatch history                          where speed or noise moved, and what changed just then
-  noisewatch history --cpus 2-3               of these CPUs, and not of those of the newest entry
-  noisewatch history accept --why 'new BIOS'  from here on this is the machine
-
-Of each set of CPUs up to 200 entries count: the newest 40, and older ones evenly over time.
-
-exit status: 0 shown, also where there is no entry yet, or the machine is not as usual (`preflight
---history` judges that), or accepted; 2 usage or input error, also where there is no entry to accept
-""",
-    "compare": """\
-examples:
-  noisewatch compare before.json after.json         verdicts, calibrations or receipts, before and after a change
-  noisewatch compare good-host.nw bad-host.nw       two machines by their recordings
-  noisewatch compare golden.json now.json || exit 1
-
-They differ in what blocks where a blocking check fails on one side but not on the other, or is unknown on one side but
-answered on the other; and where a figure differs by more than chance (5% false alarms for all figures together) and by
-as much as counts: 1% of speed or run time, 5% of a clock reading, twice the gaps or the noise floor. Facts that
-differ are shown, and do not block. What was measured under load, or on the CPUs of --against, is compared by itself.
-
-exit status: 0 no difference in what blocks; 1 they differ in what blocks; 2 usage or input error; 3 unknown: a blocking
-check is ignored or missing on one side, or unknown on both; a figure was not measured on one side, or not in the same
-way on both; speeds are too noisy to compare; or nothing that blocks is known to both sides
-""",
-    "fleet": """\
-examples:
-  noisewatch fleet verdicts/ --expect hosts.txt --max-age 24h
-  noisewatch fleet today/ --baseline yesterday/ --format markdown --output fleet.md
-  pdsh -w 'web[1-40]' 'noisewatch preflight --format json --output /shared/$(hostname).json'
-
-exit status: that of the worst host: 1 unstable, 3 unknown, 0 stable. Reports that are broken, missing,
-too old or from the future count as unknown; 2 is a usage or input error.
-""",
-    "screenshot": """\
-examples:
-  noisewatch screenshot --replay r.nw --size 120x34 overview.svg overview.png
-  noisewatch screenshot --replay r.nw --at 12 --keys 3 --theme light irqs.svg
-  noisewatch screenshot --replay r.nw --from 10 --to 30 demo.svg    an animated SVG, for a README
-""",
-}
-
-
-class _Parser(ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]  # raises instead of exiting, as all errors do
-        raise UsageError(f"{message} (see {self.prog} --help)")
-
-    def format_help(self) -> str:
-        """Return the help text, with the program's path in commands that need root."""
-        from noisewatch.program import named_for_root  # only help needs it
-
-        return named_for_root(super().format_help())
 
 
 def _fill_show(parser: ArgumentParser) -> None:
@@ -394,7 +299,9 @@ def _fill_show(parser: ArgumentParser) -> None:
         default="all",
         help="all, cpus, topology, clock or irqs (default all; other formats than text are always all)",
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="a row for each CPU and each IRQ (text)")
+    options_titled(parser, REPORT).add_argument(
+        "-v", "--verbose", action="store_true", help="a row for each CPU and each IRQ (text)"
+    )
     add_machine_options(parser, SUPPRESS)
     add_output(parser, ("text", "json", "machine"))
 
@@ -402,7 +309,7 @@ def _fill_show(parser: ArgumentParser) -> None:
 def _fill_trace(parser: ArgumentParser) -> None:
     add_machine_options(parser, SUPPRESS)
     add_output(parser, ("text", "json"))
-    parser.add_argument(
+    options_titled(parser, MEASUREMENT).add_argument(
         "--duration",
         metavar="SECONDS",
         type=seconds(SHORTEST_SAMPLE_S),
@@ -411,6 +318,7 @@ def _fill_trace(parser: ArgumentParser) -> None:
     )
     add_tracer(parser)
     add_record(parser)
+    add_quiet(options_titled(parser, REPORT))
 
 
 def _fill_explain(parser: ArgumentParser) -> None:
@@ -430,13 +338,15 @@ def _fill_explain(parser: ArgumentParser) -> None:
         help="print the JSON Schema of `--format json` of preflight, plan, compare or history, or of what `run` "
         "writes (json, jsonl)",
     )
-    parser.add_argument(
+    report = options_titled(parser, REPORT)
+    report.add_argument(
         "--format", choices=("text", "markdown", "json"), default="text", help="output format (default text)"
     )
+    add_color(report, SUPPRESS)
 
 
 def _fill_completion(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
 
 
 _FILL = {
@@ -460,30 +370,32 @@ _FILL = {
 def _add_screen(parser: ArgumentParser) -> None:
     """Add the options of the monitor's screen."""
     group = parser.add_argument_group("the monitor's screen")
-    group.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    group.add_argument(
+        "--ascii", action="store_true", help="draw with ASCII characters only (default: where the locale is not UTF-8)"
+    )
+    add_color(group, AUTO)
     group.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal, to select text")
 
 
-def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
+def build_parsers() -> tuple[Parser, Mapping[str, Parser]]:
     """Return the parser of the whole command line, and the parser of each command."""
-    parser = _Parser(
+    parser = Parser(
         prog="noisewatch",
         description="Shows what disturbs the CPUs that a benchmark runs on, and says whether it may start.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EPILOG,
+        formatter_class=HelpByQuestion,
     )
+    parser._positionals.title = "commands"
     parser.add_argument("--version", action="version", version=f"noisewatch {__version__}")
     add_machine_options(parser, None)
     add_interval(parser, 1.0)
     _add_screen(parser)
     add_idle_probe(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, summary in _COMMANDS.items():
+    for name, summary in COMMANDS.items():
         raw = argparse.RawDescriptionHelpFormatter
         _FILL[name](
-            commands.add_parser(
-                name, help=summary, description=summary, epilog=_EXAMPLES.get(name), formatter_class=raw
-            )
+            commands.add_parser(name, help=summary, description=summary, epilog=EXAMPLES.get(name), formatter_class=raw)
         )
     return parser, commands.choices
 
@@ -491,12 +403,29 @@ def build_parsers() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
 def parse_arguments(argv: Sequence[str]) -> Namespace:
     """Parse the command line, with defaults from the configuration file. Raise UsageError."""
     parser, commands = build_parsers()
-    arguments, unknown = parser.parse_known_args(argv)
+    try:
+        arguments, unknown = parser.parse_known_args(argv)
+    except UsageError:  # perhaps about the value of a misspelt option, which argparse takes for an argument
+        _refuse_misspelt_options(parser, commands, argv)
+        raise
     if unknown:  # argparse itself would show the usage of the whole command line
-        commands.get(arguments.command, parser).error(f"unrecognized arguments: {' '.join(unknown)}")
+        command = commands.get(arguments.command, parser)
+        command.refuse_unknown(unknown)
+        command.error(f"unexpected argument {quoted(unknown[0])}")
     if arguments.command == PREFLIGHT and not arguments.no_config:
-        return _configured(parser, commands[PREFLIGHT], arguments, argv)
+        arguments = _configured(parser, commands[PREFLIGHT], arguments, argv)
+    arguments.words = argv
     return arguments
+
+
+def _refuse_misspelt_options(parser: Parser, commands: Mapping[str, Parser], argv: Sequence[str]) -> None:
+    """Raise UsageError for the first word that looks like an option of noisewatch and is not."""
+    own = list(takewhile(lambda word: word != "--", argv))
+    before = list(takewhile(lambda word: word not in commands, own))
+    parser.refuse_unknown(before)
+    name, *words = own[len(before) :] or [RUN]
+    if name != RUN:  # its words may be those of the command that it runs
+        commands[name].refuse_unknown(words)
 
 
 def _configured(
@@ -505,18 +434,18 @@ def _configured(
     """Parse the command line again, after the configuration file has set the defaults."""
     from noisewatch.surfaces.cli.configuration import configure
 
-    file = configure(command, arguments.config)
-    if file is None:
+    configured = configure(command, arguments.config)
+    if configured is None:
         return arguments
     cpus, arguments = arguments.cpus, parser.parse_args(argv)
-    arguments.configured_by = file
+    arguments.configured_by, arguments.configured_words = configured
     arguments.cpus = arguments.cpus if cpus is None else cpus  # --cpus may come before the command
     return arguments
 
 
 def command_named_in(words: Sequence[str]) -> str | None:
     """Return the command of a command line that may be invalid: its first word that is a command, or None."""
-    return next((word for word in words if word in _COMMANDS), None)
+    return next((word for word in words if word in COMMANDS), None)
 
 
 def command_of(arguments: Namespace) -> Callable[[Namespace], int]:

@@ -13,7 +13,7 @@ from noisewatch.errors import UsageError
 from noisewatch.machine import Machine
 from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.machines import MachineOptions, require_free
-from noisewatch.surfaces.cli.options.shared import AUTO, MOST_AUTO_S
+from noisewatch.surfaces.cli.options.shared import AS_LONG_AS_NEEDED, MOST_AUTO_S
 from noisewatch.surfaces.output import opened_output
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOpti
     """Return the options of the microbenchmark. Raise UsageError."""
     from noisewatch.kernel.calibration import CalibrationOptions
 
-    command, is_auto = getattr(arguments, "workload", ()), seconds == AUTO
+    command, is_auto = getattr(arguments, "workload", ()), seconds == AS_LONG_AS_NEEDED
     if command and is_auto:
         raise UsageError("--duration auto: not with --workload")
     if command and arguments.work is not None:

@@ -19,7 +19,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import UsageError, UsageErrors
+from noisewatch.model.wanted.description import decoded_toml, line_of, parsed_toml
+from noisewatch.records import dataclass
+from noisewatch.surfaces.cli.rules import refuse_unknown_names
+from noisewatch.surfaces.cli.spelling import did_you_mean
 
 _OWN, _PROJECT = "noisewatch.toml", "pyproject.toml"
 _VALUES = (
@@ -39,56 +43,74 @@ _LISTS = ("select", "ignore")
 _TABLES = ("severity", "limit")
 _FLAGS = ("strict", "history")
 _PATHS = ("machine",)
-_KINDS = {
-    **dict.fromkeys(_FLAGS, "true or false"),
+_TEXT = "a text or a number"
+_KIND_BY_KEY = {
+    **dict.fromkeys(_VALUES, _TEXT),
     **dict.fromkeys(_LISTS, "a list of names"),
+    **dict.fromkeys(_TABLES, "a table"),
+    **dict.fromkeys(_FLAGS, "true or false"),
     **dict.fromkeys(_PATHS, "the name of a file"),
 }
-KEYS = (*_VALUES, *_LISTS, *_TABLES, *_FLAGS, *_PATHS)
+KEYS = tuple(_KIND_BY_KEY)
 
 
-def configure(parser: ArgumentParser, path: str | None) -> str | None:
-    """Set the parser's defaults from the file, and return the file's path, or None if there is no file.
+@dataclass(frozen=True, slots=True)
+class _OptionsFile:
+    """An options file: its text, and noisewatch's table in it, which is below the keys `above`."""
+
+    path: Path
+    text: str
+    table: dict[str, Any]
+    above: tuple[str, ...] = ()
+
+    def place(self, key: str, name: str, value: object) -> str:
+        """Return `FILE:LINE` of a key, of a name in its table, or of the only text in a list `value`."""
+        keys = (*self.above, key)
+        line = (line_of(self.text, *keys, name) if name else None) or line_of(self.text, *keys) or 1
+        match value:
+            case [str(item)]:
+                below = enumerate(self.text.splitlines()[line - 1 :], start=line)
+                quotes = (f'"{item}"', f"'{item}'")
+                line = next((number for number, text in below if any(quote in text for quote in quotes)), line)
+        return f"{self.path}:{line}"
+
+
+def configure(parser: ArgumentParser, path: str | None) -> tuple[str, list[str]] | None:
+    """Set the parser's defaults from the file; return its path and the equivalent words of a command line.
+
+    Return None if there is no file.
 
     Without a `path` the file is searched in the current folder and above, up to the top of the repository; outside of a
-    repository only in the current folder. Raise UsageError.
+    repository only in the current folder. Raise UsageError, or UsageErrors with all mistakes in the file.
     """
-    file_and_table = _read(Path(path)) if path is not None else _nearest()
-    if file_and_table is None:
+    file = _read(Path(path)) if path is not None else _nearest()
+    if file is None:
         return None
-    file, table = file_and_table
-    for key, value in table.items():
-        if key not in KEYS:
-            raise UsageError(f"{file}: there is no key {key!r}{_hint(key)}")
-        _take_over(parser, file, key, value)
-    return str(file)
-
-
-def _take_over(parser: ArgumentParser, file: Path, key: str, value: Any) -> None:
-    words = list(_words(file, key, value))
-    try:
-        parsed = parser.parse_args(words)
-    except UsageError as error:
-        raise UsageError(f"{file}: {key}: {str(error).removesuffix(f' (see {parser.prog} --help)')}") from error
-    name = key.replace("-", "_")
-    if words:
+    words: list[str] = []
+    mistakes = []
+    for key, value in file.table.items():
+        for name, setting in _settings(key, value):
+            try:
+                words += _checked_words(parser, file.path.parent, key, name, setting)
+            except UsageError as error:
+                mistakes.append(f"{file.place(key, name, setting)}: {error}")
+    if mistakes:
+        raise UsageErrors(mistakes)
+    parsed = parser.parse_args(words)
+    for option in {word.partition("=")[0] for word in words}:
+        name = option.removeprefix("--").replace("-", "_")
         parser.set_defaults(**{name: getattr(parsed, name)})
+    return str(file.path), words
 
 
-def _words(file: Path, key: str, value: Any) -> Iterator[str]:
-    """Yield the equivalent words of a command line."""
-    if key in _FLAGS and isinstance(value, bool):
-        yield from [f"--{key}"] if value else []
-    elif key in _LISTS and isinstance(value, list) and all(isinstance(name, str) for name in value):
-        yield from (f"--{key}={name}" for name in value)
-    elif key in _TABLES and isinstance(value, dict):
-        yield from (f"--{key}={name}={_text(file, key, setting)}" for name, setting in _flat(value))
-    elif key in _VALUES:
-        yield f"--{key}={_text(file, key, value)}"
-    elif key in _PATHS and isinstance(value, str):
-        yield f"--{key}={file.parent / value}"
+def _settings(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values in a table, the items of a list, each in a list, and any other value as it is."""
+    if key in _TABLES and isinstance(value, dict):
+        yield from _flat(value)
+    elif key in _LISTS and isinstance(value, list):
+        yield from (("", [item]) for item in value)
     else:
-        raise UsageError(f"{file}: {key}: wanted {_KINDS.get(key, 'a table')}, found {value!r}")
+        yield "", value
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -100,25 +122,46 @@ def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield prefix + name, value
 
 
-def _text(file: Path, key: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise UsageError(f"{file}: {key}: wanted a text or a number, found {value!r}")
-    return str(value)
+def _checked_words(parser: ArgumentParser, folder: Path, key: str, name: str, value: Any) -> list[str]:
+    """Return the equivalent words of a command line. Raise UsageError if the option would not accept them."""
+    option = f"--{key}"
+    words = [f"{option}{text}" for text in _texts(folder, key, name, value)]
+    try:
+        parser.parse_args(words)
+        for word in words:
+            refuse_unknown_names(option, word.removeprefix(f"{option}="))
+    except UsageError as error:
+        message = str(error).removesuffix(f" (see {parser.prog} --help)").removeprefix("argument ")
+        raise UsageError(message.replace(option, key, 1)) from error
+    return words
 
 
-def _hint(key: str) -> str:
-    from difflib import get_close_matches
+def _texts(folder: Path, key: str, name: str, value: Any) -> list[str]:
+    """Return what follows the option's name on a command line. Raise UsageError for a wrong key or type."""
+    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    match value:
+        case bool() if key in _FLAGS:
+            return [""] if value else []
+        case [str(item)] if key in _LISTS:
+            return [f"={item}"]
+        case str() if key in _PATHS:
+            return [f"={folder / value}"]
+        case _ if is_plain and name:
+            return [f"={name}={value}"]
+        case _ if is_plain and key in _VALUES:
+            return [f"={value}"]
+    if key not in KEYS:
+        raise UsageError(f"there is no key {key!r}" + did_you_mean(key, KEYS, f"; there is {', '.join(KEYS)}"))
+    kind = _TEXT if name else _KIND_BY_KEY[key]
+    raise UsageError(f"{key}{f' {name}' * bool(name)}: wanted {kind}, found {value!r}")
 
-    near = get_close_matches(key, KEYS, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there is {', '.join(KEYS)}"
 
-
-def _nearest() -> tuple[Path, dict[str, Any]] | None:
+def _nearest() -> _OptionsFile | None:
     """Return the file of the nearest folder that has one; a folder without access counts as one without a file."""
     for place in _places():
         for name in (_OWN, _PROJECT):
-            if os.access(place / name, os.R_OK) and (file_and_table := _read(place / name)) is not None:
-                return file_and_table
+            if os.access(place / name, os.R_OK) and (file := _read(place / name)) is not None:
+                return file
     return None
 
 
@@ -136,24 +179,20 @@ def _places() -> list[Path]:
     return places[: tops[0] + 1] if tops else places[:1]
 
 
-def _read(file: Path) -> tuple[Path, dict[str, Any]] | None:
+def _read(path: Path) -> _OptionsFile | None:
     """Return noisewatch's table, or None if the file of another tool has none. Raise UsageError."""
     try:
-        text = file.read_bytes()
+        content = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{file}: {(error.strerror or os.strerror(error.errno or 0)).lower()}") from error
-    if file.name == _PROJECT and b"noisewatch" not in text:
+        raise UsageError(f"{path}: {(error.strerror or os.strerror(error.errno or 0)).lower()}") from error
+    if path.name == _PROJECT and b"noisewatch" not in content:
         return None
-    import tomllib  # most folders have no such file
-
-    try:
-        whole = tomllib.loads(text.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {error}") from error
-    if file.name != _PROJECT:
-        return file, whole
+    text = decoded_toml(content, str(path))
+    whole = parsed_toml(text, str(path))
+    if path.name != _PROJECT:
+        return _OptionsFile(path, text, whole)
     tools = whole.get("tool")
     own = tools.get("noisewatch") if isinstance(tools, dict) else None
     if own is not None and not isinstance(own, dict):
-        raise UsageError(f"{file}: tool.noisewatch: wanted a table, found {own!r}")
-    return None if own is None else (file, own)
+        raise UsageError(f"{path}: tool.noisewatch: wanted a table, found {own!r}")
+    return None if own is None else _OptionsFile(path, text, own, ("tool", "noisewatch"))

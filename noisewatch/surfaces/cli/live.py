@@ -6,13 +6,16 @@ import os
 import shutil
 import sys
 import time
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from noisewatch.surfaces.output import can_move_cursor
+from noisewatch.surfaces.output import AUTO, can_move_cursor, encoding_of, in_colour
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
+    from noisewatch.operations.run.judging import JudgedRepetition
+    from noisewatch.operations.run.series import RunBeginning
 
 _EVERY_S = 0.25
 _LEAST_LINES = 12
@@ -22,12 +25,12 @@ _WAITING_EVERY_S = 10.0
 class _LivePicture:
     """The progress of a calibration, drawn to standard error, as standard output is for the answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, color: str) -> None:
         from noisewatch.operations.calibrate import LiveGaps  # most commands do not calibrate
 
         self._live = LiveGaps()
         self._shows = sys.stderr.isatty()
-        self._in_colour = not os.environ.get("NO_COLOR")
+        self._in_colour = in_colour(sys.stderr, color)
         self._can_move = can_move_cursor()
         self._drawn = 0
         self._next_s = 0.0
@@ -43,7 +46,7 @@ class _LivePicture:
         self._live.take(progress)
         columns, lines = shutil.get_terminal_size()
         if self._can_move and lines >= _LEAST_LINES:
-            glyphs = glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""))
+            glyphs = glyphs_for(encoding_of(sys.stderr), os.environ.get("TERM", ""))
             rows = live_rows(self._live, columns - 1, lines - 2, glyphs)
             self._draw([painted_row(row) if self._in_colour else plain_row(row) for row in rows])
         else:
@@ -91,7 +94,8 @@ class TerminalListener:
 
     program = "noisewatch"  # before each remark
 
-    def __init__(self) -> None:
+    def __init__(self, color: str = AUTO) -> None:
+        self._color = color
         self._picture: _LivePicture | None = None
         self._line: _ProgressLine | None = None
         self._waits_for, self._tell_s = "", 0.0
@@ -101,7 +105,7 @@ class TerminalListener:
         self._line.show(done_s, total_s)
 
     def on_calibrating(self, progress: Progress) -> None:
-        self._picture = self._picture or _LivePicture()
+        self._picture = self._picture or _LivePicture(self._color)
         self._picture(progress)
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
@@ -119,3 +123,30 @@ class TerminalListener:
             if drawn is not None:
                 drawn.clear()
         self._picture = self._line = None
+
+
+class SilentListener(TerminalListener):
+    """A listener that shows nothing (--quiet)."""
+
+    def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
+        """Ignore it."""
+
+    def on_calibrating(self, progress: Progress) -> None:
+        """Ignore it."""
+
+    def on_waiting(self, reasons: str, left_s: float) -> None:
+        """Ignore it."""
+
+    def on_remark(self, text: str) -> None:
+        """Ignore it."""
+
+    def on_begin(self, beginning: RunBeginning) -> None:
+        """Ignore it."""
+
+    def on_repetition(self, judged: JudgedRepetition) -> None:
+        """Ignore it."""
+
+
+def listener_of(arguments: Namespace) -> TerminalListener:
+    """Return the listener that the command line asks for."""
+    return SilentListener() if arguments.quiet else TerminalListener(arguments.color)

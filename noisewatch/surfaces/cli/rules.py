@@ -13,6 +13,7 @@ from noisewatch.judgement.check import FAILS, Check, Limit
 from noisewatch.judgement.checks.tasks.jobs import machine_locked
 from noisewatch.judgement.rules import MICRO, Rules
 from noisewatch.judgement.terms import Severity
+from noisewatch.model.wanted.machine import WantedMachine
 from noisewatch.operations.wanted import read_description
 from noisewatch.surfaces.cli.common import budget_of
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
@@ -35,16 +36,7 @@ _NAME_BY_WORD = {  # synonyms of areas and topics from the kernel's files, other
 
 
 def rules_of(arguments: Namespace) -> Rules:
-    """Return the rules. Raise UsageError if an option, or the configuration file, has an unknown name."""
-    try:
-        return _rules(arguments)
-    except UsageError as error:
-        if arguments.configured_by is None:
-            raise
-        raise UsageError(f"{error} (with options of {arguments.configured_by})") from error
-
-
-def _rules(arguments: Namespace) -> Rules:
+    """Return the rules. Raise UsageError if an option has an unknown name."""
     return Rules(
         profile=arguments.profile or MICRO,
         is_profile_given=arguments.profile is not None,
@@ -56,8 +48,26 @@ def _rules(arguments: Namespace) -> Rules:
         expected_s=arguments.expect,
         configured_by=arguments.configured_by,
         required=frozenset({machine_locked.id} if arguments.lock else ()),
-        wanted=None if arguments.machine is None else read_description(arguments.machine),
+        wanted=None if arguments.machine is None else _description(arguments.machine, arguments.configured_by),
     )
+
+
+def _description(path: str, configured_by: str | None) -> WantedMachine:
+    """Read the description of the required machine; an error names the options file too, which may have named it."""
+    try:
+        return read_description(path)
+    except UsageError as error:
+        if configured_by is None:
+            raise
+        raise UsageError(f"{error} (with options of {configured_by})") from error
+
+
+def refuse_unknown_names(option: str, text: str) -> None:
+    """Raise UsageError if an option that names checks would not accept the text; no other option is looked at."""
+    if option in ("--select", "--ignore"):
+        _names(option, [text])
+    elif option in ("--severity", "--limit"):
+        list(_pairs(option, [text], _severity if option == "--severity" else _limit))
 
 
 def check_named(name: str, option: str = "") -> Check:

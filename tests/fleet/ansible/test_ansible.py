@@ -111,7 +111,7 @@ def test_a_host_on_which_noisewatch_fails_is_stopped_even_where_unknown_ones_go(
     play.hosts({"first": UNWATCHED, "misspelt": "--no-such-option"}, noisewatch_on_unknown="go")
     ended = play.run()
     assert ended.returncode == 2
-    assert "unrecognized arguments: --no-such-option" in ended.stdout
+    assert "there is no option --no-such-option" in ended.stdout
     assert play.ran_on == {"first"}
 
 

@@ -184,7 +184,7 @@ def test_every_check_that_a_help_names_exists() -> None:
     assert _named(helps) <= _KNOWN
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_reads_the_completions(run: Run, shell: str, tmp_path: Path) -> None:
     script = tmp_path / "completion"
     script.write_text(run("completion", shell).out)

@@ -138,7 +138,7 @@ def test_the_file_of_options_names_one_beside_itself(run: Run, described: Path, 
 def test_the_file_of_options_names_a_file(run: Run, place: Path, unchanged_tree: Path, value: str) -> None:
     Path("noisewatch.toml").write_text(f"machine = {value}\n")
     ran = run("preflight", "--sysroot", unchanged_tree, "--sample", "0")
-    assert (ran.status, "noisewatch.toml: machine: wanted the name of a file, found" in ran.err) == (2, True)
+    assert (ran.status, "noisewatch.toml:1: machine: wanted the name of a file, found" in ran.err) == (2, True)
 
 
 def test_a_recording_is_described_and_judged_as_far_as_it_tells(run: Run, place: Path) -> None:

@@ -62,7 +62,7 @@ def test_selected_areas_and_checks_add_up(run: Run, boosted: str) -> None:
         (["--limit", "device-interrupts-on-target=2%"], "wanted a number of per second, found '2%'"),
         (["--limit", "noise-floor-above-budget=2%"], "it is set by --max-cv"),
         (["--limit", "nothing=2%"], "there is no such check; `noisewatch explain` lists them"),
-        (["--profile", "quick"], "invalid choice: 'quick'"),
+        (["--profile", "quick"], "found 'quick' (see"),
         (["--expect", "soon"], "wanted seconds from 0"),
     ],
 )
@@ -152,18 +152,21 @@ def test_outside_of_a_repository_the_file_of_a_folder_overlays_may_be_anybodys(r
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("profil = 'io'", "there is no key 'profil'; did you mean 'profile'?"),
+        ("profil = 'io'", "there is no key 'profil'; did you mean profile?"),
         ("xyz = 1", "there is no key 'xyz'; there is profile"),
-        ("profile = 'quick'", "profile: argument --profile: invalid choice"),
+        ("profile = 'quick'", "noisewatch.toml:1: profile: wanted one of micro, parallel"),
         ("profile = [1]", "profile: wanted a text or a number, found [1]"),
         ("strict = 'yes'", "strict: wanted true or false, found 'yes'"),
         ("ignore = 'clock'", "ignore: wanted a list of names, found 'clock'"),
         ("limit = 3", "limit: wanted a table, found 3"),
-        ("sample = 0.1", "sample: argument --sample: wanted 0 or at least 0.5"),
-        ("ignore = ['clok']", "did you mean clock"),
-        ("[limit]\nnothing = 1", "there is no such check"),
-        ("profile = ", "noisewatch.toml: Invalid value"),
-        ("\xff", "noisewatch.toml: "),
+        ("sample = 0.1", "noisewatch.toml:1: sample: wanted 0 or at least 0.5"),
+        ("ignore = ['clok']", "noisewatch.toml:1: ignore 'clok': there is no such check or area; did you mean clock"),
+        ("[limit]\nnothing = 1", "noisewatch.toml:2: limit 'nothing': there is no such check"),
+        ("ignore = [3]", "ignore: wanted a list of names, found [3]"),
+        ("machine = 3", "machine: wanted the name of a file, found 3"),
+        ("[severity]\nturbo-enabled = true", "noisewatch.toml:2: severity turbo-enabled: wanted a text or a number"),
+        ("profile = ", "noisewatch.toml:1: wanted TOML, found: Invalid value"),
+        ("\n\xff", "noisewatch.toml:2: wanted UTF-8, found the byte 0xff"),
     ],
 )
 def test_a_file_that_is_wrong_is_named(run: Run, boosted: str, text: str, said: str) -> None:
@@ -172,6 +175,60 @@ def test_a_file_that_is_wrong_is_named(run: Run, boosted: str, text: str, said: 
     assert (ran.status, ran.out) == (2, "")
     assert said in ran.err
     assert "noisewatch.toml" in ran.err
+
+
+_MISTAKES = """
+profil = "io"
+samples = 25
+at = "soon"
+ignore = [
+    "clock",
+    "clok",
+    "turbo-enabeld",
+]
+strict = "yes"
+severity = { turbo-enabled = "grave", on-battery = "warning" }
+
+[limit]
+nothing = 1
+target-cpu-busy = "2%"
+busy-sibling.passes = "lots"
+"""
+_MESSAGES = (
+    (2, "there is no key 'profil'; did you mean profile?"),
+    (4, "at: wanted a duration from 100us to 100s, such as 10ms, found 'soon'"),
+    (7, "ignore 'clok': there is no such check or area; did you mean clock"),
+    (8, "ignore 'turbo-enabeld': there is no such check or area; did you mean turbo-enabled"),
+    (10, "strict: wanted true or false, found 'yes'"),
+    (11, "severity turbo-enabled 'grave': there is no such severity; wanted blocking, warning, information"),
+    (14, "limit 'nothing': there is no such check; `noisewatch explain` lists them"),
+    (16, "limit busy-sibling.passes: wanted a share such as 2% or 0.02, found 'lots'"),
+)
+
+
+@pytest.mark.parametrize(
+    ("file", "above"), [("noisewatch.toml", ""), ("pyproject.toml", "[project]\nname = 'x'\n[tool.noisewatch]")]
+)
+def test_all_mistakes_of_a_file_are_reported_at_once_with_their_lines(
+    run: Run, boosted: str, file: str, above: str
+) -> None:
+    Path(file).write_text(above + _MISTAKES.replace("[limit]", "[tool.noisewatch.limit]" if above else "[limit]"))
+    ran = run("preflight", "--sysroot", boosted, "--sample", "0")
+    assert (ran.status, ran.out) == (2, "")
+    messages = [f"noisewatch: {Path.cwd() / file}:{line + above.count(chr(10))}: {text}" for line, text in _MESSAGES]
+    assert [line[: len(message)] for line, message in zip(ran.err.splitlines(), messages, strict=True)] == messages
+
+
+def test_all_mistakes_of_a_file_are_one_line_of_a_monitoring_engine(run: Run, boosted: str) -> None:
+    Path("noisewatch.toml").write_text("strict = 3\nhistory = 3\n")
+    ran = run("preflight", "--sysroot", boosted, "--format", "nagios")
+    assert (ran.status, ran.out.count("\n"), ran.err.count("\n")) == (3, 1, 2)
+    assert "strict: wanted true or false, found 3; " in ran.out
+
+
+def test_a_mistake_on_the_command_line_is_not_blamed_on_the_file(run: Run, boosted: str) -> None:
+    Path("noisewatch.toml").write_text(_FILE)
+    assert "noisewatch.toml" not in run("preflight", "--sysroot", boosted, "--ignore", "clok").err
 
 
 def test_a_folder_that_cannot_be_looked_into_or_is_gone_has_no_file(

@@ -18,8 +18,8 @@ from noisewatch.surfaces.cli.common import (
     recorded_to,
     report_damage,
 )
-from noisewatch.surfaces.cli.live import TerminalListener
-from noisewatch.surfaces.output import opened_output, takes_colour, width
+from noisewatch.surfaces.cli.live import listener_of
+from noisewatch.surfaces.output import encoded, encoding_of, opened_output, takes_colour, width
 from noisewatch.surfaces.picture import THEMES, png_of, svg_of
 from noisewatch.surfaces.reports.calibration.json import describe_calibrated, describe_for_pyperf
 from noisewatch.surfaces.reports.calibration.report import (
@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
     machine = open_machine(options.machine)
     with opened_output(arguments.output) as output, recorded_to(arguments.record, machine) as source:
         try:
-            result = calibrate(source, options, TerminalListener())
+            result = calibrate(source, options, listener_of(arguments))
         except CannotMeasure as error:
             raise CannotMeasure(f"cannot calibrate: {error}") from error
         output.write(_report(result, arguments))
@@ -73,9 +73,11 @@ def _report(result: CalibratedTarget, arguments: Namespace) -> bytes:
     if arguments.format == "markdown":
         rows, details = _rows_and_details(result, contrast, WIDTH, UNICODE)
         return markdown_of(rows, details).encode()
-    glyphs = UNICODE if arguments.output is not None else glyphs_for(sys.stdout.encoding, os.environ.get("TERM", ""))
+    glyphs = (
+        UNICODE if arguments.output is not None else glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
+    )
     rows, details = _rows_and_details(result, contrast, width(), glyphs)
-    return text_of(rows, details, takes_colour(arguments.output)).encode(errors="replace")
+    return encoded(text_of(rows, details, takes_colour(arguments.output, arguments.color)), arguments.output)
 
 
 def _json(described: object) -> bytes:

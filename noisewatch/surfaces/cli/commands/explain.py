@@ -35,7 +35,7 @@ def _asked(arguments: Namespace) -> str:
     if arguments.schema:
         return _schema(arguments.schema)
     if arguments.id in TOPICS:
-        return _topic(arguments.id, arguments.format)
+        return _topic(arguments.id, arguments.format, takes_colour(None, arguments.color))
     if arguments.id == ALL_TOPICS:
         return _topics(arguments.format)
     check = check_with_id(arguments.id) if arguments.id is not None else None
@@ -84,7 +84,7 @@ def _topics(form: str) -> str:
     return markdown_of_topics() if form == "markdown" else text_of_topics()
 
 
-def _topic(topic: str, form: str) -> str:
+def _topic(topic: str, form: str, in_colour: bool) -> str:
     """Return the topic's page, with the checks of the area that has the same name."""
     # Imported here because the list of all checks does not need the Markdown parser.
     from noisewatch.surfaces.reports.topics.report import describe_topic, markdown_of_topic, text_of_topic
@@ -94,7 +94,7 @@ def _topic(topic: str, form: str) -> str:
     of_area = _checks(topic) if topic in set(Area) else []
     if form == "markdown":
         return markdown_of_topic(topic, of_area)
-    return text_of_topic(topic, of_area, min(width(), _WIDEST), takes_colour(None))
+    return text_of_topic(topic, of_area, min(width(), _WIDEST), in_colour)
 
 
 def _json(value: Any) -> str:

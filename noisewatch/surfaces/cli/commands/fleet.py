@@ -22,7 +22,7 @@ def run(arguments: Namespace) -> int:
         fleet = gather(options)
         rendering = FleetRendering(
             width=width(),
-            in_colour=takes_colour(arguments.output),
+            in_colour=takes_colour(arguments.output, arguments.color),
             in_unicode=takes_unicode(arguments.output),
             is_verbose=arguments.verbose,
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.integrations import Integration, integrations
 from noisewatch.program import named_for_root, started_by
+from noisewatch.surfaces.cli.spelling import did_you_mean
 from noisewatch.surfaces.output import opened_output, print_answer
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
@@ -46,7 +47,8 @@ def _listed() -> str:
 def _named(name: str) -> Integration:
     by_name = {integration.name: integration for integration in integrations()}
     if name not in by_name:
-        raise UsageError(f"no integration is called {printable(name)!r}; there are {', '.join(by_name)}")
+        hint = did_you_mean(name, by_name, f"; there are {', '.join(by_name)}")
+        raise UsageError(f"no integration is called {printable(name)!r}{hint}")
     return by_name[name]
 
 

@@ -14,7 +14,7 @@ from noisewatch.operations.machines import MachineOptions, open_machine, parse_c
 from noisewatch.operations.pinning import allowed_now
 from noisewatch.operations.sampler import SamplerOptions, start
 from noisewatch.surfaces.cli.common import machine_options
-from noisewatch.surfaces.output import is_interactive, print_answer, width
+from noisewatch.surfaces.output import ALWAYS, NEVER, encoding_of, is_interactive, print_answer, width
 
 if TYPE_CHECKING:
     from noisewatch.machine import Machine
@@ -42,6 +42,7 @@ def run(arguments: Namespace) -> int:
         allowed=allowed_now(),
         observer=os.getpid(),
     )
+    _choose_colours(arguments.color)
     process = start(options.command())  # it starts up while everything else is imported
     from noisewatch.surfaces.tui.first_picture import FirstPicture
 
@@ -59,6 +60,14 @@ def run(arguments: Namespace) -> int:
         app = MonitorApp(sampler, glyphs, machine_access(arguments), arguments.interval, taking_over(picture))
         app.run(mouse=not arguments.no_mouse)
     return 0
+
+
+def _choose_colours(choice: str) -> None:
+    """Set the environment's NO_COLOR as --color says; Textual has no other way."""
+    if choice == NEVER:
+        os.environ["NO_COLOR"] = "1"
+    elif choice == ALWAYS:
+        os.environ.pop("NO_COLOR", None)
 
 
 def import_asyncio_without_tls() -> None:
@@ -85,7 +94,7 @@ def _refuse_what_is_not_there(arguments: Namespace) -> None:
 def _glyphs(arguments: Namespace, colours: str | None = None) -> Glyphs:
     from noisewatch.surfaces.tui.draw.glyphs import ASCII, glyphs_for
 
-    return ASCII if arguments.ascii else glyphs_for(sys.stderr.encoding, os.environ.get("TERM", ""), colours)
+    return ASCII if arguments.ascii else glyphs_for(encoding_of(sys.stderr), os.environ.get("TERM", ""), colours)
 
 
 def machine_access(arguments: Namespace) -> MachineAccess:
@@ -106,15 +115,17 @@ def _print_once(arguments: Namespace) -> int:
     from rich.cells import set_cell_size
 
     from noisewatch.surfaces.tui.draw.glyphs import ASCII, glyphs_for
+    from noisewatch.surfaces.tui.draw.text_row import in_ascii
     from noisewatch.surfaces.tui.screens.overview import overview_rows
 
     machine = open_machine(machine_options(arguments))
     model = _model_of(machine, arguments)
-    glyphs = ASCII if arguments.ascii else glyphs_for(sys.stdout.encoding)
+    glyphs = ASCII if arguments.ascii else glyphs_for(encoding_of(sys.stdout))
     rows = overview_rows(model, width(), _PLAIN_HEIGHT, glyphs)
     lines = [set_cell_size("".join(text for text, _ in row), width()).rstrip() for row in rows[:-1]]
     lines = [line for line, before in zip(lines, ["", *lines], strict=False) if line or before]
-    print_answer("\n".join([*lines, *_which(model)]).rstrip() + "\n")
+    text = "\n".join([*lines, *_which(model)]).rstrip() + "\n"
+    print_answer(text if glyphs.has_braille else in_ascii(text))
     if machine.is_live:
         print("noisewatch: no suitable terminal: printing one picture", file=sys.stderr)
     return 0

@@ -9,8 +9,8 @@ from noisewatch.errors import UsageError
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.plan import PlanOptions, make_plan
 from noisewatch.surfaces.cli.common import machine_options, report_damage
-from noisewatch.surfaces.output import opened_output, takes_colour, takes_unicode, width
-from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions, plan_remarks, render_plan
+from noisewatch.surfaces.output import encoded, opened_output, takes_colour, takes_unicode, width
+from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS, PlanRenderOptions, plan_remarks, render_plan
 
 
 def run(arguments: Namespace) -> int:
@@ -23,10 +23,12 @@ def run(arguments: Namespace) -> int:
         plan = make_plan(machine, options)
         shown = PlanRenderOptions(
             width=width(),
-            in_colour=takes_colour(arguments.output),
+            in_colour=takes_colour(arguments.output, arguments.color),
             in_unicode=takes_unicode(arguments.output),
         )
-        output.write(render_plan(plan, arguments.format, shown, arguments.undo).encode("utf-8", "replace"))
+        text = render_plan(plan, arguments.format, shown, arguments.undo)
+        is_text = arguments.format == PLAN_FORMATS[0]
+        output.write(encoded(text, arguments.output) if is_text else text.encode("utf-8", "replace"))
     for remark in plan_remarks(plan, arguments.format):
         print(f"noisewatch: {remark}", file=sys.stderr)
     report_damage(machine)

@@ -29,18 +29,20 @@ from noisewatch.surfaces.cli.common import (
     recorded_to,
     report_damage,
 )
-from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.cli.options.shared import FAIL, PASS
 from noisewatch.surfaces.cli.rules import rules_of
-from noisewatch.surfaces.output import fill_step_summary, opened_output, takes_colour, takes_unicode, width
+from noisewatch.surfaces.output import encoded, fill_step_summary, opened_output, takes_colour, takes_unicode, width
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 
-_PRINTED = "-"
+_PRINTED, _TEXT = "-", "text"
 
 
 def run(arguments: Namespace) -> int:
     """Sample, calibrate, judge and report; the exit status is the verdict's."""
-    options, listener = preflight_options(arguments), TerminalListener()
+    options, listener = preflight_options(arguments), listener_of(arguments)
+    if arguments.show_options:
+        return _show_options(arguments)
     machine = open_machine(options.machine)
     with ExitStack() as stack:
         scripts = stack.enter_context(_opened_scripts(arguments))
@@ -61,12 +63,15 @@ def run(arguments: Namespace) -> int:
                 at_s=time.time(),
                 own_cpu_share=result.own_cpu_share,
                 width=width(),
-                in_colour=takes_colour(arguments.output),
+                in_colour=takes_colour(arguments.output, arguments.color),
                 in_unicode=takes_unicode(arguments.output),
                 is_verbose=arguments.verbose,
+                is_quiet=arguments.quiet and arguments.output is None,
                 host=os.uname().nodename if arguments.identify and verdict.case.snapshot.is_live else None,
             )
-            output.write(chosen_format.render(verdict, render_options).encode("utf-8", "replace"))
+            report = chosen_format.render(verdict, render_options)
+            is_text = arguments.format == _TEXT
+            output.write(encoded(report, arguments.output) if is_text else report.encode("utf-8", "replace"))
         else:
             print(f"noisewatch: {summary_of_verdict(verdict, exit_status)}", file=sys.stderr)
         if lock is not None:
@@ -80,6 +85,14 @@ def run(arguments: Namespace) -> int:
             listener.on_remark(trouble)
     report_damage(machine)
     return exit_status
+
+
+def _show_options(arguments: Namespace) -> int:
+    from noisewatch.surfaces.cli.effective_options import text_of_options  # most runs measure
+
+    with opened_output(arguments.output) as output:
+        output.write(text_of_options(arguments).encode("utf-8", "replace"))
+    return 0
 
 
 def status_if_unknown(arguments: Namespace, lock: Lock | None) -> int | None:

@@ -10,7 +10,7 @@ from noisewatch.errors import UsageError, system_reason
 from noisewatch.operations.machines import open_machine, require_free
 from noisewatch.operations.record import RecordingMade, RecordOptions, record
 from noisewatch.surfaces.cli.common import machine_options
-from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.units import describe_count
 
 
@@ -32,8 +32,9 @@ def run(arguments: Namespace) -> int:
     require_free(arguments.file)
     try:
         with open(arguments.file, "wb") as output:
-            made = record(machine, output, options, TerminalListener())
-            _report(arguments.file, made, output.tell())
+            made = record(machine, output, options, listener_of(arguments))
+            if not arguments.quiet:
+                _report(arguments.file, made, output.tell())
     except OSError as error:
         raise UsageError(f"{arguments.file}: {system_reason(error)}") from error
     return 0

@@ -26,10 +26,10 @@ from noisewatch.operations.run.results import MarkedResults, mark_results, refus
 from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
-from noisewatch.surfaces.cli.live import TerminalListener
+from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options.run import CALIBRATION_S, default_runs
 from noisewatch.surfaces.cli.options.shared import FAIL, PASS
-from noisewatch.surfaces.output import can_move_cursor, is_utf8, opened_output, width
+from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, opened_output, width
 from noisewatch.surfaces.reports.parts.colours import painted_row
 from noisewatch.surfaces.reports.run.report import ReportOptions, opened_report
 from noisewatch.text import printable
@@ -56,8 +56,8 @@ class RunProgress(TerminalListener):
 
     program = _PROGRAM
 
-    def __init__(self, expected: int) -> None:
-        super().__init__()
+    def __init__(self, expected: int, color: str = AUTO) -> None:
+        super().__init__(color)
         self._expected = expected
         self._shows = sys.stderr.isatty() and can_move_cursor()
         self._progress: SeriesProgress | None = None
@@ -109,7 +109,7 @@ class RunProgress(TerminalListener):
         if self._progress is not None:
             in_unicode = is_utf8(sys.stderr)
             row = self._progress.row(max(_columns() - _MARGIN, 1), in_unicode, waits_for)
-            line = painted_row(row, in_colour=not os.environ.get("NO_COLOR"))
+            line = painted_row(row, in_colour(sys.stderr, self._color))
             print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
     def _clear(self) -> None:
@@ -281,9 +281,9 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
     """Run the series and report it; after the command has run, reporting errors are printed and change no result."""
     series, results, is_complete, is_empty = None, None, True, False
     report_options = ReportOptions(
-        arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate
+        arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate, arguments.color
     )
-    shown = RunProgress(options.runs * len(options.commands)) if is_series else OneRun()
+    shown = _listener(arguments, options.runs * len(options.commands) if is_series else None)
     try:
         with recorded_to(arguments.record, machine) as recorder, opened_report(report_options, shown) as report:
             try:
@@ -309,6 +309,13 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
     if arguments.results is not None:
         is_complete = results is not None and print_results(results, arguments.filtered) and is_complete
     return _Ran(series, results, is_complete, is_empty)
+
+
+def _listener(arguments: Namespace, expected: int | None) -> RunProgress | OneRun | SilentListener:
+    """Return the listener that the command line asks for; a single run expects no number of repetitions."""
+    if arguments.quiet:
+        return SilentListener()
+    return OneRun() if expected is None else RunProgress(expected, arguments.color)
 
 
 def _check_open_files() -> None:

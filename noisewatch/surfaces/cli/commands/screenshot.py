@@ -9,7 +9,6 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli.commands.monitor import machine_access
 from noisewatch.surfaces.cli.common import machine_options, report_damage
+from noisewatch.surfaces.cli.spelling import did_you_mean
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.picture import THEMES, Still, animated_svg, png_of, svg_of_lines
 
@@ -84,9 +84,8 @@ def _parse_keys(text: str) -> list[str]:
     keys = [key for key in text.split(",") if key]
     for key in keys:
         if not is_key(key):
-            near = get_close_matches(key, KEY_NAMES, n=1)
-            hint = f"did you mean {near[0]}?" if near else "wanted keys such as s, enter or question_mark,j"
-            raise UsageError(f"--keys {key}: there is no such key; {hint}")
+            hint = did_you_mean(key, KEY_NAMES, "; wanted keys such as s, enter or question_mark,j")
+            raise UsageError(f"--keys {key}: there is no such key{hint}")
     return keys
 
 

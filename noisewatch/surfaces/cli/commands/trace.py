@@ -8,8 +8,8 @@ from argparse import Namespace
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.trace import TraceOptions, follow
 from noisewatch.surfaces.cli.common import machine_options, recorded_to, report_damage
-from noisewatch.surfaces.cli.live import TerminalListener
-from noisewatch.surfaces.output import opened_output, width
+from noisewatch.surfaces.cli.live import listener_of
+from noisewatch.surfaces.output import encoded, opened_output, width
 from noisewatch.surfaces.reports.trace.json import describe_followed
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 
@@ -19,11 +19,10 @@ def run(arguments: Namespace) -> int:
     options = TraceOptions(machine=machine_options(arguments), seconds=arguments.duration, tracer=arguments.tracer)
     machine = open_machine(options.machine)
     with opened_output(arguments.output) as output, recorded_to(arguments.record, machine) as source:
-        followed = follow(source, options, TerminalListener())
+        followed = follow(source, options, listener_of(arguments))
         if arguments.format == "json":
-            text = json.dumps(describe_followed(followed), indent=1) + "\n"
+            output.write((json.dumps(describe_followed(followed), indent=1) + "\n").encode())
         else:
-            text = text_of_followed(followed, width())
-        output.write(text.encode("utf-8", "replace"))
+            output.write(encoded(text_of_followed(followed, width()), arguments.output))
     report_damage(machine)
     return 0

@@ -6,12 +6,17 @@ import argparse
 from argparse import SUPPRESS, ArgumentParser
 
 from noisewatch.surfaces.cli.options.shared import (
+    MACHINE,
+    MEASUREMENT,
+    REPORT,
     SHORTEST_CALIBRATION_S,
     add_cpus,
     add_on_unknown,
     add_output,
+    add_quiet,
     add_record,
     add_tracer,
+    options_titled,
     seconds,
     share,
     whole_number,
@@ -52,38 +57,73 @@ def default_runs(is_aa: bool, has_other: bool) -> int:
 def fill_run(parser: ArgumentParser) -> None:
     """Add the options of `noisewatch run`; words after `--`, or from the first other word on, are the command."""
     parser.epilog = _EPILOG
-    add_cpus(parser, SUPPRESS)
-    add_output(parser, RUN_FORMATS, _OUTPUT)
-    parser.set_defaults(format=None)  # the name of the file may imply it
-    add_record(parser)
-    parser.add_argument(
+    add_cpus(options_titled(parser, MACHINE), SUPPRESS)
+    _add_command(parser)
+    _add_repetitions(parser)
+    _add_comparison(parser)
+    _add_measurement(parser)
+    _add_report(parser)
+    _add_exit_status(parser)
+    parser.add_argument("argv", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
+
+
+def _add_command(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("command")
+    group.add_argument(
+        "--membind",
+        metavar="NODES",
+        default="none",
+        help="memory of these nodes only: a list, auto (those of the target CPUs), or none (no binding; the default)",
+    )
+    group.add_argument(
+        "--spread", action="store_true", help="pin each busy thread of the command to a target CPU of its own"
+    )
+    group.add_argument(
+        "--as-user",
+        action="store_true",
+        help="with sudo: run the command as the user who called sudo, and only noisewatch as root",
+    )
+    group.add_argument(
+        "--show-output",
+        action="store_true",
+        help="in a series too, leave the command its standard input, output and error (default: /dev/null)",
+    )
+    group.add_argument("--ignore-failure", action="store_true", help="go on with a series where the command fails")
+
+
+def _add_repetitions(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("repetitions")
+    group.add_argument(
         "--runs",
         metavar="N",
         type=whole_number(1, _MOST_RUNS),
         help="repetitions, each a process of its own (default 1; with --against 25, with --aa 30)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--retry",
         metavar="N",
         type=whole_number(0, _MOST_RUNS),
         default=0,
         help="at most N further repetitions, until --runs of them were undisturbed (default 0)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--wait",
         metavar="SECONDS",
         type=seconds(0),
         default=0.0,
         help="before each repetition, wait until the target CPUs are idle, for at most SECONDS (default 0)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--min-undisturbed",
         metavar="SHARE",
         type=share,
         default="50%",
         help="with a smaller share of undisturbed repetitions the report gives no result (default 50%%)",
     )
-    other = parser.add_mutually_exclusive_group()
+
+
+def _add_comparison(parser: ArgumentParser) -> None:
+    other = parser.add_argument_group("comparison").add_mutually_exclusive_group()
     other.add_argument(
         "--against",
         metavar="COMMAND",
@@ -93,47 +133,41 @@ def fill_run(parser: ArgumentParser) -> None:
     other.add_argument(
         "--aa", action="store_true", help="the command against itself: the smallest change that shows here"
     )
-    parser.add_argument(
-        "--membind",
-        metavar="NODES",
-        default="none",
-        help="memory of these nodes only: a list, auto (those of the target CPUs), or none (no binding; the default)",
-    )
-    parser.add_argument(
-        "--spread", action="store_true", help="pin each busy thread of the command to a target CPU of its own"
-    )
-    parser.add_argument(
-        "--as-user",
-        action="store_true",
-        help="with sudo: run the command as the user who called sudo, and only noisewatch as root",
-    )
-    parser.add_argument(
-        "--gate",
-        action="store_true",
-        help="exit with 5 where fewer repetitions than --runs were undisturbed, or the machine changed meanwhile; "
-        "with 3 where that is unknown",
-    )
-    add_on_unknown(parser, "with --gate, exit status where that is unknown: fail = 5, pass = 0 (default 3)")
-    parser.add_argument(
-        "--show-output",
-        action="store_true",
-        help="in a series too, leave the command its standard input, output and error (default: /dev/null)",
-    )
-    parser.add_argument("--ignore-failure", action="store_true", help="go on with a series where the command fails")
-    parser.add_argument(
+
+
+def _add_measurement(parser: ArgumentParser) -> None:
+    options_titled(parser, MEASUREMENT).add_argument(
         "--calibration",
         metavar="SECONDS",
         type=zero_or_seconds(SHORTEST_CALIBRATION_S),
         help=f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; of one run none)",
     )
     add_tracer(parser, None, "events; of one run none, as switching the trace on takes a fifth of a second")
-    parser.add_argument(
+    add_record(parser)
+
+
+def _add_report(parser: ArgumentParser) -> None:
+    add_output(parser, RUN_FORMATS, _OUTPUT)
+    parser.set_defaults(format=None)  # the name of the file may imply it
+    group = options_titled(parser, REPORT)
+    add_quiet(group, ", nor the verdict of a single run")
+    group.add_argument(
         "--identify", action="store_true", help="include the commands' arguments and the control group in files"
     )
-    parser.add_argument(
+    group.add_argument(
         "--results",
         metavar="FILE",
         help="say on standard error which runs were undisturbed of those in FILE, which the command writes with pyperf",
     )
-    parser.add_argument("--filtered", metavar="OUT", help="write the undisturbed runs of --results to OUT")
-    parser.add_argument("argv", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
+    group.add_argument("--filtered", metavar="OUT", help="write the undisturbed runs of --results to OUT")
+
+
+def _add_exit_status(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("exit status")
+    group.add_argument(
+        "--gate",
+        action="store_true",
+        help="exit with 5 where fewer repetitions than --runs were undisturbed, or the machine changed meanwhile; "
+        "with 3 where that is unknown",
+    )
+    add_on_unknown(group, "with --gate, exit status where that is unknown: fail = 5, pass = 0 (default 3)")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from argparse import ArgumentParser, ArgumentTypeError, _ArgumentGroup
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, _ArgumentGroup
 from collections.abc import Callable
 
 from noisewatch.judgement.noise.budget import CONFIDENCE
 from noisewatch.judgement.rules import CONFIDENCE_IN, SHARED
 from noisewatch.kinds import Tracer, Work
+from noisewatch.surfaces.output import ALWAYS, AUTO, NEVER
 from noisewatch.units import parse_duration
 
 USUAL_HISTORY = (
@@ -21,13 +22,22 @@ _LONGEST_S = 1e6
 SHORTEST_SAMPLE_S = 0.5  # in less, a tick of 10 ms or a single interrupt could decide the verdict
 SHORTEST_CALIBRATION_S = 0.5  # in less, some kinds of measurement would not take place
 FAIL, PASS = "fail", "pass"  # the values of --on-unknown
-AUTO, MOST_AUTO_S = math.inf, 30.0  # a calibration as long as needed, and its longest duration
+AS_LONG_AS_NEEDED, MOST_AUTO_S = math.inf, 30.0  # a calibration as long as needed, and its longest duration
 _SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
 _LARGEST_SHARE = 10.0
 _MOST_DIGITS = 9  # of a whole number; int refuses some thousands
 _LARGEST_INFLATION = 1e6
 _MOST_SAMPLES = 10_000  # at least 2: a single one has no deviation
 _SHORTEST_INTERVAL_S = 0.1
+
+
+MACHINE, MEASUREMENT, REPORT = "machine", "measurement", "report"
+
+
+def options_titled(parser: ArgumentParser, title: str) -> _ArgumentGroup:
+    """Return the group of options with this title in the help; it is added where there is none yet."""
+    groups = (group for group in parser._action_groups if group.title == title)
+    return next(groups, None) or parser.add_argument_group(title)
 
 
 def add_cpus(parser: ArgumentParser | _ArgumentGroup, default: object) -> None:
@@ -44,7 +54,7 @@ def add_cpus(parser: ArgumentParser | _ArgumentGroup, default: object) -> None:
 
 def add_machine_options(parser: ArgumentParser, default: object) -> None:
     """Add the options that choose the machine and its CPUs."""
-    group = parser.add_argument_group("machine")
+    group = options_titled(parser, MACHINE)
     add_cpus(group, default)
     machine = group.add_mutually_exclusive_group()
     machine.add_argument(
@@ -58,7 +68,7 @@ def add_machine_options(parser: ArgumentParser, default: object) -> None:
 
 def add_interval(parser: ArgumentParser, default: object) -> None:
     """Add --interval."""
-    parser.add_argument(
+    options_titled(parser, MEASUREMENT).add_argument(
         "--interval",
         metavar="SECONDS",
         type=seconds(_SHORTEST_INTERVAL_S),
@@ -69,7 +79,7 @@ def add_interval(parser: ArgumentParser, default: object) -> None:
 
 def add_idle_probe(parser: ArgumentParser) -> None:
     """Add --idle-probe."""
-    parser.add_argument(
+    options_titled(parser, MEASUREMENT).add_argument(
         "--idle-probe",
         action="store_true",
         help="measure what idle target CPUs lose, by spinning on each for 2%% of the time (in the monitor: S)",
@@ -81,11 +91,31 @@ def add_output(
 ) -> None:
     """Add --format and --output."""
     format_help = f"output format: {', '.join(formats)} (default {formats[0]})"
-    parser.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=format_help)
-    parser.add_argument("--output", metavar="FILE", default=None, help=output_help)
+    group = options_titled(parser, REPORT)
+    group.add_argument("--format", choices=formats, default=formats[0], metavar="FORMAT", help=format_help)
+    group.add_argument("--output", metavar="FILE", default=None, help=output_help)
+    add_color(group, SUPPRESS)
 
 
-def add_on_unknown(parser: ArgumentParser, help_text: str) -> None:
+def add_quiet(parser: _ArgumentGroup, more: str = "") -> None:
+    """Add -q; `more` says what else is not printed."""
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help=f"print no progress and no remarks{more}, only errors"
+    )
+
+
+def add_color(parser: _ArgumentGroup, default: str) -> None:
+    """Add --color."""
+    parser.add_argument(
+        "--color",
+        choices=(AUTO, ALWAYS, NEVER),
+        default=default,
+        help="colours in text: always, never, or auto: by NO_COLOR, else FORCE_COLOR or CLICOLOR_FORCE, else on a "
+        "terminal (default auto)",
+    )
+
+
+def add_on_unknown(parser: _ArgumentGroup, help_text: str) -> None:
     """Add --on-unknown, the exit status for an unknown verdict."""
     parser.add_argument("--on-unknown", choices=(FAIL, PASS), help=help_text)
 
@@ -142,13 +172,14 @@ def add_budget(parser: ArgumentParser) -> None:
         "the last-level cache; memory = what no cache holds; mixed = the first three (default: all have to stay "
         "within the budget; with --profile memory: memory)",
     )
-    parser.add_argument(
+    measurement = options_titled(parser, MEASUREMENT)
+    measurement.add_argument(
         "--realtime",
         action="store_true",
         help="run the microbenchmark with real-time priority, which is throttled for 50 ms in each second",
     )
     add_tracer(parser)
-    parser.add_argument(
+    measurement.add_argument(
         "--history",
         metavar="FILE",
         nargs="?",
@@ -160,7 +191,7 @@ def add_budget(parser: ArgumentParser) -> None:
 
 def add_tracer(parser: ArgumentParser, default: Tracer | None = Tracer.EVENTS, default_words: str = "events") -> None:
     """Add --tracer."""
-    parser.add_argument(
+    options_titled(parser, MEASUREMENT).add_argument(
         "--tracer",
         choices=[tracer.value for tracer in Tracer],
         default=default.value if default is not None else None,
@@ -171,7 +202,9 @@ def add_tracer(parser: ArgumentParser, default: Tracer | None = Tracer.EVENTS, d
 
 def add_record(parser: ArgumentParser) -> None:
     """Add --record."""
-    parser.add_argument("--record", metavar="FILE", help="also record what the result rests on, for --replay")
+    options_titled(parser, MEASUREMENT).add_argument(
+        "--record", metavar="FILE", help="also record what the result rests on, for --replay"
+    )
 
 
 def seconds(least: float) -> Callable[[str], float]:
@@ -202,8 +235,8 @@ def zero_or_seconds(least: float) -> Callable[[str], float]:
 
 
 def or_auto(parse: Callable[[str], float]) -> Callable[[str], float]:
-    """Return a parser that also accepts `auto`, for which it returns AUTO."""
-    return lambda text: AUTO if text.strip() == "auto" else parse(text)
+    """Return a parser that also accepts `auto`, for which it returns AS_LONG_AS_NEEDED."""
+    return lambda text: AS_LONG_AS_NEEDED if text.strip() == "auto" else parse(text)
 
 
 def kind_of_work(text: str) -> Work:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from noisewatch.errors import UsageError
 from noisewatch.records import dataclass
-from noisewatch.surfaces.output import fill_step_summary, opened_output, takes_colour
+from noisewatch.surfaces.output import ALWAYS, AUTO, encoding_of, fill_step_summary, opened_output, takes_colour
 from noisewatch.surfaces.reports.run.formats import GITHUB, LINES, TEXT, SeriesOptions, render_series
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class ReportOptions:
     is_single: bool
     identifies: bool = False
     is_gated: bool = False
+    color: str = AUTO
 
     @property
     def effective_form(self) -> str:
@@ -76,7 +77,13 @@ class RunReport:
 
     def write_reports(self, series: RunSeries, width: int, results: MarkedResults | None = None) -> None:
         """Write all reports at the end; the file comes first, as the reader of standard output may have gone."""
-        options = SeriesOptions(width, self._options.identifies, results, self._options.is_gated)
+        options = SeriesOptions(
+            width,
+            self._options.identifies,
+            results,
+            self._options.is_gated,
+            in_colour=self._options.color == ALWAYS,
+        )
         if self._keeper is not None:
             self._keeper.on_end(series, options)
         for form, output, is_printed in (
@@ -84,7 +91,7 @@ class RunReport:
             (TEXT, self._summary, True),
         ):
             if output is not None:
-                shown = _for_terminal(form, options) if is_printed else options
+                shown = _for_terminal(form, options, self._options.color) if is_printed else options
                 output.write(render_series(form, series, shown).encode("utf-8", "replace"))
         if self._options.effective_form == GITHUB:
             trouble = fill_step_summary(partial(_markdown, series, options))
@@ -92,13 +99,13 @@ class RunReport:
                 self.listener.on_remark(trouble)
 
 
-def _for_terminal(form: str, options: SeriesOptions) -> SeriesOptions:
+def _for_terminal(form: str, options: SeriesOptions, color: str) -> SeriesOptions:
     """Render for a terminal: its colours and character set. Text repeats the command, which its reader has typed."""
     from noisewatch.surfaces.tui.draw.glyphs import glyphs_for  # a single run prints nothing
 
-    glyphs = glyphs_for(sys.stdout.encoding, os.environ.get("TERM", ""))
+    glyphs = glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
     identifies = options.identifies or form == TEXT
-    return replace(options, identifies=identifies, in_colour=takes_colour(None), in_unicode=glyphs.has_braille)
+    return replace(options, identifies=identifies, in_colour=takes_colour(None, color), in_unicode=glyphs.has_braille)
 
 
 def _markdown(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:

@@ -31,6 +31,7 @@ class RenderOptions:
     in_colour: bool = False
     in_unicode: bool = True
     is_verbose: bool = False
+    is_quiet: bool = False  # the last line only (text)
     host: str | None = None  # its name, only if requested
 
 

@@ -345,11 +345,13 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format text`, wrapped at the width; commands are not wrapped, to be copied.
 
     It fits a terminal of 24 rows. A verbose report precedes it with all details of causes and checks, so that both end
-    in the same lines.
+    in the same lines; a quiet report consists of the last line.
     """
     causes = causes_of(verdict)
     lines = (
-        [*_everything(verdict, causes, options), *basis_lines(verdict, causes, options)]
+        []
+        if options.is_quiet
+        else [*_everything(verdict, causes, options), *basis_lines(verdict, causes, options)]
         if options.is_verbose
         else brief_lines(verdict, causes, options)
     )

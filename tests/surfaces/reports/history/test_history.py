@@ -232,7 +232,7 @@ def test_no_line_is_wider_than_the_terminal(
     [
         (("--why", "x"), "--why: only with `noisewatch history accept`"),
         (("accept",), "none.jsonl: nothing to accept: no entry of this machine yet"),
-        (("reject",), "invalid choice"),
+        (("reject",), "wanted one of accept, found 'reject'"),
     ],
 )
 def test_what_makes_no_sense_is_told(

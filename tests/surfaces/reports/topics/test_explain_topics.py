@@ -202,7 +202,7 @@ def _loaded(*arguments: str) -> list[str]:
     return loaded
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_is_offered_topics_and_areas(run: Run, shell: str) -> None:
     script = run("completion", shell).out
     (offered,) = [line for line in script.splitlines() if "tasks-on-target" in line and "hyper-threads" in line]

@@ -1,0 +1,52 @@
+"""The help names the commands by question, and the options of each command by topic."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
+from noisewatch.surfaces.cli.help import COMMANDS, COMMANDS_BY_QUESTION
+
+_PARSER, _COMMANDS = build_parsers()
+
+
+def test_the_help_lists_every_command_once_below_its_question() -> None:
+    listed = _PARSER.format_help().partition("\ncommands:\n")[2].partition("\noptions:\n")[0]
+    rows = re.findall(r"^(?:  (\S.*):|    (\S+) .*)$", listed, re.MULTILINE)
+    expected = [
+        row for question, names in COMMANDS_BY_QUESTION.items() for row in ((question, ""), *(("", n) for n in names))
+    ]
+    assert rows == expected
+    assert sorted(COMMANDS) == sorted(_COMMANDS)
+    assert [question.split()[0] for question in COMMANDS_BY_QUESTION] == [
+        "watch",
+        "gate",
+        "measure",
+        "machines",
+        "share",
+    ]
+
+
+def test_the_help_has_five_examples_that_can_be_parsed() -> None:
+    examples = _PARSER.format_help().partition("examples:\n")[2].partition("\n\n")[0].splitlines()
+    assert len(examples) == 5
+    for line in examples:
+        command = line.strip().partition("   ")[0].partition(" && ")[0]
+        parse_arguments(command.split()[1:])
+
+
+@pytest.mark.parametrize("command", ["", *_COMMANDS])
+def test_options_are_listed_in_groups_with_titles(command: str) -> None:
+    """Except those of a command with very few options."""
+    parser = _COMMANDS.get(command, _PARSER)
+    (untitled,) = [group for group in parser._action_groups if group.title == "options"]
+    names = {action.option_strings[-1] for action in untitled._group_actions} - {"--help", "--version"}
+    assert names <= {"integrations": {"--explain", "--force"}, "explain": {"--schema"}}.get(command, set())
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_no_two_groups_of_a_command_have_the_same_title(command: str) -> None:
+    titles = [group.title for group in _COMMANDS[command]._action_groups]
+    assert len(titles) == len(set(titles))
