@@ -7,7 +7,6 @@ one shows its progress and the gaps so far. Terminal, monitor and exported files
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 
 from noisewatch.cpus import CpuSet
@@ -29,6 +28,7 @@ from noisewatch.surfaces.reports.calibration.gaps import (
 )
 from noisewatch.surfaces.reports.calibration.text import cpu_table
 from noisewatch.surfaces.reports.parts.charts import strip
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import inner, is_framed, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, in_ascii, runs
@@ -170,7 +170,7 @@ def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
     if gaps.unplaced:
         rows.append(_figures_row("  not kept (full)", gaps.unplaced, None, width, "unknown"))
     rows.append(_figures_row("  all gaps", gaps.count, gaps.share, width, "strong"))
-    rows += [[(line, "faint")] for line in textwrap.wrap(why_unknown(gaps), width)]
+    rows += [[(line, "faint")] for line in wrap(why_unknown(gaps), width)]
     if gaps.names:
         rows += [[], [("seen there meanwhile" if gaps.are_suspects else "who", "faint")]]
         rows += [_name_row(name, share, width) for name, share in gaps.names]
@@ -277,7 +277,7 @@ _STYLES: Mapping[Status, Style] = {Status.PASS: "calm", Status.FAIL: "grave", St
 def conclusion_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, most: int) -> list[Row]:
     """Return the conclusion behind its mark in at most `most` rows; if the whole does not fit, a shorter text."""
     marks = {Status.PASS: glyphs.passing, Status.FAIL: glyphs.failing, Status.UNKNOWN: glyphs.unknown}
-    folded = [textwrap.wrap(text, max(width - 2, 10)) for text in conclusion.texts]
+    folded = [wrap(text, width - 2) for text in conclusion.texts]
     lines = next((wrapped for wrapped in folded if len(wrapped) <= most), folded[-1])
     rows: list[Row] = [[(f"{marks[conclusion.status]} ", _STYLES[conclusion.status]), (lines[0], "strong")]]
     rows += [[("  " + line, "plain")] for line in lines[1:]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -25,6 +24,7 @@ from noisewatch.surfaces.reports.calibration.gaps import (
     power_above,
 )
 from noisewatch.surfaces.reports.calibration.picture import section
+from noisewatch.surfaces.reports.parts.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import inner, is_framed
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, in_ascii, runs
@@ -164,7 +164,7 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     framed = is_framed(width, height + 2)
     room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
     table = table_rows(contrast, room, glyphs)
-    conclusion_lines = [line for text in contrast.said for line in textwrap.wrap(text, max(room, 10))]
+    conclusion_lines = wrap_all(contrast.said, room, "")
     conclusion_lines = (
         conclusion_lines[: max(height - frame - 1, 1)]
         if height < LEAST_ROWS + frame

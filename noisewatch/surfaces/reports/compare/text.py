@@ -21,7 +21,8 @@ from noisewatch.judgement.history.development import words_of_change
 from noisewatch.judgement.terms import Status
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, fitting, hanging, prose, table
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, fitting, prose, table
+from noisewatch.surfaces.reports.parts.wraps import hanging
 from noisewatch.units import describe_count, describe_figure, describe_share
 
 _MOST_BLOCKING, _MOST_ALONE = 3, 6

@@ -6,7 +6,6 @@ Markdown has the same words and rows.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report, named_reasons
@@ -15,7 +14,8 @@ from noisewatch.judgement.terms import Outcome
 from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import painted
-from noisewatch.surfaces.reports.parts.tables import align, align_within, hanging
+from noisewatch.surfaces.reports.parts.tables import align, align_within
+from noisewatch.surfaces.reports.parts.wraps import hanging, wrap
 from noisewatch.text import clean
 from noisewatch.units import describe_chance, describe_count, describe_minute, describe_ns, share_text
 
@@ -259,15 +259,7 @@ def _row(host: FleetHost) -> list[str]:
 
 
 def _cut(text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent="    ",
-        subsequent_indent="    ",
-        max_lines=_MOST_REASON_LINES,
-        placeholder=" …",
-        break_on_hyphens=False,
-    )
+    return wrap(text, width, "    ", keep="hyphens", most=_MOST_REASON_LINES)
 
 
 def _section(heading: str, lines: Sequence[str], most: int, width: int) -> Iterator[str]:

@@ -26,7 +26,8 @@ from noisewatch.model.history.figures import TRAITS, Figure, logarithm
 from noisewatch.model.history.shifts import LEAST_AT_A_LEVEL, LEAST_BEFORE
 from noisewatch.operations.history.past import damage_words
 from noisewatch.operations.history.view import HistoryView
-from noisewatch.surfaces.reports.parts.tables import align_within, fenced, hanging
+from noisewatch.surfaces.reports.parts.tables import align_within, fenced
+from noisewatch.surfaces.reports.parts.wraps import hanging
 from noisewatch.units import describe_minute
 
 WIDTH = 120  # columns of reports that are not shown in a terminal

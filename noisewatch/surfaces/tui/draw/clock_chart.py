@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
 from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, style_of_share, why_no_clock
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, highest_known, zoomed
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, runs
@@ -55,7 +55,7 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     axis = axis_of(model, width)
     lines = _lines(model, axis.numbers)
     if not lines.known or height < _LEAST_CHART or width - LABEL < 2:
-        said = [cut([(f" {line}", "plain")], width) for line in textwrap.wrap(why_no_clock(model), max(width - 2, 10))]
+        said = [cut([(f" {line}", "plain")], width) for line in wrap(why_no_clock(model), width - 2)]
         return (said if not lines.known else [])[:height]
     lanes = _lanes(model, axis, height - 1, glyphs) if height >= _LEAST_WITH_LANES else []
     tall, span = height - 1 - len(lanes), _span(model, lines.known)

@@ -5,7 +5,6 @@ An overlay has a title, lines to scroll, and keys. The host announces, starts, r
 
 from __future__ import annotations
 
-import textwrap
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.faults import contained
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.parts.wraps import hanging, wrap_all
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, with_notice
 
 if TYPE_CHECKING:
@@ -192,12 +192,9 @@ class QuietListener:
 
 def wrapped(lines: Iterable[str], width: int) -> list[str]:
     """Return the lines wrapped to the width, with continuation lines indented further."""
-    return [part for line in lines for part in _wrapped(line, max(width, 10))]
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    further = " " * (len(line) - len(line.lstrip()) + 2) if width >= 40 else ""
-    return textwrap.wrap(line, width, subsequent_indent=further, break_on_hyphens=False) or [""]
+    if width >= 40:
+        return [part for line in lines for part in hanging(line, width) or [""]]
+    return wrap_all(lines, width, "", keep="hyphens")
 
 
 _MODULES = {

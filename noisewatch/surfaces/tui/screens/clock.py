@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 
 from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, Frame
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_chart import BY_HEAT, BY_POWER, TALL_LINE, chart_rows, lane_count, slowed_marks
 from noisewatch.surfaces.tui.draw.clock_facts import (
     fact,
@@ -174,8 +174,8 @@ def _remarks(model: ScreenModel, width: int) -> list[Row]:
     if model.frame is None or (model.is_recorded and why is None):
         return rows
     said = _READ_HERE if why is None else f"idle states, heat and power: {why}"
-    wrapped: list[Row] = [[(line, "faint")] for line in textwrap.wrap(said, max(width, 10))]
-    return [*rows, *wrapped]
+    rows += [[(line, "faint")] for line in wrap(said, width)]
+    return rows
 
 
 def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:

@@ -5,12 +5,12 @@ The detail is the state of the machine at the event's time.
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
 from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame
 from noisewatch.patterns import regex
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.side_panel import mark
@@ -66,7 +66,7 @@ def time_in_words(model: ScreenModel, event: Event) -> str:
 
 
 def _fact(name: str, said: str, width: int, style: Style = "plain") -> list[Row]:
-    lines = textwrap.wrap(said, max(width - _NAME - 1, 10)) or [""]
+    lines = wrap(said, width - _NAME - 1) or [""]
     names = (name, *("" for _ in lines[1:]))
     return [
         cut([(f" {each:<{_NAME}}", "faint"), (line, style)], width) for each, line in zip(names, lines, strict=True)

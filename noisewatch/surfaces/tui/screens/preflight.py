@@ -6,7 +6,6 @@ glance a check is one character by area, or its name if there is room.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from noisewatch.judgement.check import describe_limit
 from noisewatch.judgement.terms import FIXES, HELPS, NOW, OPEN, SEE, STEP, TRY, Area, Gravity, tally
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.reports.parts.marks import Pieces, grid, legend, marks_by_area
+from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import preflight_headline
 from noisewatch.surfaces.tui.draw.panel import joined, panel
@@ -218,8 +218,7 @@ def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row
 
 
 def _wrapped(lines: Iterable[str], width: int) -> list[Row]:
-    parts = (textwrap.wrap(line, max(width, 10), subsequent_indent="  ") or [""] for line in lines)
-    return [[(part, "plain")] for each in parts for part in each]
+    return [[(line, "plain")] for line in wrap_all(lines, width)]
 
 
 _KEYS = (
@@ -474,9 +473,7 @@ def whole_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row
         has_room = length(head) + len(told) <= width
         rows.append(cut([*head, (told, style)] if has_room else head, width))
         lines = lines if has_room else [told, *lines]
-        for line in lines:
-            parts = textwrap.wrap(line, max(width - 4, 10), subsequent_indent="  ")
-            rows += [[(f"    {part}", "faint")] for part in parts]
+        rows += [[(f"    {part}", "faint")] for line in lines for part in wrap(line, width - 4, "", "  ")]
     return rows
 
 

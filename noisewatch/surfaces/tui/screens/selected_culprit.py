@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from noisewatch.cpus import format_cpu_strides, name_cpus
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
+from noisewatch.surfaces.reports.parts.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_beside, tall_rows
 from noisewatch.surfaces.tui.draw.headline import likely_irq
@@ -165,11 +165,7 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
 
 
 def _advised(lines: Iterable[str], width: int) -> list[Row]:
-    wrapped = (
-        textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ", break_on_hyphens=False) or [""]
-        for line in lines
-    )
-    return [[(f" {part}", "plain")] for parts in wrapped for part in parts]
+    return [[(f" {line}", "plain")] for line in wrap_all(lines, width - 2, keep="hyphens")]
 
 
 def _named(line: CulpritLine) -> str:
