@@ -47,15 +47,11 @@ def answer_of(fleet: Fleet) -> str:
     if stable == count:
         return f"all {count} hosts stable" if count > 1 else "the only host is stable"
     parts = [
-        f"{number} {outcome} ({_names(fleet, outcome)})"
+        f"{number} {outcome} ({listed_names([host.name for host in fleet.hosts if host.outcome is outcome])})"
         for outcome, number in fleet.counts.items()
         if number and outcome is not Outcome.STABLE
     ]
     return f"{count - stable} of {count} host{'s' if count > 1 else ''} not stable: {', '.join(parts)}"
-
-
-def _names(fleet: Fleet, outcome: Outcome) -> str:
-    return listed_names([host.name for host in fleet.hosts if host.outcome is outcome])
 
 
 def listed_names(names: Sequence[str]) -> str:

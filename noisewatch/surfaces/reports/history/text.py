@@ -86,17 +86,13 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     yield from hanging(_left_out(view, development), width)
     if view.past.damaged:
         yield from hanging(damage_words(view.past.damaged), width)
-    if _runs_backwards(development.entries):
+    if any(later.at_s < earlier.at_s for earlier, later in pairwise(development.entries)):
         yield from hanging(_BACKWARDS, width)
     yield ""
     charts = chart_lines(development, width, is_unicode)
     yield from [*charts, ""] if charts else []
     shown = development.entries if is_verbose else development.entries[-_NEWEST:]
     yield from align_within(width, _table(development.entries, shown), "changed", ["noise 10 ms", "clock"])
-
-
-def _runs_backwards(entries: Sequence[Entry]) -> bool:
-    return any(later.at_s < earlier.at_s for earlier, later in pairwise(entries))
 
 
 def _nothing(view: HistoryView) -> str:

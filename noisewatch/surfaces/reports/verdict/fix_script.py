@@ -66,7 +66,7 @@ def fix_script(verdict: Verdict) -> str:
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
     lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
-    steps = script_steps((_heading(finding), fix.now) for finding, fix in fixes)
+    steps = script_steps((f"{finding.check.id}: {said_in_full(finding.answer)}", fix.now) for finding, fix in fixes)
     what = "the rest" if steps else "the fix"
     comments = [
         *script_comments(f"A reboot is needed for {what}: append this to the kernel command line.", [arguments]),
@@ -109,10 +109,6 @@ def undo_script(verdict: Verdict) -> str:
     removals = [(files_heading(finding.check), command) for finding, command in _file_removals(fixes)]
     steps = script_steps([*back, *removals])
     return script(head, steps, comments, _names(verdict, fixes))
-
-
-def _heading(finding: Finding) -> str:
-    return f"{finding.check.id}: {said_in_full(finding.answer)}"
 
 
 def undo_heading(check: Check) -> str:

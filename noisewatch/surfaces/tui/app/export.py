@@ -114,7 +114,8 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
     yield f"{prose(frame.origin or 'live')}, the last of {len(numbers)} intervals of {frame.seconds:.1f} s{moment}\n"
     yield _cpu_table(model, frame, numbers)
     if frame.culprits:
-        yield _culprit_table(frame.culprits[:_MOST_CULPRITS])
+        header = ["CPU", "kind", "who", "/s", "noise/s", "share"]
+        yield table(header, [_culprit_cells(line) for line in frame.culprits[:_MOST_CULPRITS]])
         if len(frame.culprits) > _MOST_CULPRITS or frame.is_cut:
             yield f"These are the {min(len(frame.culprits), _MOST_CULPRITS)} costliest: there are more.\n"
         yield "`~` marks an estimate: a typical cost, or noise that may have moved between CPUs.\n"
@@ -159,11 +160,6 @@ def _cpu_cells(line: CpuLine, lost: Sequence[float | None]) -> list[str]:
         over,
         *figures,
     ]
-
-
-def _culprit_table(culprits: Sequence[CulpritLine]) -> str:
-    header = ["CPU", "kind", "who", "/s", "noise/s", "share"]
-    return table(header, [_culprit_cells(line) for line in culprits])
 
 
 def _culprit_cells(line: CulpritLine) -> list[str]:

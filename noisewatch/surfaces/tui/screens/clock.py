@@ -113,7 +113,8 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
 def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
     """Return the rows of chart, CPUs and fixes, edges included."""
     inside = width - _SIDE - 4
-    helps = _help_rows(model, width)
+    rows = len(help_rows(model, width - 4, UNICODE))
+    helps = rows + 2 if rows > 1 else 1
     least_help = _LEAST_HELP if _found(model) else 1
     middles = _middles(model, inside)
     if not has_clock(model, in_sight(model, width - 4)):
@@ -193,12 +194,6 @@ def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
 
 def _found(model: ScreenModel) -> int:
     return len(helpful(model.frame.findings)) if model.frame is not None else 0
-
-
-def _help_rows(model: ScreenModel, width: int) -> int:
-    """Return the rows that fixes need, edges included; a single row has no edges."""
-    rows = len(help_rows(model, width - 4, UNICODE))
-    return rows + 2 if rows > 1 else 1
 
 
 def _below(wanted: int, room: int, least: int) -> int:

@@ -125,7 +125,9 @@ def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
     """Return a cause's mark, number and text, with its checks at the right; without a cause, the check's id first."""
     text, style = mark(finding.gravity, glyphs)
     if finding.cause is None:
-        said = _with_path_last(finding.said)
+        # `no such file (/sys/…)` for `/sys/…: no such file`, as narrow screens cut the end
+        path, colon, why = finding.said.partition(": ")
+        said = f"{why} ({path})" if colon and path.startswith("/") and " " not in path else finding.said
         return cut([(f"{text}    ", style), (f"{finding.id}  ", "strong"), (said, "plain")], width)
     number: Row = [(f"{text} ", style), (f"{finding.cause:<2} ", "strong")]
     if width < _NARROW:
@@ -140,12 +142,6 @@ def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
             if len(said) + len(beside) <= room:
                 return ends([*number, (said, "plain")], [(beside, "faint")], width)
     return ends([*number, (whole, "plain")], [(names[0], "faint")], width)
-
-
-def _with_path_last(said: str) -> str:
-    """Return `no such file (/sys/…)` for `/sys/…: no such file`, as narrow screens cut the end."""
-    path, colon, why = said.partition(": ")
-    return f"{why} ({path})" if colon and path.startswith("/") and " " not in path else said
 
 
 def _of_cause(frame: Frame, number: int) -> list[FindingLine]:
@@ -265,7 +261,8 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     causes = cause_list(listing, frame, room, min(len(listing.lines), free - shown), glyphs, is_selected=area is None)
     left = free - shown - len(causes)
     if checks:
-        opened = _opened(frame, room, len(checks) + left, glyphs)
+        choices = (in_columns(frame, room, glyphs), named_rows(frame.gravities, room, glyphs))
+        opened = next((rows for rows in choices if len(rows) <= len(checks) + left), [])
         left, checks = left - max(len(opened) - len(checks), 0), opened or checks
     if left > 0 and not model.opens_check and area is None:
         detail = [*detail, *cause_why(frame, listing.selected, room)]
@@ -299,12 +296,6 @@ def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
         return [*shown, rows[-1]]
     key = "pgdn" if model.opens_check else "enter"
     return [*shown, [(f"… {below} more rows below: {key}", "faint")]]
-
-
-def _opened(frame: Frame, width: int, most: int, glyphs: Glyphs) -> list[Row]:
-    """Return all areas with each check's finding, or else each check's name; empty if neither fits."""
-    choices = (in_columns(frame, width, glyphs), named_rows(frame.gravities, width, glyphs))
-    return next((rows for rows in choices if len(rows) <= most), [])
 
 
 def _told(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]] | None:

@@ -149,7 +149,7 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
     advice = model.advice
     if advice is None:
         return []
-    about: Row = [(f" {_named(advice.about)} on CPU {advice.about.cpu}", "strong")]
+    about: Row = [(f" {advice.about.name}{advice.about.process_mark} on CPU {advice.about.cpu}", "strong")]
     rows: list[Row] = [about, *_advised(advice.lines, width)]
     if len(rows) < most:
         return [[], *rows]
@@ -166,10 +166,6 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
 
 def _advised(lines: Iterable[str], width: int) -> list[Row]:
     return [[(f" {line}", "plain")] for line in wrap_all(lines, width - 2, keep="hyphens")]
-
-
-def _named(line: CulpritLine) -> str:
-    return line.name + line.process_mark
 
 
 def culprit_title(model: ScreenModel, line: CulpritLine) -> str:
