@@ -185,11 +185,11 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     headline = cut([(first_that_fits(contrast.headlines, width), style)], width)
     rows: list[Row] = [headline if glyphs.has_braille else [(in_ascii(text), style) for text, style in headline]]
     if chart:
-        rows += section(_TITLE, chart, width, len(chart) + frame, glyphs, framed)
+        rows += section(_TITLE, chart, width, glyphs, framed)
     if table:
-        rows += section("side by side", table, width, len(table) + frame, glyphs, framed)
+        rows += section("side by side", table, width, glyphs, framed)
     plain: list[Row] = [[(line, "plain")] for line in conclusion_lines]
-    return [*rows, *section("so", plain, width, len(conclusion_lines) + frame, glyphs, framed)][: max(height, 0)]
+    return [*rows, *section("so", plain, width, glyphs, framed)][: max(height, 0)]
 
 
 def _legend(sides: Sequence[GapsShown], glyphs: Glyphs) -> Row:

@@ -15,7 +15,8 @@ from noisewatch.surfaces.reports.parts.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_beside, tall_rows
 from noisewatch.surfaces.tui.draw.headline import likely_irq
-from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
+from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
 from noisewatch.surfaces.tui.screens.event_list import (
     latest_events,
@@ -74,6 +75,15 @@ def framed_with_selected(
     high = below - (len(events) + 1 if events else 0)
     lower = panel(culprit_title(model, selected), rows, width, high + 2, glyphs, what)
     return with_latest(model, joined(upper, lower, glyphs), events, width, glyphs)
+
+
+def framed_beside_panel(
+    model: ScreenModel, listing: Listing[CulpritLine], title: str, keys: str, width: int, height: int, glyphs: Glyphs
+) -> list[Row]:
+    """Return `framed_with_selected`, on a wide screen with the side panel next to it."""
+    beside = SIDE if width >= LEAST_WITH_SIDE else 0
+    culprits = framed_with_selected(model, listing, title, keys, width - beside, height, glyphs)
+    return side_by_side(culprits, side_panel(model, beside, height, glyphs)) if beside else culprits
 
 
 def _may_have_fix(model: ScreenModel, line: CulpritLine) -> bool:
