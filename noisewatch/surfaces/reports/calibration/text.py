@@ -234,12 +234,8 @@ def _change_text(floor: NoiseFloor) -> str:
     return describe_share(floor.smallest_change_share, 1) if math.isfinite(floor.smallest_change_share) else "none"
 
 
-def _chance_text(floor: NoiseFloor) -> str:
-    return describe_chance(floor.chance)
-
-
 _REQUESTED_LENGTH_COLUMNS = (
-    ("chance", _chance_text),
+    ("chance", lambda floor: describe_chance(floor.chance)),
     ("MDE", _change_text),
     ("90% interval", _interval_text),
     ("worst sample", _longest_text),
@@ -255,7 +251,7 @@ def _lines_by_length(calibrated: Calibrated) -> list[str]:
             describe_ns(floor.sample_ns) + (" *" if floor.extrapolated else ""),
             describe_share(floor.cv_expected, 1),
             _interval_text(floor),
-            _chance_text(floor),
+            describe_chance(floor.chance),
             _longest_text(floor),
             _change_text(floor),
             str(floor.cpu),

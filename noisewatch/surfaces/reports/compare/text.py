@@ -23,7 +23,7 @@ from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature
 from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, fitting, prose, table
 from noisewatch.surfaces.reports.parts.wraps import hanging
-from noisewatch.units import describe_count, describe_figure, describe_share
+from noisewatch.units import describe_count, describe_figure, describe_names, describe_share
 
 _MOST_BLOCKING, _MOST_ALONE = 3, 6
 _NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
@@ -38,7 +38,8 @@ def answer_of(comparison: SideComparison) -> str:
     )
     parts = [describe_count(count, what) for count, what in counts if count]
     total = sum(count for count, _ in counts)
-    differ = f"{_listed(parts)} {'differ' if total != 1 else 'differs'}" if parts else "no difference found"
+    listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+    differ = f"{listed} {'differ' if total != 1 else 'differs'}" if parts else "no difference found"
     in_what_blocks = [_blocking_words(comparison)] if parts or comparison.outcome != Outcome.SAME else []
     return "; ".join([differ, *in_what_blocks, *_blind_words(comparison)])
 
@@ -48,11 +49,13 @@ def _blocking_words(comparison: SideComparison) -> str:
         names = [item.check_id for item in comparison.blocking] + [
             change_of(item) for item in comparison.different_figures
         ]
-        return f"differs in what blocks: {_some(names, _MOST_BLOCKING)}"
+        return f"differs in what blocks: {describe_names(names, _MOST_BLOCKING)}"
     if comparison.outcome == Outcome.SAME:
         return "no difference in what blocks"
     if comparison.undecided:
-        return f"unknown in what blocks: not known of both sides: {_some(comparison.undecided, _MOST_BLOCKING)}"
+        return (
+            f"unknown in what blocks: not known of both sides: {describe_names(comparison.undecided, _MOST_BLOCKING)}"
+        )
     return "unknown in what blocks: nothing of it is known to both sides"
 
 
@@ -181,7 +184,7 @@ def alone_sentences(comparison: SideComparison) -> Iterator[str]:
         if parts:
             yield f"known only {when}: {'; '.join(parts)}"
     if comparison.unknown_on_both:
-        yield f"unknown on both sides, so not compared: {_some(comparison.unknown_on_both, _MOST_ALONE)}"
+        yield f"unknown on both sides, so not compared: {describe_names(comparison.unknown_on_both, _MOST_ALONE)}"
 
 
 def _alone(alone: KnownAlone) -> Iterator[str]:
@@ -189,16 +192,7 @@ def _alone(alone: KnownAlone) -> Iterator[str]:
         yield f"all {part}"
     for word, names in (("facts", alone.facts), ("checks", alone.checks), ("figures", alone.figures)):
         if names:
-            yield f"{word} {_some(names, _MOST_ALONE)}"
-
-
-def _some(names: Sequence[str], most: int) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
+            yield f"{word} {describe_names(names, _MOST_ALONE)}"
 
 
 _ASCII = {"→": "->", "µ": "u", "…": "...", "·": ".", "×": "x", "–": "-"}

@@ -17,7 +17,7 @@ from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import align, align_within
 from noisewatch.surfaces.reports.parts.wraps import hanging, wrap
 from noisewatch.text import clean
-from noisewatch.units import describe_chance, describe_count, describe_minute, describe_ns, share_text
+from noisewatch.units import describe_chance, describe_count, describe_minute, describe_names, describe_ns, share_text
 
 MOST_ROWS = 40
 HEADING = ("host", "verdict", "noise floor", "chance", "changed", "reported", "worst reason")
@@ -51,13 +51,12 @@ def answer_of(fleet: Fleet) -> str:
         for outcome, number in fleet.counts.items()
         if number and outcome is not Outcome.STABLE
     ]
-    return f"{count - stable} of {count} host{'s' if count > 1 else ''} not stable: {', '.join(parts)}"
+    return f"{count - stable} of {describe_count(count, 'host')} not stable: {', '.join(parts)}"
 
 
 def listed_names(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    named = ", ".join(clean(name) for name in names[:_MOST_NAMED])
-    return named if len(names) <= _MOST_NAMED else f"{named} and {len(names) - _MOST_NAMED} more"
+    return describe_names([clean(name) for name in names], _MOST_NAMED)
 
 
 def remarks_on(fleet: Fleet) -> Iterator[str]:

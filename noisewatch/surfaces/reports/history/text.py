@@ -28,7 +28,7 @@ from noisewatch.operations.history.past import damage_words
 from noisewatch.operations.history.view import HistoryView
 from noisewatch.surfaces.reports.parts.tables import align_within, fenced
 from noisewatch.surfaces.reports.parts.wraps import hanging
-from noisewatch.units import describe_minute
+from noisewatch.units import describe_count, describe_minute
 
 WIDTH = 120  # columns of reports that are not shown in a terminal
 _NEWEST = 20
@@ -115,9 +115,7 @@ def _left_out(view: HistoryView, development: Development) -> str:
         f"{_entries(past.thinned_out, 'older ')}, thinned out evenly over time" if past.thinned_out else "",
         *_others(past, development.entries[-1]),
         f"{past.accepted} from before the machine was accepted" if past.accepted else "",
-        f"those of {past.other_machines} other machine{'s' if past.other_machines > 1 else ''}"
-        if past.other_machines
-        else "",
+        f"those of {describe_count(past.other_machines, 'other machine')}" if past.other_machines else "",
     ]
     named = "; ".join(part for part in parts if part)
     return f"not compared: {named}" if named else ""

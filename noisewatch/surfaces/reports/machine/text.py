@@ -22,7 +22,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.text import printable
-from noisewatch.units import describe_count
+from noisewatch.units import describe_count, describe_names
 
 _MOST_REASONS, _MOST_PATHS = 4, 4
 _MOST_ROWS, _MOST_SILENT = 20, 12
@@ -138,8 +138,7 @@ def _not_exported(paths: Sequence[str], width: int, is_whole: bool) -> str:
         return ""
     if is_whole:
         return "\n".join(["not exported here:", *(f"  {path}" for path in shown)])
-    rest = f" and {len(shown) - _MOST_PATHS} more" if len(shown) > _MOST_PATHS else ""
-    sentence = f"not exported here (-v shows all): {', '.join(shown[:_MOST_PATHS])}{rest}"
+    sentence = f"not exported here (-v shows all): {describe_names(shown, _MOST_PATHS)}"
     return "\n".join(wrap(sentence, width, "", "  "))
 
 
@@ -156,9 +155,7 @@ def _unreadable(reasons: Mapping[str, str], width: int) -> str:
     lines = ["could not be read (-v shows all):"]
     shown = list(paths_by_reason.items())
     for reason, paths in shown[:_MOST_REASONS]:
-        rest = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
-        line = printable(f"{reason}: {', '.join(paths[:_MOST_PATHS])}{rest}")
-        lines += wrap(line, width, "  ", "    ")
+        lines += wrap(printable(f"{reason}: {describe_names(paths, _MOST_PATHS)}"), width, "  ", "    ")
     if len(shown) > _MOST_REASONS:
         lines.append(
             f"  for {len(shown) - _MOST_REASONS} other reasons: {sum(len(p) for _, p in shown[_MOST_REASONS:])} more"

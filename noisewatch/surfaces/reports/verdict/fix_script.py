@@ -13,7 +13,7 @@ from noisewatch.judgement.fixes.fix import Fix, merged_arguments
 from noisewatch.judgement.programs import named_by
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.machine.text import describe_platform
-from noisewatch.text import printable
+from noisewatch.text import one_line
 
 _PROLOGUE = """\
 set -u
@@ -155,7 +155,7 @@ def script_head(what: str, about: str) -> list[str]:
     return [
         "#!/bin/sh",
         f"# {what} (version {__version__}).",
-        f"# {_one_line(about)}",
+        f"# {one_line(about)}",
         "# It needs root, or sudo, and may be run twice. noisewatch itself changes nothing.",
     ]
 
@@ -183,7 +183,7 @@ def script_steps(commands: Iterable[tuple[str, str | None]]) -> list[str]:
 
 
 def _step(heading: str, command: str) -> list[str]:
-    return ["", f"echo {shlex.quote(_one_line(heading))}", f"{{ {command}; }} >/dev/null"]
+    return ["", f"echo {shlex.quote(one_line(heading))}", f"{{ {command}; }} >/dev/null"]
 
 
 def script_comments(heading: str, lines: list[str]) -> list[str]:
@@ -193,8 +193,4 @@ def script_comments(heading: str, lines: list[str]) -> list[str]:
 
 
 def _about(finding: Finding, text: str | None) -> str:
-    return f"{finding.check.id}: {_one_line(text or '')}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(printable(text).split())
+    return f"{finding.check.id}: {one_line(text or '')}"

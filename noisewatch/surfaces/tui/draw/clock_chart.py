@@ -230,19 +230,18 @@ def braille_line(values: Sequence[float | None], height: int, low: float, high: 
 
     `low` is the lowest row of dots and `high` the uppermost one; None leaves a gap.
     """
-    cells = [[0] * (-(-len(values) // 2)) for _ in range(height)]
-    for at, dots in enumerate(_dots(values, height * _TALL, low, high)):
-        for dot in dots:
-            cells[dot // _TALL][at // 2] |= _DOTS[at % 2][dot % _TALL]
-    return ["".join(chr(_FIRST + bits) if bits else " " for bits in row) for row in cells]
+    return _braille(_dots(values, height * _TALL, low, high), height)
 
 
 def braille_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
     """Return rows of Braille dots for several values in each half of a character, without joining neighbours."""
-    cells = [[0] * (-(-len(values) // 2)) for _ in range(height)]
-    for at, each in enumerate(values):
-        for value in each:
-            dot = row_of(value, height * _TALL, low, high)
+    return _braille([[row_of(value, height * _TALL, low, high) for value in each] for each in values], height)
+
+
+def _braille(dots_by_column: Sequence[Sequence[int]], height: int) -> list[str]:
+    cells = [[0] * (-(-len(dots_by_column) // 2)) for _ in range(height)]
+    for at, dots in enumerate(dots_by_column):
+        for dot in dots:
             cells[dot // _TALL][at // 2] |= _DOTS[at % 2][dot % _TALL]
     return ["".join(chr(_FIRST + bits) if bits else " " for bits in row) for row in cells]
 

@@ -256,20 +256,18 @@ def _slowed(figures: ClockCpu | None) -> Piece:
 
 
 def _awake(figures: ClockCpu | None) -> Piece:
-    share = figures.awake_share if figures is not None else None
+    return _share(figures.awake_share if figures is not None else None)
+
+
+def _share(share: float | None) -> Piece:
     return short_share(share), "unknown" if share is None else "plain"
-
-
-def _state(figures: ClockCpu, at: int) -> float | None:
-    shares = figures.idle_shares or ()
-    return shares[at] if at < len(shares) else None
 
 
 def _idle_cell(known: _Figures, at: int) -> Callable[[CpuLine], Piece]:
     def cell(line: CpuLine) -> Piece:
         figures = known.figures.get(line.cpu)
-        share = _state(figures, at) if figures is not None else None
-        return short_share(share), "unknown" if share is None else "plain"
+        shares = (figures.idle_shares if figures is not None else None) or ()
+        return _share(shares[at] if at < len(shares) else None)
 
     return cell
 

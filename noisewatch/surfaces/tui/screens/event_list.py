@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind, Folded
 from noisewatch.surfaces.tui.events.watches import TOLD
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
-from noisewatch.units import short_noise
+from noisewatch.units import describe_names, short_noise
 
 _NAME = 10  # columns of a fact's name
 _IRQ = regex(r"IRQ (\d+)")
@@ -79,9 +79,8 @@ def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
         return _fact("when", time_in_words(model, event), width)
     began = [each for each in event.beside if begins(each, event.events[0])]
     times = [model.wall_clock(each.at_ns) or f"{times_of(model, each)[1]:.0f} s" for each in began]
-    shown = times[: max((width - _NAME) // 10, 1)]
-    more = f" and {len(times) - len(shown)} more" if len(times) > len(shown) else ""
-    return _fact("began", f"{', '.join(shown)}{more}", width) + _fact("last", event.beside[0].text, width)
+    shown = describe_names(times, max((width - _NAME) // 10, 1))
+    return _fact("began", shown, width) + _fact("last", event.beside[0].text, width)
 
 
 def _is_in(one: Event, event: Event) -> bool:
