@@ -119,6 +119,7 @@ _OF_NOISE = ("noise_floor", "noise_floor_of", "noise_floor_chance", "noise_floor
 def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
     """Return the document of `noisewatch calibrate --format json`. What was not requested is null."""
     target, against = result.target, result.against
+    of_target = result.calibrated if against is None else on_cpus(result.calibrated, target)
     return {
         "schema": SCHEMA,
         "target": sorted(target),
@@ -127,14 +128,10 @@ def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
         "comparison": None if against is None else _comparison_against(result, against),
         "calibration": describe_calibration(result.calibrated),
         **describe_noise(result.calibrated),
-        "detect": describe_detection(_target_part(result), result.calibrated.budget.detect),
+        "detect": describe_detection(of_target, result.calibrated.budget.detect),
         "settling": describe_settling(result.settling),
         "under_load": None if result.under_load is None else _under_load(result, result.under_load),
     }
-
-
-def _target_part(result: CalibratedTarget) -> Calibrated:
-    return result.calibrated if result.against is None else on_cpus(result.calibrated, result.target)
 
 
 def _comparison_against(result: CalibratedTarget, against: CpuSet) -> dict[str, Any]:

@@ -180,7 +180,8 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     names, gaps = (sides[0].heading, sides[1].heading), (sides[0].gaps, sides[1].gaps)
     chart = mirrored_rows(names, gaps, room, left - frame - 1, glyphs)
     if chart:
-        chart.append(cut(_legend(gaps, glyphs), room))
+        occurring = [cause for cause in CAUSES if any(cause == found for side in gaps for _, found in side.counts)]
+        chart.append(cut([(f"{glyph_of(cause, glyphs)} {cause.name}   ", cause.style) for cause in occurring], room))
     style: Style = "strong" if contrast.is_proof else "unknown"
     headline = cut([(first_that_fits(contrast.headlines, width), style)], width)
     rows: list[Row] = [headline if glyphs.has_braille else [(in_ascii(text), style) for text, style in headline]]
@@ -190,12 +191,6 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
         rows += section("side by side", table, width, glyphs, framed)
     plain: list[Row] = [[(line, "plain")] for line in conclusion_lines]
     return [*rows, *section("so", plain, width, glyphs, framed)][: max(height, 0)]
-
-
-def _legend(sides: Sequence[GapsShown], glyphs: Glyphs) -> Row:
-    """Return the causes that occur, with the signs of their parts of a bar; empty if there are no gaps."""
-    occurring = {cause for gaps in sides for _, cause in gaps.counts}
-    return [(f"{glyph_of(cause, glyphs)} {cause.name}   ", cause.style) for cause in CAUSES if cause in occurring]
 
 
 def table_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:

@@ -125,9 +125,12 @@ def _detail(state: FindingState) -> str:
 
 def figure_words(figure: ComparedFigure) -> str:
     """Return `203 µs → 212 µs, 4.1% slower, ratio 1.041 (1.022 to 1.060)`."""
-    values = [describe_figure(estimate.value, figure.traits.unit) for estimate in (figure.before, figure.after)]
     words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
-    return f"{' → '.join(values)}, {words}, ratio {ratio_words(figure)}"
+    return f"{' → '.join(_values(figure))}, {words}, ratio {ratio_words(figure)}"
+
+
+def _values(figure: ComparedFigure) -> list[str]:
+    return [describe_figure(estimate.value, figure.traits.unit) for estimate in (figure.before, figure.after)]
 
 
 def ratio_words(figure: ComparedFigure) -> str:
@@ -223,19 +226,13 @@ def _lines(comparison: SideComparison) -> Iterator[str]:
         yield ""
         yield "figures:"
         yield from (f"  {figure.name}: {figure_words(figure)}" for figure in comparison.different_figures)
-    yield from _below(comparison)
+    sentences = [*test_sentences(comparison), *alone_sentences(comparison)]
+    yield from ["", *sentences] if sentences else []
 
 
 def _mark(finding: FindingDifference) -> str:
     """Return a mark for a check whose difference blocks, or leaves the answer unknown."""
     return "BLOCKS " if finding.blocks else "UNKNOWN " if finding.is_undecided else ""
-
-
-def _below(comparison: SideComparison) -> Iterator[str]:
-    sentences = [*test_sentences(comparison), *alone_sentences(comparison)]
-    if sentences:
-        yield ""
-    yield from sentences
 
 
 def markdown_of_comparison(comparison: SideComparison) -> str:
@@ -255,16 +252,14 @@ def _parts(comparison: SideComparison) -> Iterator[str]:
             [f"{'blocks: ' if finding.blocks else ''}{finding_words(finding)}" for finding in comparison.findings]
         )
     if comparison.different_figures:
-        yield table(["figure", "before", "after", "ratio"], _figure_rows(comparison))
+        rows = [
+            [*map(cell, (figure.name, *_values(figure), ratio_words(figure)))]
+            for figure in comparison.different_figures
+        ]
+        yield table(["figure", "before", "after", "ratio"], rows)
     sentences = [*test_sentences(comparison), *alone_sentences(comparison)]
     if sentences:
         yield _list(sentences)
-
-
-def _figure_rows(comparison: SideComparison) -> Iterator[list[str]]:
-    for figure in comparison.different_figures:
-        values = [describe_figure(estimate.value, figure.traits.unit) for estimate in (figure.before, figure.after)]
-        yield [*map(cell, (figure.name, *values, ratio_words(figure)))]
 
 
 def _list(sentences: Sequence[str]) -> str:

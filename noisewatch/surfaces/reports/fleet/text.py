@@ -187,7 +187,10 @@ def _lines(fleet: Fleet, rendering: FleetRendering, width: int) -> Iterator[str]
     yield from (line[:width] for line in _charts(fleet, rendering.in_unicode, min(width // 4, _MOST_BINS)))
     yield ""
     hosts = shown_hosts(fleet, rendering)
-    yield from _wide_table(hosts, width) if width >= _WIDE else _narrow_table(hosts, width)
+    if width >= _WIDE:
+        yield from align_within(width, [HEADING, *map(_row, hosts)], "worst reason", ["reported"])
+    else:
+        yield from _narrow_table(hosts, width)
     rest = left_out(fleet, rendering)
     if rest is not None:
         yield from hanging(rest, width)
@@ -232,10 +235,6 @@ def _strip(values: Sequence[float], ramp: str, bins: int) -> str:
         counts[min(int((log - low) / span * bins), bins - 1)] += 1
     most = max(counts)
     return "".join(ramp[math.ceil(count / most * (len(ramp) - 1))] for count in counts)
-
-
-def _wide_table(hosts: Sequence[FleetHost], width: int) -> Iterator[str]:
-    yield from align_within(width, [HEADING, *map(_row, hosts)], "worst reason", ["reported"])
 
 
 def _narrow_table(hosts: Sequence[FleetHost], width: int) -> Iterator[str]:

@@ -224,18 +224,15 @@ def _chart(figure: Figure, development: Development, width: int, is_unicode: boo
     bars = [_row(heights, ROWS - 1 - at, _RAMPS[is_unicode]) for at in range(ROWS)]
     lines = [f"{side} {_AXIS[is_unicode]}{bar}".rstrip() for side, bar in zip(sides, bars, strict=True)]
     first_new = {id(move.first_new) for move in development.moves if move.figure == figure}
+    count = len(development.entries)
+    of_all = f"{count} {'entry' if count == 1 else 'entries'}"
+    of_all = f"the newest {len(entries)} of {of_all}" if len(entries) < count else of_all
     return [
-        _head(figure, len(entries), len(development.entries), width),
+        f"{figure}: {of_all}"[:width],
         *lines,
         *_marks(entries, first_new, wide, is_unicode),
         *_dates(entries, wide, columns),
     ]
-
-
-def _head(figure: Figure, shown: int, count: int, width: int) -> str:
-    entries = f"{count} {'entry' if count == 1 else 'entries'}"
-    of_all = f"the newest {shown} of {entries}" if shown < count else entries
-    return f"{figure}: {of_all}"[:width]
 
 
 def _ends(figure: Figure, measured: Sequence[float]) -> tuple[float, float]:

@@ -99,6 +99,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
+def facts_table(rows: Iterable[tuple[str, str]]) -> str:
+    """Return a Markdown table of names and values, without a heading."""
+    return table(("", ""), [(name, cell(value)) for name, value in rows])
+
+
 def fenced(language: str, lines: Sequence[str]) -> str:
     longest = max((len(ticks) for line in lines for ticks in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -50,7 +50,8 @@ def _why(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     for judged in plan.criteria:
         indent = " " * (len(_INDENT) + 2 + widest + 2)
         first, *more = _wrapped(_answer_text(judged), options.width, indent, indent)
-        yield f"{_INDENT}{_mark(judged, options)} {judged.criterion:<{widest}}  {first.strip()}"
+        mark = painted_mark(_GRAVITIES[judged.answer.status], options.in_unicode, options.in_colour)
+        yield f"{_INDENT}{mark} {judged.criterion:<{widest}}  {first.strip()}"
         yield from more
 
 
@@ -59,10 +60,6 @@ def _answer_text(judged: Judged) -> str:
     if answer.status == Status.UNKNOWN:
         return f"unknown: {answer.reason}"
     return str(answer.reason if answer.status == Status.NOT_APPLICABLE and answer.reason else answer.said)
-
-
-def _mark(judged: Judged, options: PlanRenderOptions) -> str:
-    return painted_mark(_GRAVITIES[judged.answer.status], options.in_unicode, options.in_colour)
 
 
 def _now(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:

@@ -61,7 +61,10 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: bool) -> Iterator[str]:
     """Yield what ran where, whether the result can be trusted, and what speaks against that."""
     target = series.machine.target
-    about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {_runs(series)}"
+    count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
+    repeated = f" ({requested} wanted, {count - requested} repeated)" if count > requested else ""
+    runs = f"{describe_count(count, 'run')}{repeated}"
+    about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {runs}"
     yield from wrap(about, width)
     first, *more = wrap(headline_of(conclusion), width)
     yield painted(first, _meaning_of(series, conclusion)) if in_colour else first
@@ -75,13 +78,6 @@ def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
     are_undisturbed = (judged.is_undisturbed for judged in series.repetitions)
     is_good = all(are_undisturbed) and not (*machine_sentences(conclusion), *ending_sentences(series))
     return "good" if is_good else "doubt"
-
-
-def _runs(series: RunSeries) -> str:
-    """Return the number of runs, such as `9 runs (5 wanted, 4 repeated)`."""
-    count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
-    repeated = f" ({requested} wanted, {count - requested} repeated)" if count > requested else ""
-    return f"{describe_count(count, 'run')}{repeated}"
 
 
 def _command_lines(series: RunSeries, command: CommandConclusion, width: int, identifies: bool) -> Iterator[str]:

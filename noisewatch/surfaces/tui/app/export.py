@@ -29,12 +29,6 @@ from noisewatch.surfaces.tui.state.selection import is_same
 from noisewatch.units import short_duration, short_rate, short_seconds, short_share
 
 
-def _unused(name: str, suffixes: Iterable[str]) -> str:
-    """Return the name, or the name with the first free number."""
-    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    return next(each for each in names if not any(os.path.lexists(f"{each}.{suffix}") for suffix in suffixes))
-
-
 def pictures_of(svg: str) -> dict[str, str | bytes]:
     """Return the pictures by suffix; without the library that makes a PNG, or its font, only the SVG."""
     from noisewatch.surfaces.picture import png_of  # the first picture on the screen comes first
@@ -53,7 +47,9 @@ def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> 
 
 def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> tuple[str, str | None]:
     """Write the files with one name; return the name, and the reason of a failure. Scripts are executable."""
-    name = _unused(time.strftime("noisewatch-%Y%m%d-%H%M%S", now), text_by_suffix)
+    stem = time.strftime("noisewatch-%Y%m%d-%H%M%S", now)
+    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    name = next(each for each in names if not any(os.path.lexists(f"{each}.{suffix}") for suffix in text_by_suffix))
     for at, (suffix, text) in enumerate(text_by_suffix.items()):
         path = f"{name}.{suffix}"
         try:

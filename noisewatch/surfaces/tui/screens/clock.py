@@ -256,7 +256,9 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     frame = model.frame
     if frame is None:
         return []
-    group, groups = group_of_target(model), _groups_by_cpu(frame)
+    group = group_of_target(model)
+    listed = frame.clock.groups if frame.clock is not None else ()
+    groups = {cpu: each for each in listed for cpu in parse_cpu_list(each.cpus)}
     why: Mapping[str, str | None] = frame.clock.reasons if frame.clock is not None else {}
     missing = why_no_figures(model)
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
@@ -313,11 +315,6 @@ def _setting(
         rows += fact("", f"{said} {where}", width, mark if said in marked else None) if said else []
         rows += [] if said else fact("", None, width, why=where)
     return rows
-
-
-def _groups_by_cpu(frame: Frame) -> dict[int, ClockGroup]:
-    groups = frame.clock.groups if frame.clock is not None else ()
-    return {cpu: group for group in groups for cpu in parse_cpu_list(group.cpus)}
 
 
 def _windows(frame: Frame, groups: Mapping[int, ClockGroup]) -> _ByCpu:

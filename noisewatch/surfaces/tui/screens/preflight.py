@@ -266,14 +266,11 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
         left, checks = left - max(len(opened) - len(checks), 0), opened or checks
     if left > 0 and not model.opens_check and area is None:
         detail = [*detail, *cause_why(frame, listing.selected, room)]
+    rates = f"rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without rates"
+    title, position = _title(frame, listing.selected, area), _position(frame, listing, area)
     parts = (
-        (
-            _title(frame, listing.selected, area),
-            _position(frame, listing, area),
-            _cut(model, detail, shown + left),
-            shown + left,
-        ),
-        (f"what to do, the gravest first{_over(frame)}", unseen(listing, len(causes)), causes, len(causes)),
+        (title, position, _cut(model, detail, shown + left), shown + left),
+        (f"what to do, the gravest first, {rates}", unseen(listing, len(causes)), causes, len(causes)),
         (f"all {len(frame.gravities)} checks", f"{_heading(frame)} · v all", checks, len(checks)),
         ("what this rests on", "", basis, len(basis)),
     )
@@ -354,11 +351,6 @@ def _told_body(model: ScreenModel, title: str, rows: list[Row], height: int) -> 
     said = f" {title}: rows {first + 1} to {first + len(shown)} of {len(rows)}"
     head: Row = [(said, "heading")]
     return [head, *([(" ", "plain"), *row] for row in shown)]
-
-
-def _over(frame: Frame) -> str:
-    """Return the time over which rates are judged."""
-    return f", rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else ", without rates"
 
 
 def _heading(frame: Frame) -> str:

@@ -68,7 +68,8 @@ def framed_with_selected(
             model, panel(title, table(table_height - 2), width, table_height, glyphs, keys), events, width, glyphs
         )
     upper = panel(title, table(height - 3 - below), width, height - 1 - below, glyphs, keys)
-    offered = ["f fix"] if _may_have_fix(model, selected) else []
+    row = row_of(model, str(selected.irq)) if selected.irq is not None else None
+    offered = ["f fix"] if row is None or disturbs_target(model, row) else []  # no other IRQ needs one
     offered += [] if model.screen == Screen.CPU else ["enter its CPU"]
     what = fix_keys(model) or " · ".join(offered)
     rows, events = _selected_and_events(model, selected, width - 4, below, glyphs)
@@ -84,12 +85,6 @@ def framed_beside_panel(
     beside = SIDE if width >= LEAST_WITH_SIDE else 0
     culprits = framed_with_selected(model, listing, title, keys, width - beside, height, glyphs)
     return side_by_side(culprits, side_panel(model, beside, height, glyphs)) if beside else culprits
-
-
-def _may_have_fix(model: ScreenModel, line: CulpritLine) -> bool:
-    """Return whether a fix may exist: an IRQ that disturbs no target CPU needs none."""
-    row = row_of(model, str(line.irq)) if line.irq is not None else None
-    return row is None or disturbs_target(model, row)
 
 
 def with_selected(
