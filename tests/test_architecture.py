@@ -241,7 +241,16 @@ def test_what_breaks_a_rule_is_found(
         ("rich", {f"surfaces/{name}.py" for name in ("cli/commands/monitor", "picture", *_DRAWN_WITH_RICH)}),
         ("pyudev", {"kernel/interrupts/irqs.py", "kernel/device_events.py"}),
         ("prometheus_client", {f"surfaces/reports/{each}/prometheus.py" for each in ("fleet", "verdict")}),
-        ("msgspec", {"operations/fleet/verdict_file.py"}),
+        (
+            "msgspec",
+            {
+                *(f"operations/{name}.py" for name in ("fleet/verdict_file", "frame/frame", "frame/line")),
+                *(
+                    f"operations/{name}.py" for name in ("frame/making_clock", "idle_probe", "sampling")
+                ),  # change frames
+                "surfaces/tui/state/folding.py",
+            },
+        ),
         ("psutil", {"kernel/tasks/sessions.py"}),
         ("cronsim", {"judgement/checks/tasks/jobs.py"}),
         ("markdown_it", {"surfaces/reports/topics/report.py"}),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict
 
 from noisewatch.faults import contained
 from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
@@ -18,12 +18,15 @@ from noisewatch.records import dataclass
 from noisewatch.units import describe_value, share_text
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from noisewatch.cpus import CpuSet
     from noisewatch.judgement.case import Case
     from noisewatch.judgement.fixes.fix import Fix
     from noisewatch.model.interval.disturbance import Disturbance
 
 
+Fields = ParamSpec("Fields")
 FAILS = "fails"
 LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "looked ahead"  # what a number is
 
@@ -74,88 +77,91 @@ class Answer:
     limit_role: str = LIMIT  # or MINIMUM, LOOKED_BACK, LOOKED_AHEAD: what `limit` is
 
 
+class AnswerDetails(TypedDict, total=False):
+    """Fields of an answer beside its status and its text."""
+
+    measured: Any
+    limit: float | None
+    unit: str | None
+    cpus: CpuSet
+    reason: str | None
+    evidence: Mapping[str, Any]
+    culprits: tuple[Disturbance, ...]
+    fix: Fix | None
+    severity: Severity | None
+    items: tuple[str, ...]
+    limit_role: str
+
+
+class Graded:
+    """A builder of answers that share details, such as their evidence. Details of one answer take precedence."""
+
+    __slots__ = ("_shared",)
+
+    def __init__(self, **shared: Unpack[AnswerDetails]) -> None:
+        self._shared: AnswerDetails = shared
+
+    def by(self, case: Case, limit: Limit, measured: float | None) -> Graded:
+        """Return a builder of answers that also share a value and the limit that it is compared with."""
+        role, bound = MINIMUM if limit.is_least else LIMIT, case.bound(limit)
+        graded: AnswerDetails = {"measured": measured, "limit": bound, "unit": limit.unit, "limit_role": role}
+        return Graded(**(self._shared | graded))
+
+    def passes(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return self.answer(Status.PASS, text, **details)
+
+    def warns(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return self.answer(Status.WARN, text, **details)
+
+    def fails(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return self.answer(Status.FAIL, text, **details)
+
+    def unknown(self, reason: str | None, text: str = "unknown") -> Answer:
+        """Return the answer of a check that should be answerable and is not, with the shared details."""
+        return self.answer(Status.UNKNOWN, text, reason=reason)
+
+    def answer(self, status: Status, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return Answer(status, text, **(self._shared | details))
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """A question about the target CPUs. The id names the fault, in kebab case."""
 
+    answer: Callable[[Case], Answer]
     id: str
     area: Area
     question: str
     severity: Severity
     reads: tuple[str, ...]
-    limits: tuple[Limit, ...]
     why: str
     remedy: str
     sources: tuple[str, ...]
-    answer: Callable[[Case], Answer]
-    asks_rates: bool  # it needs a sample, not only settings
-    sees_load: bool  # the interval of a calibration suffices
-    tells_unsampled: bool  # it is evaluated without a sample too, as settings may suffice
-    covers_calibration: bool  # it cannot pass unless the calibration was observed too
-    asks_calibration: bool  # it needs the microbenchmark
-    answered_by: str | None  # the check that measures what this one reads from settings
-    severity_in: Mapping[str, Severity]  # by profile, if it differs
-    not_asked_in: Mapping[str, str]  # profiles under which it does not apply, and why
-    is_hidden_from_guests: bool  # it is unknown in a virtual machine or a container
-    ground: Ground | None  # why it can block; None if it never does
-    asks_starter: bool  # about properties inherited from the parent, read from this process
+    limits: tuple[Limit, ...] = ()
+    asks_rates: bool = False  # it needs a sample, not only settings
+    sees_load: bool = False  # the interval of a calibration suffices
+    tells_unsampled: bool = False  # it is evaluated without a sample too, as settings may suffice
+    covers_calibration: bool = False  # it cannot pass unless the calibration was observed too
+    asks_calibration: bool = False  # it needs the microbenchmark
+    answered_by: str | None = None  # the check that measures what this one reads from settings
+    severity_in: Mapping[str, Severity] = field(default_factory=dict)  # by profile, if it differs
+    not_asked_in: Mapping[str, str] = field(default_factory=dict)  # profiles under which it does not apply, and why
+    is_hidden_from_guests: bool = False  # it is unknown in a virtual machine or a container
+    ground: Ground | None = None  # why it can block; None if it never does
+    asks_starter: bool = False  # about properties inherited from the parent, read from this process
 
     def severity_under(self, profile: str) -> Severity:
         """Return how much a failure of the check weighs under the profile."""
         return self.severity_in.get(profile, self.severity)
 
 
-def check(
-    *,
-    id: str,
-    area: str,
-    question: str,
-    severity: Severity,
-    reads: tuple[str, ...],
-    why: str,
-    remedy: str,
-    sources: tuple[str, ...],
-    limits: tuple[Limit, ...] = (),
-    asks_rates: bool = False,
-    sees_load: bool = False,
-    tells_unsampled: bool = False,
-    covers_calibration: bool = False,
-    asks_calibration: bool = False,
-    answered_by: str | None = None,
-    severity_in: Mapping[str, Severity] | None = None,
-    not_asked_in: Mapping[str, str] | None = None,
-    is_hidden_from_guests: bool = False,
-    ground: Ground | None = None,
-    asks_starter: bool = False,
-) -> Callable[[Callable[[Case], Answer]], Check]:
-    """Declare the decorated function as the answer of a check."""
+def _as_decorator(
+    make: Callable[Concatenate[Callable[[Case], Answer], Fields], Check],
+) -> Callable[Fields, Callable[[Callable[[Case], Answer]], Check]]:
+    return lambda *args, **fields: lambda answer: make(answer, *args, **fields)
 
-    def declare(answer: Callable[[Case], Answer]) -> Check:
-        return Check(
-            id=id,
-            area=Area(area),
-            question=question,
-            severity=severity,
-            reads=reads,
-            limits=limits,
-            why=why,
-            remedy=remedy,
-            sources=sources,
-            answer=answer,
-            asks_rates=asks_rates,
-            sees_load=sees_load,
-            tells_unsampled=tells_unsampled,
-            covers_calibration=covers_calibration,
-            asks_calibration=asks_calibration,
-            answered_by=answered_by,
-            severity_in=severity_in or {},
-            not_asked_in=not_asked_in or {},
-            is_hidden_from_guests=is_hidden_from_guests,
-            ground=ground,
-            asks_starter=asks_starter,
-        )
 
-    return declare
+check = _as_decorator(Check)  # of the function that answers; its arguments are the other fields
 
 
 def contained_answer(check: Check, case: Case) -> Answer:

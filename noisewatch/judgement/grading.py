@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import NO_TARGET, T
-from noisewatch.judgement.check import Answer, Limit, not_applicable, unknown, warns_and_fails
+from noisewatch.judgement.check import Answer, Graded, Limit, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
-from noisewatch.judgement.terms import Status
+from noisewatch.judgement.terms import Area, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Measure = Callable[[CpuFigures], float | None]
 
-AREA = "calibration"
+AREA = Area.CALIBRATION
 MICROBENCHMARK = "the microbenchmark on each target CPU"
 _MOST_CULPRITS = 3
 
@@ -116,21 +116,20 @@ def grade_cpus(
     `said` and `culprits` are called with the CPUs above the limit. A value above the limit fails whatever else is
     unknown. Without any value the answer is unknown.
     """
+    observed = Graded(evidence=evidence)
     if not value_by_cpu:
-        return Answer(Status.UNKNOWN, "unknown", reason=why_unknown or NO_TARGET, evidence=evidence)
+        return observed.unknown(why_unknown or NO_TARGET)
     worst = max(value_by_cpu.values())
     most, bound = case.bound(passes) if passes is not None else 0.0, case.bound(fails)
     if worst <= bound and why_unknown is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=why_unknown, evidence=evidence)
+        return observed.unknown(why_unknown)
     over = frozenset(cpu for cpu, value in value_by_cpu.items() if value > (bound if worst > bound else most))
-    answer = Answer(Status.PASS, calm, measured=worst, limit=bound, unit=fails.unit, evidence=evidence)
+    graded = observed.by(case, fails, worst)
     if not over:
-        return answer
-    answer = replace(answer, status=Status.FAIL, said=said(over), cpus=over, culprits=culprits(over), fix=fix)
-    if worst > bound:
-        return answer
-    allowed = warns_and_fails(most, bound, passes.unit) if passes is not None else ""
-    return replace(answer, status=Status.WARN, said=answer.said + allowed)
+        return graded.passes(calm)
+    allowed = warns_and_fails(most, bound, passes.unit) if passes is not None and worst <= bound else ""
+    status = Status.FAIL if worst > bound else Status.WARN
+    return graded.answer(status, said(over) + allowed, cpus=over, culprits=culprits(over), fix=fix)
 
 
 def hardware_without(case: Case, what: str) -> Answer:
@@ -170,9 +169,7 @@ def judged_knob(
     value = case.snapshot.settings.knobs.integer(knob)
     if value is None:
         return unread(case, knob)
-    evidence = {knob.value: value}
+    graded = Graded(measured=value, evidence={knob.value: value})
     if is_quiet(value):
-        return Answer(Status.PASS, f"{knob.rsplit('/', 1)[1]} is {value}", measured=value, evidence=evidence)
-    return Answer(
-        Status.FAIL, said.format(value=value), measured=value, evidence=evidence, fix=turned(case, knob, quiet)
-    )
+        return graded.passes(f"{knob.rsplit('/', 1)[1]} is {value}")
+    return graded.fails(said.format(value=value), fix=turned(case, knob, quiet))

@@ -125,7 +125,7 @@ def _sample(options: SamplerOptions) -> int:
     read_options = replace(snapshot_options(options.machine, machine, options.allowed), asks_runs=StatusFiles().texts)
     begun = _begun(machine, read_options) if machine.is_live else None
 
-    from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
+    from noisewatch.operations.frame.line import NO_FIELDS, encode_frame, stable_fields
     from noisewatch.operations.idle_probe import IdleProbe
     from noisewatch.operations.sampling import Request, sample_frames, spare_collector
 
@@ -136,14 +136,14 @@ def _sample(options: SamplerOptions) -> int:
         wants = {"idle_probe": idle_probe.want, "clock": clock.want, "answers": answers.want}
         inbox = Inbox(sys.stdin.fileno(), wants)
         spare_collector()
-        told = NOTHING_TOLD
+        sent = NO_FIELDS
         pace = (options.interval_s, inbox.wait)
         for frame in sample_frames(machine, read_options, *pace, idle_probe, clock, answers, begun):
             if inbox.is_abandoned:
                 break
-            sys.stdout.buffer.write(encode_frame(frame, told))
+            sys.stdout.buffer.write(encode_frame(frame, sent))
             sys.stdout.buffer.flush()
-            told = standing_of(frame)
+            sent = stable_fields(frame)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

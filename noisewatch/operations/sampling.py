@@ -11,18 +11,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case, rules_for
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity
-from noisewatch.judgement.verdict import judge
+from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.interval import Interval, interval_between
+from noisewatch.operations.decisive import decisive_of
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.frame.making import News, RunLines, frame_of
 from noisewatch.operations.idle_probe import IdleProbe
@@ -136,6 +139,8 @@ class _Sampler:
         self._news = News()
         self._runs = RunLines()
         self._remembered = Remembered()
+        self._verdict: Verdict | None = None
+        self._decisive: object = None
 
     def limit_tasks(self, budget_ns: int) -> None:
         """Limit the time (ns) for reading threads from now on."""
@@ -154,13 +159,31 @@ class _Sampler:
             self._recent = deque([snapshot])  # in an edited recording, time may run backwards
             case = replace(case, no_sample_reason=_NO_RATES)
         else:
-            first, *between, _ = self._recent
-            sample = interval_between(first, snapshot, between)
-            case = replace(case, interval=sample, remembered=self._remembered)
             interval = interval_between(previous, snapshot)
-        verdict = judge(case, _SHOWN, remembered=self._remembered) if interval is not None or is_last else None
-        frame = frame_of(snapshot, interval, verdict, **self._rest(snapshot, interval, is_last))
+        if interval is None:
+            self._verdict = judge(case, _SHOWN, remembered=self._remembered) if is_last else None
+        elif self._is_due(snapshot, interval):
+            first, *between, _ = self._recent
+            case = replace(case, interval=interval_between(first, snapshot, between), remembered=self._remembered)
+            self._verdict = judge(case, _SHOWN, remembered=self._remembered)
+        frame = frame_of(snapshot, interval, self._verdict, **self._rest(snapshot, interval, is_last))
         return self._watched(snapshot, interval, frame)
+
+    def _is_due(self, snapshot: Snapshot, interval: Interval) -> bool:
+        """Return whether to judge now: what decides has changed, or the last verdict may be as old as its sample.
+
+        A recording is judged at each moment, and so is this host while a screen shows all answers.
+        """
+        last = self._verdict.case if self._verdict is not None else None
+        decisive, self._decisive = self._decisive, decisive_of(snapshot, interval)
+        return (
+            not self._machine.is_live
+            or self._answers.is_wanted
+            or last is None
+            or last.sample.length_ns < _JUDGED_NS
+            or snapshot.taken_at_ns - last.snapshot.taken_at_ns >= _JUDGED_NS
+            or self._decisive != decisive
+        )
 
     def _look(self, previous: Snapshot | None) -> Snapshot:
         first, self._first = self._first, None
@@ -191,14 +214,14 @@ class _Sampler:
 
     def repeated(self, frame: Frame, remark: str | None) -> Frame:
         """Return the frame again, marked as the last one."""
-        return replace(frame, is_last=True, remark=remark or frame.remark)
+        return structs.replace(frame, is_last=True, remark=remark or frame.remark)
 
     def _rest(self, snapshot: Snapshot, interval: Interval | None, is_last: bool) -> dict[str, Any]:
         return {
             **self._news.of(snapshot),
             "runs": self._runs.of(snapshot, interval),
             "remembered": self._remembered,
-            "tells_all": self._answers.is_wanted or not self._machine.is_live,
+            "has_answers": self._answers.is_wanted or not self._machine.is_live,
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
             "sampler_wakeups": resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw if self._machine.is_live else None,
             "origin": self._origin(),

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from noisewatch.operations.frame.frame import CpuLine, Frame
-from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, standing_of
+from noisewatch.operations.frame.line import NO_FIELDS, decode_frame, stable_fields
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from tests.live.noise import CPU, LOOP, noise
@@ -27,13 +27,13 @@ _PATIENCE_S = 90.0  # others' work on the CPU keeps the idle probe away
 class _Sampler(subprocess.Popen[bytes]):
     """The sampler's process, whose lines do not tell again what they have told."""
 
-    _told = NOTHING_TOLD
+    _told = NO_FIELDS
 
     def frame(self) -> Frame:
         """The next one."""
         assert self.stdout is not None
         frame = decode_frame(self.stdout.readline(), self._told)
-        self._told = standing_of(frame)
+        self._told = stable_fields(frame)
         return frame
 
 

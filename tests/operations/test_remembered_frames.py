@@ -15,7 +15,7 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, encode_frame, standing_of
+from noisewatch.operations.frame.line import NO_FIELDS, decode_frame, encode_frame, stable_fields
 from noisewatch.operations.frame.making import frame_of
 from tests import MACHINES
 from tests.written.many_cpus import record_many_cpus
@@ -32,17 +32,17 @@ def _snapshots(path: Path) -> Iterator[Snapshot]:
 
 def _assert_nothing_is_old(path: Path) -> None:
     remembered = Remembered()
-    told = heard = NOTHING_TOLD
+    told = heard = NO_FIELDS
     for before, after in pairwise(_snapshots(path)):
         interval = interval_between(before, after)
         case = Case(after, interval, starts_benchmark=False, remembered=remembered)
         verdict, fresh = judge(case, remembered=remembered), judge(Case(after, interval, starts_benchmark=False))
         assert (verdict.verdict, verdict.findings) == (fresh.verdict, fresh.findings)
-        frame = frame_of(after, interval, verdict, tells_all=True, remembered=remembered, sampler_cpu_s=None)
-        assert frame == frame_of(after, interval, fresh, tells_all=True, sampler_cpu_s=None)
+        frame = frame_of(after, interval, verdict, has_answers=True, remembered=remembered, sampler_cpu_s=None)
+        assert frame == frame_of(after, interval, fresh, has_answers=True, sampler_cpu_s=None)
         decoded = decode_frame(encode_frame(frame, told), heard)
         assert decoded == frame
-        told, heard = standing_of(frame), standing_of(decoded)
+        told, heard = stable_fields(frame), stable_fields(decoded)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in MACHINES.glob("*.nw")))

@@ -5,30 +5,34 @@ from __future__ import annotations
 import gc
 import os
 import time
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.terms import Status
+from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.own_process import STAT
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kinds import Role
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
+from noisewatch.operations import sampling
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.line import encode_frame, standing_of
+from noisewatch.operations.frame.line import encode_frame, stable_fields
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.operations.sampling import sample_frames
 from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
+from tests.replacing import replace
 from tests.surfaces.running import quiet_tree, record
 from tests.surfaces.tui.framing import model_of, screen
 from tests.written import Files, WrittenMachine
 from tests.written.quiet.tasks import own_stat
-from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
+from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
 
 _MOMENTS = [quiet_files(3.0 * number) for number in range(4)]
 
@@ -96,13 +100,13 @@ def test_a_thread_that_moved_is_marked_as_an_estimate_and_one_that_stayed_is_not
 
 def test_a_frame_leaves_no_cycles_of_objects_to_the_collector(tmp_path: Path) -> None:
     frames = sample_frames(Recording(str(record(tmp_path / "machine.nw", *_MOMENTS))), SnapshotOptions(), 1.0)
-    told = standing_of(next(frames))
+    told = stable_fields(next(frames))
     gc.collect()
     gc.disable()
     try:
         for frame in islice(frames, len(_MOMENTS) - 2):
             encode_frame(frame, told)
-            told = standing_of(frame)
+            told = stable_fields(frame)
         assert gc.collect() == 0
     finally:
         gc.enable()
@@ -210,3 +214,41 @@ def test_who_may_have_moved_an_irq_is_told_with_where_they_go(tmp_path: Path) ->
     assert [at for at, each in enumerate(told) if each == (True, "irqbalance (pid 800)")] == [0, 4]
     assert set(told[1:4] + told[5:]) == {(False, None)}
     assert _replayed(tmp_path, *_MOMENTS[:2])[0].irq_balancer is None
+
+
+def _live_frames(monkeypatch: pytest.MonkeyPatch, *moments: Files) -> tuple[list[Frame], list[float]]:
+    """Return the frames of a host at these moments, and when it was judged (s)."""
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    host = _Host(*moments, answers=ANSWERS, seconds_between=1.0)
+    judged_at: list[float] = []
+
+    def judge_noted(case: Case, *args: Any, **options: Any) -> Verdict:
+        judged_at.append((case.snapshot.taken_at_ns - first.taken_at_ns) / 1e9)
+        return judge(case, *args, **options)
+
+    monkeypatch.setattr(sampling, "judge", judge_noted)
+    frames = sample_frames(host, SnapshotOptions(), 1.0, lambda _: host.advance())
+    first = next(frames)
+    return [first, *islice(frames, len(moments) - 1)], judged_at
+
+
+def test_a_host_that_stays_as_it_is_is_judged_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames, judged_at = _live_frames(monkeypatch, *[quiet_files(1.0 * at) for at in range(17)])
+    assert judged_at == [1, 2, 3, 4, 5, 10, 15]
+    assert {frame.verdict for frame in frames[1:]} == {"stable"}
+    assert [frame.judged_s for frame in frames[5:]] == [5.0] * 12
+
+
+def test_a_host_is_judged_at_once_when_somebody_takes_a_target_cpu_and_when_it_stops(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moments = [
+        quiet_files(1.0 * at)
+        | process(900, "hog", 2, min(max(at - 7, 0), 3) * 500_000_000, allowed="0-3")
+        | {"/proc/stat": stat_file({2: 50 * min(max(at - 7, 0), 3)}, 100 * at)}
+        for at in range(14)
+    ]
+    frames, judged_at = _live_frames(monkeypatch, *moments)
+    assert {8, 11} <= set(judged_at)
+    assert not {7, 9, 12} & set(judged_at)  # at 10 s the settings are read again
+    assert [frame.verdict for frame in frames[7:9]] == ["stable", "unstable"]

@@ -29,7 +29,7 @@ from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunO
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.system.disks import DISKSTATS
 from noisewatch.kinds import Kind
-from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.interval import Interval, growth
 from noisewatch.model.run.books import accounts_for_time, ran_between
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
@@ -239,9 +239,7 @@ def _has_not_advanced(window: Interval, cpu: int) -> bool:
 
 def _stolen_ns(interval: Interval, cpu: int) -> int | None:
     before, after = ((snapshot.cpu_time or {}).get(cpu) for snapshot in (interval.before, interval.after))
-    if before is None or after is None or before.steal_ns is None or after.steal_ns is None:
-        return None
-    return after.steal_ns - before.steal_ns if after.steal_ns >= before.steal_ns else None
+    return None if before is None or after is None else growth(before.steal_ns, after.steal_ns)
 
 
 def why_time_unexplained(repetition: Repetition, allowance: Allowance) -> str | None:

@@ -218,7 +218,7 @@ def interval_between(
             resource: _stall_share(getattr(before.pressure, resource), getattr(after.pressure, resource), length_ns)
             for resource in ("cpu", "memory", "io")
         },
-        throttled_periods=_grown(before.cgroup.throttled_periods, after.cgroup.throttled_periods),
+        throttled_periods=growth(before.cgroup.throttled_periods, after.cgroup.throttled_periods),
         throttles=throttles_between(before.cgroup.levels, after.cgroup.levels),
         worker_throttles={
             pid: throttles_between(before.worker_cgroups.get(pid, ()), levels)
@@ -250,12 +250,12 @@ def _runs(
 def _stall_share(before: Stall | None, after: Stall | None, length_ns: int) -> StallShare:
     if before is None or after is None:
         return StallShare(None, None)
-    some = _grown(before.some_total_ns, after.some_total_ns)
-    full = _grown(before.full_total_ns, after.full_total_ns)
+    some = growth(before.some_total_ns, after.some_total_ns)
+    full = growth(before.full_total_ns, after.full_total_ns)
     return StallShare(None if some is None else some / length_ns, None if full is None else full / length_ns)
 
 
-def _grown(before: int | None, after: int | None) -> int | None:
+def growth(before: int | None, after: int | None) -> int | None:
     """Return the growth of a counter, or None if it is unknown or runs backwards and so cannot be trusted."""
     if before is None or after is None or after < before:
         return None
@@ -332,5 +332,5 @@ def _slowdowns(
     sharing = cpus_of_core if what == "core" else cpus_of_package
     target, topology = interval.after.target.cpus, interval.after.topology
     for cpu in {**after, **before}:  # a counter that disappeared is unknown
-        times = _grown(before.get(cpu), after.get(cpu))
+        times = growth(before.get(cpu), after.get(cpu))
         yield Slowdown(by, what, path(cpu, what), sharing(cpu, target, topology), times)

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from noisewatch.judgement.terms import FOR_GOOD, NOW, TRY, UNDO, Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.model.idle_probe import ProbeState
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.cpus.topology import CpuPlace
 
 
-@dataclass(frozen=True, slots=True)
-class RepetitionLine:
+class Line(Struct, frozen=True, array_like=True):
+    """What a frame has many of: encoded as an array of the fields, without their names."""
+
+
+class RepetitionLine(Line, frozen=True):
     """One repetition, or several short ones (from `number` to `last`), as judged by its run; times in ns."""
 
     number: int
@@ -33,8 +36,7 @@ class RepetitionLine:
     said: str  # why
 
 
-@dataclass(frozen=True, slots=True)
-class RunLine:
+class RunLine(Line, frozen=True):
     """The status of one run: repetition `number` is running since `since_ns`, if `stage` is running.
 
     `repetitions` are those that no earlier frame contained.
@@ -52,8 +54,7 @@ class RunLine:
     repetitions: tuple[RepetitionLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceLine:
+class PlaceLine(Line, frozen=True):
     """One CPU's place, from sysfs. None is unknown; siblings are the CPUs of its core, itself included."""
 
     cpu: int
@@ -80,8 +81,7 @@ def place_lines(topology: Mapping[int, CpuPlace], cache_by_cpu: Mapping[int, str
     return lines if any(line != PlaceLine(line.cpu) for line in lines) else None
 
 
-@dataclass(frozen=True, slots=True)
-class IrqLine:
+class IrqLine(Line, frozen=True):
     """One row of /proc/interrupts that counted anything in the interval, and the CPUs on which it did."""
 
     label: str  # `205`, `LOC`
@@ -99,8 +99,7 @@ class IrqLine:
         return sum(self.rates)
 
 
-@dataclass(frozen=True, slots=True)
-class IrqSetting:
+class IrqSetting(Line, frozen=True):
     """The source of one row of /proc/interrupts or /proc/irq, and its affinity. None is unknown.
 
     Affinities are CPU lists. `effective` is where the IRQ is delivered (Linux 4.15), `allowed` is where it may be.
@@ -121,8 +120,7 @@ class IrqSetting:
         return int(self.label) if self.label.isdecimal() else None
 
 
-@dataclass(frozen=True, slots=True)
-class ClockGroup:
+class ClockGroup(Line, frozen=True):
     """CPUs with the same cpufreq settings. None is unknown; `none` means that the driver has no such setting.
 
     The present clock and the governor of each CPU are in its CpuLine.
@@ -139,8 +137,7 @@ class ClockGroup:
     preference: str | None  # energy_performance_preference
 
 
-@dataclass(frozen=True, slots=True)
-class ClockCpu:
+class ClockCpu(Struct, frozen=True, omit_defaults=True):
     """One CPU with more figures than its clock. Heat and slowdowns are its core's. None is unknown."""
 
     cpu: int
@@ -153,8 +150,7 @@ class ClockCpu:
     power_limit_count: int | None = None  # times that the power limit was reached, since boot
 
 
-@dataclass(frozen=True, slots=True)
-class ClockPackage:
+class ClockPackage(Struct, frozen=True, omit_defaults=True):
     """One package; `cpus` are its online CPUs. None is unknown."""
 
     package: int
@@ -173,8 +169,7 @@ class ClockPackage:
     uncore_max_khz: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClockFigures:
+class ClockFigures(Line, frozen=True):
     """All figures of the clock screen.
 
     `reasons` explains, by the name of a figure, why it is unknown for a target CPU or its package.
@@ -189,11 +184,7 @@ class ClockFigures:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-SPARSE = (ClockCpu, ClockPackage)  # little is known of most of them: a line leaves out what is None
-
-
-@dataclass(frozen=True, slots=True)
-class CauseLine:
+class CauseLine(Line, frozen=True):
     """One cause; the findings that belong to it have its number, from 1.
 
     `names` are the names of threads that the steps refer to by number. `steps` are the actions, each with its purpose:
@@ -244,8 +235,7 @@ KINDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CpuLine:
+class CpuLine(Line, frozen=True):
     """One CPU in one interval. None is unknown, or not yet known."""
 
     cpu: int
@@ -265,8 +255,7 @@ class CpuLine:
     longest_gap_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CulpritLine:
+class CulpritLine(Line, frozen=True):
     """One culprit on one CPU."""
 
     cpu: int
@@ -288,8 +277,7 @@ class CulpritLine:
         return f" [{self.pid}]" if self.tid in (None, self.pid) else f" [{self.pid}/{self.tid}]"
 
 
-@dataclass(frozen=True, slots=True)
-class FindingLine:
+class FindingLine(Line, frozen=True):
     """A check that did not pass. `gravity` is its effect on the verdict, `fix` a command, or an action in words.
 
     `status` and `weight` are the finding's: the kind of answer, and its weight.
@@ -310,8 +298,7 @@ class FindingLine:
         return self.fix if self.fix and self.is_command else None
 
 
-@dataclass(frozen=True, slots=True)
-class ClockLimits:
+class ClockLimits(Line, frozen=True):
     """The limits of the clock of these CPUs."""
 
     cpus: str
@@ -319,8 +306,7 @@ class ClockLimits:
     max_khz: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Throttled:
+class Throttled(Line, frozen=True):
     """How often `heat`, or the `power` limit, slowed a core or a package of these target CPUs; None is unknown."""
 
     what: str
@@ -329,8 +315,7 @@ class Throttled:
     by: str = "heat"
 
 
-@dataclass(frozen=True, slots=True)
-class CoolingLine:
+class CoolingLine(Line, frozen=True):
     """The cooling devices of one kind that slow the processor down now; None if the state of one is unknown."""
 
     kind: str
@@ -338,8 +323,7 @@ class CoolingLine:
     highest_state: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Temperature:
+class Temperature(Line, frozen=True):
     """A sensor of the processor, by chip and label: `k10temp Tctl`. None is unknown."""
 
     name: str
@@ -347,8 +331,7 @@ class Temperature:
     critical_celsius: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Line, frozen=True):
     """Power, clock limits, throttling, cooling and heat. Normal values are left out; None is unknown."""
 
     mains_power: bool | str | None = None  # `none` if the machine does not report it
@@ -361,8 +344,7 @@ class Conditions:
 _UNKNOWN_CONDITIONS = Conditions()
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """One interval of one machine. `seconds` is 0 for the first look, which has no rates."""
 
     taken_at_ns: int

@@ -65,9 +65,9 @@ def irq_lines(counts: InterruptCounts, seconds: float) -> tuple[IrqLine, ...] | 
         return None
     count_by_label: dict[str, dict[int, int]] = {}
     for row in counts.rows:
-        known = count_by_label.setdefault(row.label, {})  # POWER9 has two rows of one label
+        count_by_cpu = count_by_label.setdefault(row.label, {})  # POWER9 has two rows of one label
         for cpu, count in row.count_by_cpu.items():
-            known[cpu] = known.get(cpu, 0) + count
+            count_by_cpu[cpu] = count_by_cpu.get(cpu, 0) + count
     return tuple(_irq_line(label, count_by_cpu, seconds) for label, count_by_cpu in count_by_label.items())
 
 
@@ -125,7 +125,7 @@ _ESTIMATED = frozenset({*INTERRUPT_KINDS, Kind.SOFTIRQ})
 _NOTHING = Taken({}, 0)
 _NOTHING_BY_KIND = (0,) * len(KINDS)
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
-_TELLING = frozenset(Gravity) - {Gravity.PASSED, Gravity.LEFT_OUT}
+_SHOWN = frozenset(Gravity) - {Gravity.PASSED, Gravity.LEFT_OUT}
 _LONGEST_SENTENCE = 400  # a frame is a line that crosses a pipe each second
 _PLACE_OF_GRAVITY = {gravity: str(place) for place, gravity in enumerate(Gravity)}
 
@@ -135,14 +135,14 @@ def frame_of(
     interval: Interval | None,
     verdict: Verdict | None,
     *,
-    tells_all: bool = False,
+    has_answers: bool = False,
     remembered: Remembered | None = None,
     **rest: Any,
 ) -> Frame:
     """Build the frame of one interval; `rest` are fields that only the sampler has.
 
-    `tells_all`: include the answers of checks that pass. `remembered` is the cache that the verdict was judged with, if
-    any.
+    `has_answers`: include the answers of checks that pass. `remembered` is the cache that the verdict was judged with,
+    if any.
     """
     case = verdict.case if verdict is not None else Case(snapshot)
     roles = case.kept("roles", _roles)
@@ -168,7 +168,7 @@ def frame_of(
         clock=clock_figures(snapshot, interval),
         no_irqs_reason=interval.interrupts.reason if interval is not None else None,
         ahead_s=snapshot.time_of_day.ahead_s if snapshot.time_of_day is not None else None,
-        **told_of(verdict, tells_all, remembered),
+        **verdict_fields(verdict, has_answers, remembered),
         **rest,
     )
 
@@ -216,12 +216,12 @@ def _cooling(snapshot: Snapshot) -> Iterator[CoolingLine]:
     for device in snapshot.settings.cooling.devices or ():
         if device.kind is not None and device.path in states:
             states_by_kind.setdefault(device.kind, []).append(states[device.path])
-    for kind, found in states_by_kind.items():
-        known = [state for state in found if state is not None]
-        active = sum(state > 0 for state in known)
+    for kind, all_states in states_by_kind.items():
+        readable = [state for state in all_states if state is not None]
+        active = sum(state > 0 for state in readable)
         if active:
-            yield CoolingLine(kind, active, max(known))
-        elif len(known) < len(found):
+            yield CoolingLine(kind, active, max(readable))
+        elif len(readable) < len(all_states):
             yield CoolingLine(kind, None, None)
 
 
@@ -295,68 +295,70 @@ def _culprits(interval: Interval, roles: Mapping[int, Role], taken: Mapping[int,
     MOST_CULPRITS CPUs are enough: the culprits of all others cost less.
     """
     by_cost = sorted(taken, key=lambda cpu: (roles[cpu] == Role.HOUSEKEEPING, -taken[cpu].most_ns))
-    culprits = [each for cpu in sorted(by_cost[:MOST_CULPRITS]) for each in disturbances_of(interval, cpu)]
-    culprits.sort(key=lambda each: (roles[each.cpu] == Role.HOUSEKEEPING, -(each.stolen_ns or 0)))
-    return tuple([_culprit_line(each, roles[each.cpu], interval.seconds) for each in culprits[:MOST_CULPRITS]])
+    culprits = [culprit for cpu in sorted(by_cost[:MOST_CULPRITS]) for culprit in disturbances_of(interval, cpu)]
+    culprits.sort(key=lambda culprit: (roles[culprit.cpu] == Role.HOUSEKEEPING, -(culprit.stolen_ns or 0)))
+    return tuple([_culprit_line(culprit, roles[culprit.cpu], interval.seconds) for culprit in culprits[:MOST_CULPRITS]])
 
 
-def _culprit_line(each: Disturbance, role: Role, seconds: float) -> CulpritLine:
+def _culprit_line(culprit: Disturbance, role: Role, seconds: float) -> CulpritLine:
     return CulpritLine(
-        cpu=each.cpu,
+        cpu=culprit.cpu,
         role=role,
-        kind=each.kind,
-        name=each.name,
-        pid=each.pid,
-        tid=each.tid,
-        rate_per_s=each.rate_per_s,
-        stolen_ns_per_s=(each.stolen_ns or 0) / seconds,
-        is_estimate=each.is_inferred,
-        irq=each.irq,
+        kind=culprit.kind,
+        name=culprit.name,
+        pid=culprit.pid,
+        tid=culprit.tid,
+        rate_per_s=culprit.rate_per_s,
+        stolen_ns_per_s=(culprit.stolen_ns or 0) / seconds,
+        is_estimate=culprit.is_inferred,
+        irq=culprit.irq,
     )
 
 
-def told_of(verdict: Verdict | None, tells_all: bool = False, remembered: Remembered | None = None) -> dict[str, Any]:
+def verdict_fields(
+    verdict: Verdict | None, has_answers: bool = False, remembered: Remembered | None = None
+) -> dict[str, Any]:
     """Return the verdict's fields of a frame, by name; none without a verdict.
 
-    `tells_all`: include checks that pass. `remembered` is the cache that the verdict was judged with: it has the texts
-    of unchanged findings.
+    `has_answers`: include checks that pass. `remembered` is the cache that the verdict was judged with: it has the
+    texts of unchanged findings.
     """
     if verdict is None:
         return {}
     if remembered is None:
         remembered = Remembered()
         remembered.turn_to(verdict.case)
-    judged = [(each, each.gravity(verdict.is_strict)) for each in verdict.findings]
-    telling = tuple([each for each in judged if each[1] in _TELLING])
-    said = remembered.get(
+    judged = [(finding, finding.gravity(verdict.is_strict)) for finding in verdict.findings]
+    shown = tuple([(finding, gravity) for finding, gravity in judged if gravity in _SHOWN])
+    texts = remembered.get(
         "telling",
-        lambda case: _telling(replace(verdict, case=case), telling),
-        tuple([each for each, _ in telling]),
+        lambda case: _shown_texts(replace(verdict, case=case), shown),
+        tuple([finding for finding, _ in shown]),
     )
     answers = {
-        each.check.id: _short(sentence(each))
-        for each, gravity in (judged if tells_all else ())
-        if gravity not in _TELLING
+        finding.check.id: _short(sentence(finding))
+        for finding, gravity in (judged if has_answers else ())
+        if gravity not in _SHOWN
     }
-    gravities = _gravities({each.check.id: gravity for each, gravity in judged})
-    return {**said, "answers": answers or None, "gravities": gravities}
+    gravities = _gravities({finding.check.id: gravity for finding, gravity in judged})
+    return {**texts, "answers": answers or None, "gravities": gravities}
 
 
-def _telling(verdict: Verdict, telling: Iterable[tuple[Finding, Gravity]]) -> dict[str, Any]:
+def _shown_texts(verdict: Verdict, shown: Iterable[tuple[Finding, Gravity]]) -> dict[str, Any]:
     """Return the findings that did not pass, and their causes."""
     causes = causes_of(verdict)
-    number_by_id = {each.check.id: number for number, cause in enumerate(causes, 1) for each in cause.findings}
-    placed = [(gravity, number_by_id.get(each.check.id), each) for each, gravity in telling]
-    placed.sort(key=lambda each: (_PLACE_OF_GRAVITY[each[0]], each[1] or len(causes) + 1))
+    number_by_id = {finding.check.id: number for number, cause in enumerate(causes, 1) for finding in cause.findings}
+    placed = [(gravity, number_by_id.get(finding.check.id), finding) for finding, gravity in shown]
+    placed.sort(key=lambda row: (_PLACE_OF_GRAVITY[row[0]], row[1] or len(causes) + 1))
     return {
-        "findings": tuple([_finding_line(each, gravity, number) for gravity, number, each in placed]),
+        "findings": tuple([_finding_line(finding, gravity, number) for gravity, number, finding in placed]),
         "causes": tuple(_cause_line(cause, verdict.case) for cause in causes),
     }
 
 
 def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
     """Return a digit for each check of the catalogue; checks that the monitor does not judge count as left out."""
-    return "".join(_PLACE_OF_GRAVITY[gravity_by_id.get(each.id, Gravity.LEFT_OUT)] for each in CATALOGUE)
+    return "".join(_PLACE_OF_GRAVITY[gravity_by_id.get(check.id, Gravity.LEFT_OUT)] for check in CATALOGUE)
 
 
 def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> FindingLine:
@@ -380,41 +382,41 @@ def _first_command(fix: Fix) -> str | None:
     return printable(command) if command else None
 
 
-def _short(said: str) -> str:
-    return said if len(said) <= _LONGEST_SENTENCE else said[: _LONGEST_SENTENCE - 1] + "…"
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_SENTENCE else text[: _LONGEST_SENTENCE - 1] + "…"
 
 
 def _cause_line(cause: Cause, case: Case) -> CauseLine:
     """Return what to do, and the title by effect; without one the lines of the findings say what is wrong."""
     title = effect_title(cause, case)
-    said = title.text if title is not None else title_of(cause, case) if cause.way is not None else None
+    text = title.text if title is not None else title_of(cause, case) if cause.way is not None else None
     return CauseLine(
         steps=tuple(steps_against(cause)),
-        settles=tuple(each.check.id for each in cause.settles),
-        said=None if said is None else _short(said),
+        settles=tuple(finding.check.id for finding in cause.settles),
+        said=None if text is None else _short(text),
         is_open=cause.way is not None,
         names=named_by(cause.fix, case),
     )
 
 
-_Told = tuple[ToldRepetition, ...]
+_Repetitions = tuple[ToldRepetition, ...]
 
 
 class RunLines:
     """The lines of runs, each repetition in one frame only."""
 
     def __init__(self) -> None:
-        self._told: dict[str, _Told] = {}
+        self._sent: dict[str, _Repetitions] = {}
 
     def of(self, snapshot: Snapshot, interval: Interval | None) -> tuple[RunLine, ...]:
         """Return a line for each known run, with the repetitions that no earlier frame contained."""
-        before, self._told = self._told, {}
+        before, self._sent = self._sent, {}
         return tuple([self._line(run, before, interval) for run in snapshot.runs])
 
-    def _line(self, run: RunStatus, before: Mapping[str, _Told], interval: Interval | None) -> RunLine:
+    def _line(self, run: RunStatus, before: Mapping[str, _Repetitions], interval: Interval | None) -> RunLine:
         name = f"{run.owner.pid}.{run.owner.started_ticks}"
-        known = set(before.get(name, ()))
-        self._told[name] = run.repetitions
+        sent = set(before.get(name, ()))
+        self._sent[name] = run.repetitions
         shares = [(cpu, interval.command_share(cpu)) for cpu in sorted(run.cpus)] if interval is not None else []
         return RunLine(
             id=name,
@@ -426,7 +428,9 @@ class RunLines:
             since_ns=run.since_ns,
             counts=run.counts,
             share_by_cpu=tuple((cpu, round(share, 4)) for cpu, share in shares if share),
-            repetitions=tuple(RepetitionLine(**asdict(each)) for each in run.repetitions if each not in known),
+            repetitions=tuple(
+                RepetitionLine(**asdict(repetition)) for repetition in run.repetitions if repetition not in sent
+            ),
         )
 
 
@@ -444,14 +448,14 @@ class News:
         if snapshot.settings is self._settings:
             return {}
         self._settings = snapshot.settings
-        found: dict[str, object] = {}
+        changed: dict[str, object] = {}
         if snapshot.topology is not self._topology:
             self._topology = snapshot.topology
             places = place_lines(snapshot.topology, cache_names(snapshot.topology))
             if places != self._places:
-                found["places"] = self._places = places
+                changed["places"] = self._places = places
         irqs = irq_settings(snapshot)
         if irqs != self._irqs:
-            found["irq_settings"], found["irq_balancer"] = irqs, irq_balancer(Case(snapshot))
+            changed["irq_settings"], changed["irq_balancer"] = irqs, irq_balancer(Case(snapshot))
             self._irqs = irqs
-        return found
+        return changed

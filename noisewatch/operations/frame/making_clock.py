@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kernel.cpus.online import CPUS
@@ -31,7 +32,7 @@ def clock_figures(snapshot: Snapshot, interval: Interval | None) -> ClockFigures
     if readings is None:
         return None
     names = _idle_names(readings)
-    found = ClockFigures(
+    figures = ClockFigures(
         groups=_groups(snapshot.frequency.cpus),
         cpus=tuple(_cpus(snapshot, readings, interval, names)),
         packages=clock_packages(snapshot, readings, is_first=interval is None),
@@ -39,7 +40,7 @@ def clock_figures(snapshot: Snapshot, interval: Interval | None) -> ClockFigures
         idle_names=names,
         packages_age_s=(snapshot.taken_at_ns - readings.packages.read_at_ns) / 1e9,
     )
-    return replace(found, reasons=dict(_reasons(snapshot, readings, interval, found)))
+    return replace(figures, reasons=dict(_reasons(snapshot, readings, interval, figures)))
 
 
 def _groups(clocks: Mapping[int, CpuFrequency]) -> tuple[ClockGroup, ...]:
@@ -71,7 +72,7 @@ def _cpus(
     snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, names: tuple[str, ...]
 ) -> Iterator[ClockCpu]:
     """Yield the CPUs with any known figure."""
-    celsius_by_core = {(each.package, each.core): each for each in readings.packages.cores}
+    celsius_by_core = {(core.package, core.core): core for core in readings.packages.cores}
     topology, counts = snapshot.topology, snapshot.background.throttling.count_by_core_cpu
     asked_by_cpu = {cpu: asked for asked in counts for cpu in cpus_of_core(asked, snapshot.target.cpus, topology)}
     for cpu in sorted(readings.states_by_cpu.keys() | topology.keys() | asked_by_cpu.keys()):
@@ -115,7 +116,7 @@ def _shares(share_by_name: Mapping[str, float] | None, names: Iterable[str]) -> 
 
 
 def _reasons(
-    snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, found: ClockFigures
+    snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, figures: ClockFigures
 ) -> Iterator[tuple[str, str]]:
     """Yield, by figure, why it is unknown for the first target CPU, or for its package."""
     cpu = min(snapshot.target.cpus, default=None)
@@ -123,7 +124,7 @@ def _reasons(
         return
     clock = snapshot.frequency.cpus.get(cpu, CpuFrequency(cpu))
     folder, throttle = own_folder(cpu), throttle_path(cpu, "core")
-    line = next((each for each in found.cpus if each.cpu == cpu), ClockCpu(cpu))
+    line = next((line for line in figures.cpus if line.cpu == cpu), ClockCpu(cpu))
     for name, value, paths in (
         ("current_khz", clock.current_khz, (f"{folder}/scaling_cur_freq", folder)),
         ("governor", clock.governor, (f"{folder}/scaling_governor", folder)),
@@ -142,14 +143,14 @@ def _reasons(
     if line.celsius is None:
         is_spared = snapshot.is_live and snapshot.hardware.sensors.read is not None
         yield "core_celsius", _SPARED if is_spared else _why(snapshot, HWMON)
-    yield from _package_reasons(snapshot, readings, found, cpu)
+    yield from _package_reasons(snapshot, readings, figures, cpu)
 
 
 def _package_reasons(
-    snapshot: Snapshot, readings: ClockReadings, found: ClockFigures, cpu: int
+    snapshot: Snapshot, readings: ClockReadings, figures: ClockFigures, cpu: int
 ) -> Iterator[tuple[str, str]]:
     number = snapshot.topology[cpu].package if cpu in snapshot.topology else None
-    package = next((each for each in found.packages if each.package == number), None)
+    package = next((line for line in figures.packages if line.package == number), None)
     if package is None:
         reason = _why(snapshot, f"{CPUS}/cpu{cpu}/topology/physical_package_id")
         yield from ((name, f"the package of CPU {cpu} is unknown: {reason}") for name in ("watts", "limits", "uncore"))
@@ -214,7 +215,7 @@ def _package(
     long_limit_w, rated_w = _long_limit(snapshot, readings, package)
     asked = _asked_for_throttles(snapshot, frozenset(cpus))
     slowed = readings.slowed_by_cpu.get((asked, "package")) if asked is not None else None
-    domains = [each for each in snapshot.hardware.uncore.domains or () if each.package == package]
+    domains = [domain for domain in snapshot.hardware.uncore.domains or () if domain.package == package]
     return ClockPackage(
         package=package,
         cpus=format_cpu_list(cpus),
@@ -227,9 +228,9 @@ def _package(
         throttles=snapshot.background.throttling.count_by_package_cpu.get(asked) if asked is not None else None,
         slowed_ms=slowed.slowed_ms if slowed is not None else None,
         power_limit_count=slowed.power_limit_count if slowed is not None else None,
-        uncore_khz=_lowest(readings.packages.uncore_khz_by_path.get(each.path) for each in domains),
-        uncore_min_khz=_lowest(each.min_khz for each in domains),
-        uncore_max_khz=max((each.max_khz for each in domains if each.max_khz is not None), default=None),
+        uncore_khz=_lowest(readings.packages.uncore_khz_by_path.get(domain.path) for domain in domains),
+        uncore_min_khz=_lowest(domain.min_khz for domain in domains),
+        uncore_max_khz=max((domain.max_khz for domain in domains if domain.max_khz is not None), default=None),
     )
 
 
@@ -246,12 +247,12 @@ def _enabled(readings: ClockReadings, package: int) -> list[Zone]:
 
 def _long_limit(snapshot: Snapshot, readings: ClockReadings, package: int) -> tuple[float | None, float | None]:
     """Return PL1 and the rated power of the package in watts; if they are no longer read, their first values."""
-    first = [each for each in snapshot.hardware.power_limits.zones or () if each.package == package]
+    first = [zone for zone in snapshot.hardware.power_limits.zones or () if zone.package == package]
     limit_w = _least(zone.long_limit_uw for zone in _enabled(readings, package))
     rated = [zone.rated_uw for zone in readings.packages.zones if zone.package == package]
-    rated_uw = max((uw for uw in (*rated, *(each.rated_uw for each in first)) if uw is not None), default=None)
+    rated_uw = max((uw for uw in (*rated, *(zone.rated_uw for zone in first)) if uw is not None), default=None)
     if limit_w is None:
-        limit_w = _least(each.limit_uw for each in first if each.is_enabled is not False)
+        limit_w = _least(zone.limit_uw for zone in first if zone.is_enabled is not False)
     return limit_w, None if rated_uw is None else rated_uw / 1e6
 
 
@@ -269,20 +270,20 @@ def _heat(snapshot: Snapshot, is_first: bool, package: int, is_only: bool) -> tu
 
     Of the hottest sensor, if this is the only package and no sensor names a package.
     """
-    sensors = [each for each in snapshot.hardware.sensors.read or () if each.package == package]
+    sensors = [sensor for sensor in snapshot.hardware.sensors.read or () if sensor.package == package]
     if not sensors and is_only:
-        sensors = [each for each in snapshot.hardware.sensors.read or () if each.package is None]
-    now = [(celsius, each) for each in sensors if (celsius := _celsius(snapshot, each, is_first)) is not None]
+        sensors = [sensor for sensor in snapshot.hardware.sensors.read or () if sensor.package is None]
+    now = [(celsius, sensor) for sensor in sensors if (celsius := _celsius(snapshot, sensor, is_first)) is not None]
     if not now:
-        return None, next((each.critical_celsius for each in sensors), None)
+        return None, next((sensor.critical_celsius for sensor in sensors), None)
     celsius, hottest = max(now, key=lambda pair: pair[0])
     return celsius, hottest.critical_celsius
 
 
 def _celsius(snapshot: Snapshot, sensor: Sensor, is_first: bool) -> float | None:
     """Return the present temperature; in the first look, the one that was read when the run began."""
-    known = snapshot.background.celsius_by_path.get(sensor.path)
-    return sensor.celsius if known is None and is_first else known
+    celsius = snapshot.background.celsius_by_path.get(sensor.path)
+    return sensor.celsius if celsius is None and is_first else celsius
 
 
 def clock_sensors(snapshot: Snapshot, is_first: bool) -> tuple[Temperature, ...]:

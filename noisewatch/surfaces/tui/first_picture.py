@@ -37,7 +37,7 @@ class FirstPicture:
     def __init__(self, glyphs: Glyphs, pace_s: float) -> None:
         self._glyphs = glyphs
         self._pace_s = pace_s
-        self._stands = False
+        self._is_shown = False
         self.attributes: list[Any] = []  # of the terminal, before the picture
 
     def __enter__(self) -> Self:
@@ -45,10 +45,10 @@ class FirstPicture:
             self.attributes = termios.tcgetattr(sys.stdin)
         except termios.error as error:
             raise UsageError(f"the terminal is gone: {error.args[-1]}") from error
-        self._stands = True
+        self._is_shown = True
         try:
-            termios.tcsetattr(sys.stdin, termios.TCSANOW, _unread(self.attributes))
-            send(TO_ALTERNATE + _NO_WRAP + _NO_CURSOR + self._drawn(*shutil.get_terminal_size()), sys.stderr)
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, _raw_attributes(self.attributes))
+            send(TO_ALTERNATE + _NO_WRAP + _NO_CURSOR + self._render(*shutil.get_terminal_size()), sys.stderr)
         except BaseException:
             self._undo()
             raise
@@ -56,8 +56,8 @@ class FirstPicture:
 
     def take_over(self) -> bool:
         """Return whether the picture is on the terminal; the caller has to leave the alternate screen from then on."""
-        stands, self._stands = self._stands, False
-        return stands
+        was_shown, self._is_shown = self._is_shown, False
+        return was_shown
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._undo()
@@ -68,7 +68,7 @@ class FirstPicture:
         with suppress(termios.error):  # it may be gone
             termios.tcsetattr(sys.stdin, termios.TCSANOW, self.attributes)
 
-    def _drawn(self, width: int, height: int) -> str:
+    def _render(self, width: int, height: int) -> str:
         """Return the picture of a monitor without frames, as Textual would draw it."""
         rows = overview_rows(ScreenModel(pace_s=self._pace_s), width, height, self._glyphs)
         in_colour = "NO_COLOR" not in os.environ
@@ -81,12 +81,12 @@ def _cut(row: Row, width: int, in_unicode: bool) -> Row:
     columns: Row = []
     for text, style in [*row, (" " * width, "plain")]:
         shown = text if in_unicode else in_ascii(text)
-        room = min(text_width(shown), width - sum(text_width(each) for each, _ in columns))
+        room = min(text_width(shown), width - sum(text_width(piece) for piece, _ in columns))
         columns.append((fitted(shown, room), style))
     return columns
 
 
-def _unread(attributes: list[Any]) -> list[Any]:
+def _raw_attributes(attributes: list[Any]) -> list[Any]:
     """Return attributes without echo, translation, line buffering and special keys, except Ctrl-C."""
     changed = [*attributes]
     changed[_LFLAG] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
@@ -103,10 +103,10 @@ def send(text: str, file: TextIO) -> None:
     rest = memoryview(text.encode(file.encoding, file.errors or "replace"))
     with suppress(OSError):
         while rest:
-            rest = rest[_sent(rest, file.fileno()) :]
+            rest = rest[_write_some(rest, file.fileno()) :]
 
 
-def _sent(data: memoryview, descriptor: int) -> int:
+def _write_some(data: memoryview, descriptor: int) -> int:
     """Return the number of bytes written, or 0 after waiting for a terminal that others made non-blocking."""
     try:
         return os.write(descriptor, data)

@@ -12,7 +12,7 @@ from pathlib import Path
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine import Json, T
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
+from noisewatch.operations.frame.line import NO_FIELDS, encode_frame, stable_fields
 from noisewatch.operations.sampling import sample_frames, spare_collector
 
 _FIRST = 3  # what is read once, and later only now and then
@@ -65,7 +65,7 @@ def sampler_ms(recording: Path) -> float:
     machine = _AsIfLive(recording)
     allowed, thresholds = os.sched_getaffinity(0), gc.get_threshold()
     spare_collector()  # as the sampler does
-    advancing_s, count, told = 0.0, 0, NOTHING_TOLD
+    advancing_s, count, told = 0.0, 0, NO_FIELDS
 
     def advance(seconds: float) -> None:
         nonlocal advancing_s
@@ -76,13 +76,13 @@ def sampler_ms(recording: Path) -> float:
     try:
         frames = sample_frames(machine, SnapshotOptions(), interval_s=1.0, sleep=advance)
         for frame in islice(frames, _FIRST):
-            told = standing_of(frame)
+            told = stable_fields(frame)
         advancing_s, started_s = 0.0, time.process_time()
         for frame in frames:
             if machine.has_ended:
                 break
             encode_frame(frame, told)
-            told, count = standing_of(frame), count + 1
+            told, count = stable_fields(frame), count + 1
         return (time.process_time() - started_s - advancing_s) / count * 1e3
     finally:
         os.sched_setaffinity(0, allowed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.recorder import KEY_FRAME_EVERY, Recorder
 from noisewatch.machine.recording.replay import Recording
 from tests.machine.recording.recorded import HEADER, frame, lines_of, packed, recorded, replayed, written
+from tests.replacing import replace
 from tests.written import Files, WrittenMachine, without
 from tests.written.quiet_machine import process, quiet_files
 

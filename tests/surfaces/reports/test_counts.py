@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -20,6 +19,7 @@ from noisewatch.surfaces.reports.verdict.text import render
 from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.headline import headline_row
+from tests.replacing import replace
 from tests.surfaces.reports.consumers import read_nagios, tables
 from tests.surfaces.reports.verdicts import failed_verdict, quiet_verdict, rendered, unknown_verdict, warned_verdict
 from tests.surfaces.tui.framing import model_of, screen_of

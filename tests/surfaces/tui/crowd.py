@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from random import Random
 from typing import Any
+
+from msgspec.structs import replace
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Gravity

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role

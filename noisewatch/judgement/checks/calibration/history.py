@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated, Case
@@ -25,7 +26,7 @@ from noisewatch.judgement.history.development import (
     nature_of,
 )
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.history.entries import Entry, Past
 from noisewatch.model.history.facts import OF_TARGET, FactClass, Facts, differences, facts_of, unknown_on_one_side
@@ -33,11 +34,20 @@ from noisewatch.model.history.figures import TRAITS, Figure, Nature
 from noisewatch.model.history.shifts import LEAST_BEFORE
 from noisewatch.model.history.thinning import Thinning
 
-_AREA = "history"
+_AREA = Area.HISTORY
 _NO_HISTORY = "no history is kept (--history remembers calibrations)"
 _ENTRIES = "the earlier entries of the history, with the facts of the machine"
 _ACCEPT = "If it is to stay so, `noisewatch history accept` says that from here on this is the machine."
 _SPEEDS, _NOISES = (Nature.TIME, Nature.RATE), (Nature.NOISE,)
+_check_of_figures = partial(
+    check,
+    area=_AREA,
+    severity=Severity.WARNING,
+    ground=Ground.RISK,
+    reads=(MICROBENCHMARK, _ENTRIES),
+    asks_calibration=True,
+    severity_in={STRICT: Severity.BLOCKING},
+)
 
 
 @check(
@@ -89,61 +99,43 @@ def _known_no_more(usual: Facts, now: Facts) -> list[str]:
     return [name for name in unknown_on_one_side(usual, now) if any(named.get(name) for named in usual.values())]
 
 
-@check(
+@_check_of_figures(
     id="slower-than-usual",
-    area=_AREA,
     question="Are the target CPUs as fast as in the earlier calibrations?",
-    severity=Severity.WARNING,
-    ground=Ground.RISK,
-    reads=(MICROBENCHMARK, _ENTRIES),
     why=(
         "A machine that became slower makes every later result look like a regression of the program. One that is slow "
         "and steady passes every other check."
     ),
     remedy=f"Look at what changed just then; noisewatch history shows all of it. {_ACCEPT}",
     sources=("https://github.com/conbench/conbench/issues/1412",),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def slower_than_usual(case: Case) -> Answer:
     return _judged(case, _SPEEDS, lambda move: nature_of(move) == Nature.TIME, "as fast as usual")
 
 
-@check(
+@_check_of_figures(
     id="faster-than-usual",
-    area=_AREA,
     question="Are the target CPUs no faster than in the earlier calibrations?",
-    severity=Severity.WARNING,
-    ground=Ground.RISK,
-    reads=(MICROBENCHMARK, _ENTRIES),
     why=(
         "A machine that is suddenly faster is not the one that earlier results are from: turbo was switched on, or a "
         "limit was lifted. A program seems to have become faster, and later slower."
     ),
     remedy=f"Look at what changed just then; noisewatch history shows all of it. {_ACCEPT}",
     sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/9450",),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def faster_than_usual(case: Case) -> Answer:
     return _judged(case, _SPEEDS, lambda move: nature_of(move) == Nature.RATE, "no faster than usual")
 
 
-@check(
+@_check_of_figures(
     id="noisier-than-usual",
-    area=_AREA,
     question="Are the target CPUs as calm as in the earlier calibrations?",
-    severity=Severity.WARNING,
-    ground=Ground.RISK,
-    reads=(MICROBENCHMARK, _ENTRIES),
     why=(
         "Noise that stays within the budget may have doubled all the same: something new runs there, and the smallest "
         "change that can be shown has grown."
     ),
     remedy=f"Look at what changed just then, and at target-cpus-interrupted. {_ACCEPT}",
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def noisier_than_usual(case: Case) -> Answer:
     return _judged(case, _NOISES, lambda move: nature_of(move) == Nature.NOISE and move.change > 0, "as calm as usual")
@@ -190,7 +182,9 @@ def _answer(
     apart = [move for move in development.apart if is_wrong(move) and move.figure in judged]
     modes = [alternation_words(alternation) for alternation in development.alternations if alternation.figure in judged]
     if departed:
-        return _moved(departed, len(development.entries))
+        worst = _largest(departed)
+        text = f"{move_words(worst, len(development.entries))}{_others(departed)}; {attribution_words(worst)}"
+        return Answer(Status.FAIL, text, measured=worst.change, evidence=_evidence(departed))
     if apart:
         worst = _largest(apart)
         text = f"{apart_words(worst)}{_others(apart)}; {attribution_words(worst)}"
@@ -218,12 +212,6 @@ def _is_missing(development: Development, figure: Figure) -> bool:
 
 def _is_known(development: Development, figure: Figure) -> bool:
     return any(figure in entry.figures for entry in development.entries)
-
-
-def _moved(departed: Sequence[FigureMove], count: int) -> Answer:
-    worst = _largest(departed)
-    text = f"{move_words(worst, count)}{_others(departed)}; {attribution_words(worst)}"
-    return Answer(Status.FAIL, text, measured=worst.change, evidence=_evidence(departed))
 
 
 def _largest(moves: Sequence[FigureMove]) -> FigureMove:

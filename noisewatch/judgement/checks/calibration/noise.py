@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
 from noisewatch.judgement.effect import BLOCKS_AT, blocking_limit
 from noisewatch.judgement.grading import (
     AREA,
@@ -75,31 +74,20 @@ def noise_floor_above_budget(case: Case) -> Answer:
         + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
     )
     evidence = _evidence(calibrated, floor)
+    graded = Graded(measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
     above = calibrated.cpus_above_budget
     if above:
         cause = dominating_cause(calibrated, floor, budget.work)
-        return Answer(
-            Status.FAIL,
+        return graded.fails(
             f"{text}; over the budget on {name_cpus(above)}, {BECAUSE}{cause.said}",
-            measured=floor.cv_expected,
-            limit=budget.max_cv,
-            unit="share",
             cpus=above,
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, floor.cpu) if cause.has_culprits else (),
         )
     reason = why_incomplete(calibrated) or why_undecided(calibrated, text)
     if reason is not None:
-        return Answer(
-            Status.UNKNOWN,
-            text,
-            measured=floor.cv_expected,
-            limit=budget.max_cv,
-            unit="share",
-            reason=reason,
-            evidence=evidence,
-        )
-    return Answer(Status.PASS, text, measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
+        return graded.unknown(reason, text)
+    return graded.passes(text)
 
 
 def _evidence(calibrated: Calibrated, floor: NoiseFloor) -> dict[str, Any]:
@@ -129,7 +117,7 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
     if budget.max_inflation is not None:
         longest = max(floor.max_inflation for floor in floors.values())
         text += f"; worst of {worst.samples} samples up to {longest:.2f}×"
-    answer = partial(Answer, measured=worst.cv_expected, limit=budget.max_cv, unit="share")
+    graded = Graded(measured=worst.cv_expected, limit=budget.max_cv, unit="share")
     named = [(ALONE, by_work.alone), *floors.items()]
     evidence = _evidence(calibrated, worst) | {
         "by_work": {
@@ -150,14 +138,13 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
         cause = dominating_cause(calibrated, worst, by_work.worst)
         is_certain = by_work.above and why_incomplete(calibrated) is None and calibrated.doubt is None
         passing = f"; --work {by_work.within[0]} would pass" if is_certain and by_work.within else ""
-        return answer(
-            status,
+        return graded.fails(
             f"{text}; over the budget on {name_cpus(cpus)}: {', '.join(over)}, {BECAUSE}{cause.said}{passing}",
             cpus=cpus,
             evidence={**evidence, "dominated_by": cause.name},
             culprits=culprits_on(case, worst.cpu) if cause.has_culprits else (),
         )
-    return answer(status, text, reason=None if reason is None else f"{text}: {reason}", evidence=evidence)
+    return graded.answer(status, text, reason=None if reason is None else f"{text}: {reason}", evidence=evidence)
 
 
 BECAUSE = "mainly because of "  # precedes what dominates a floor above the budget
@@ -259,6 +246,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
     is_guest = case.snapshot.platform.virtual not in (None, NONE)
     blocks = case.bound(_STOLEN_BLOCKS)
     fails = min(case.bound(_STOLEN_FAILS), blocks)
+    graded = Graded(measured=stolen, limit=fails, unit="share", evidence=evidence)
     if stolen > fails or gap_ns > case.bound(_GAP_FAILS):
         cpus = frozenset(
             figures.cpu
@@ -273,23 +261,13 @@ def target_cpus_interrupted(case: Case) -> Answer:
         is_explained = rest <= fails or any(culprit.kind == Kind.QUOTA for culprit in culprits)
         text += "" if is_explained else f"; {rest:.2%} unexplained: {_WHO}"
         fix = remedy_of(culprits[0], case).fix if culprits and is_explained else None
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=stolen,
-            limit=blocks if stolen > blocks else fails,
-            unit="share",
-            cpus=cpus,
-            evidence=evidence,
-            culprits=culprits,
-            fix=fix,
-            severity=Severity.BLOCKING if stolen > blocks else None,
-        )
+        bound, severity = (blocks, Severity.BLOCKING) if stolen > blocks else (fails, None)
+        return graded.fails(text, limit=bound, cpus=cpus, culprits=culprits, fix=fix, severity=severity)
     if len(measured) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
         reason = why_incomplete(calibrated) or calibrated.doubt or "gaps were not measured on all target CPUs"
         return Answer(Status.UNKNOWN, text, measured=stolen, reason=reason, evidence=evidence)
     status = Status.PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else Status.WARN
-    return Answer(status, text, measured=stolen, limit=fails, unit="share", evidence=evidence)
+    return graded.answer(status, text)
 
 
 def _from_inside(culprits: Sequence[Disturbance]) -> float:

@@ -12,7 +12,7 @@ from noisewatch.judgement.fixes.actions import Move, Pin, write_all
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.programs import why_unseen
 from noisewatch.judgement.rules import PARALLEL
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cgroup.partitions import ISOLATED, Partition
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.tasks.task import Task
@@ -22,7 +22,7 @@ _CPUSET_DOC = "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpuset"
 
 @check(
     id="partition-invalid",
-    area="isolation",
+    area=Area.ISOLATION,
     question="Are the cgroup partitions for the target CPUs valid?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
@@ -92,7 +92,7 @@ def _dissolve(invalid: list[Partition]) -> Fix:
 
 @check(
     id="threads-confined-to-isolated-cpus",
-    area="isolation",
+    area=Area.ISOLATION,
     question="Is every thread on isolated CPUs pinned to a single one?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import Action, run_command, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNCLAMPED, CpuWeight, CpuWeights
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -36,7 +36,7 @@ _AS_EVERYBODY = 0
 
 @check(
     id="priority-lowered",
-    area="virtual",
+    area=Area.VIRTUAL,
     question="Will the benchmark get the scheduling weight of other tasks?",
     severity=Severity.WARNING,
     reads=(
@@ -156,7 +156,7 @@ _ONLY_FOR_STARVING_SINCE = (6, 12)
 
 @check(
     id="real-time-work-throttled",
-    area="kernel",
+    area=Area.KERNEL,
     question="May real-time tasks run without being throttled?",
     severity=Severity.INFORMATION,
     reads=(Knob.REALTIME_RUNTIME, Knob.REALTIME_PERIOD, "/proc/config.gz (CONFIG_RT_GROUP_SCHED)"),
@@ -176,28 +176,26 @@ def real_time_work_throttled(case: Case) -> Answer:
     if runtime_us is None:
         return unread(case, Knob.REALTIME_RUNTIME)
     evidence = {Knob.REALTIME_RUNTIME.value: runtime_us, Knob.REALTIME_PERIOD.value: period_us}
+    graded = Graded(measured=runtime_us, evidence=evidence)
     if period_us is None:
         return unread(case, Knob.REALTIME_PERIOD)
     if runtime_us > period_us:
         return unknown(f"{Knob.REALTIME_RUNTIME}: {runtime_us} is longer than the period, {period_us}")
     if runtime_us < 0 or runtime_us == period_us:
-        return Answer(Status.PASS, "real-time tasks are never throttled", measured=runtime_us, evidence=evidence)
+        return graded.passes("real-time tasks are never throttled")
     config, number = case.snapshot.platform.config, release_number(case.snapshot.platform.kernel)
     has_groups = None if config is None else config.is_set("RT_GROUP_SCHED")
     if number is not None and number >= _ONLY_FOR_STARVING_SINCE and has_groups is False:
-        return Answer(
-            Status.PASS, "real-time tasks are throttled only if others starve", measured=runtime_us, evidence=evidence
-        )
+        return graded.passes("real-time tasks are throttled only if others starve")
     text = f"real-time tasks are throttled after {runtime_us / 1000:g} of {period_us / 1000:g} ms"
     is_meant = case.calibrated is not None and case.calibrated.calibration.samples.is_realtime
-    fix = turned(case, Knob.REALTIME_RUNTIME, -1)
     severity = Severity.WARNING if is_meant else None
-    return Answer(Status.FAIL, text, measured=runtime_us, evidence=evidence, fix=fix, severity=severity)
+    return graded.fails(text, fix=turned(case, Knob.REALTIME_RUNTIME, -1), severity=severity)
 
 
 @check(
     id="nice-value-confined-to-session",
-    area="kernel",
+    area=Area.KERNEL,
     question="Does a nice value apply across the whole machine?",
     severity=Severity.INFORMATION,
     reads=(Knob.AUTOGROUP, STAT),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, unknown
+from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.terms import FLOOR_CHECK, Ground, Severity, Status
+from noisewatch.judgement.terms import FLOOR_CHECK, Area, Ground, Severity, Status
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup, CgroupLevel
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
@@ -30,7 +29,7 @@ _THROTTLED = Limit(
 
 @check(
     id="cpu-quota",
-    area="quota",
+    area=Area.QUOTA,
     question="May the benchmark use its CPUs without a quota?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
@@ -71,36 +70,23 @@ def cpu_quota(case: Case) -> Answer:
     }
     if throttles:
         return _throttled(case, throttles, evidence)
+    fix = lift(cgroup.limited_by, cgroup.limit_text)
+    too_few = Graded(limit=needed, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
     if cgroup.known_quota_share < needed:
-        known_share = cgroup.known_quota_share
-        text = f"may use {known_share:g} of {needed} target CPUs ({cgroup.limited_by})"
-        fix = lift(cgroup.limited_by, cgroup.limit_text)
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=known_share,
-            limit=needed,
-            unit="CPUs",
-            evidence=evidence,
-            fix=fix,
-            limit_role=MINIMUM,
-        )
+        text = f"may use {cgroup.known_quota_share:g} of {needed} target CPUs ({cgroup.limited_by})"
+        return too_few.fails(text, measured=cgroup.known_quota_share)
     inferred = _looks_throttled(case, evidence)
     if inferred is not None:
         return inferred
     counts = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
     if quota is None or None in counts:
-        reason = "; ".join([case.why_unknown(*_paths_of_unknown(cgroup)), *_long_stops_said(case)])
-        return replace(unknown(reason), evidence=evidence)
+        reasons = [case.why_unknown(*_paths_of_unknown(cgroup)), *_long_stops_said(case)]
+        return Graded(evidence=evidence).unknown("; ".join(reasons))
     if quota != UNLIMITED:
         uncounted = _uncounted(case)
         if uncounted:
-            return replace(unknown(stood_still(f"{uncounted[0].folder}/cpu.stat")), evidence=evidence)
-        text = _shared_quota(case, quota)
-        fix = lift(cgroup.limited_by, cgroup.limit_text)
-        return Answer(
-            Status.WARN, text, measured=quota, limit=needed, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM
-        )
+            return Graded(evidence=evidence).unknown(stood_still(f"{uncounted[0].folder}/cpu.stat"))
+        return too_few.warns(_shared_quota(case, quota), measured=quota)
     return Answer(Status.PASS, "no quota", evidence=evidence)
 
 
@@ -147,16 +133,8 @@ def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any
     text = f"throttled in {describe_count(periods, 'period')} ({worst.level.described})"
     level = worst.level
     fix = lift(level.folder, level.limit_text if level.quota_share != UNLIMITED else None)
-    return Answer(
-        Status.FAIL,
-        text,
-        measured=periods,
-        limit=0,
-        unit="periods",
-        evidence=evidence,
-        culprits=_culprits(case),
-        fix=fix,
-    )
+    graded = Graded(measured=periods, limit=0, unit="periods", evidence=evidence)
+    return graded.fails(text, culprits=_culprits(case), fix=fix)
 
 
 def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
@@ -167,16 +145,8 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
     worst = culprits[0]
     text = f"CPU {worst.cpu} lost {worst.share or 0.0:.1%} to {worst.name}"
     cpus = frozenset(culprit.cpu for culprit in culprits)
-    return Answer(
-        Status.FAIL,
-        text,
-        measured=worst.share,
-        limit=None,
-        unit="share",
-        cpus=cpus,
-        evidence=evidence,
-        culprits=culprits,
-    )
+    graded = Graded(measured=worst.share, unit="share", evidence=evidence)
+    return graded.fails(text, cpus=cpus, culprits=culprits)
 
 
 def _long_stops_said(case: Case) -> list[str]:

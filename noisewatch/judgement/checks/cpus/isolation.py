@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, check, not_applicable, unknown
 from noisewatch.judgement.checks.cpus.scheduler import can_offload
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import (
@@ -27,7 +26,7 @@ from noisewatch.judgement.fixes.actions import MakePartition, move
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, boot_without
 from noisewatch.judgement.programs import Members, many_threads, other_noisewatches, why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.build_options import PACKED
 from noisewatch.kernel.system.release import COMMAND_LINE, release_number
@@ -41,7 +40,7 @@ from noisewatch.text import clean
 
 @check(
     id="target-not-isolated",
-    area="isolation",
+    area=Area.ISOLATION,
     question="Does the scheduler's load balancer leave the target CPUs alone?",
     severity=Severity.WARNING,
     ground=Ground.RISK,
@@ -153,7 +152,7 @@ _TASK_PASSES, _TASK_SHARE = limits_of_taken("one task")
 
 @check(
     id="tasks-on-target",
-    area="isolation",
+    area=Area.ISOLATION,
     question="Did other tasks run on a target CPU, or could they?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
@@ -187,7 +186,6 @@ def tasks_on_target(case: Case) -> Answer:
     over = [sighting for sighting in sightings if (sighting.culprit.share or 0) > case.bound(_TASK_SHARE)]
     culprits = tuple(sighting.culprit for sighting in over)
     if culprits:
-        worst = culprits[0].share or 0.0
         text = "; ".join(map(_describe_sighting, over[:3])) + (f"; {len(over) - 3} more" if len(over) > 3 else "")
         cpus = frozenset(culprit.cpu for culprit in culprits)
         members = many_sampled | many_later
@@ -195,16 +193,8 @@ def tasks_on_target(case: Case) -> Answer:
         movable = _movable(case, blamed)
         if movable and blamed[0].tid not in movable:
             text += f"; only {', '.join(f'{task.name} (pid {task.tid})' for task in movable.values())} can be moved"
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=worst,
-            limit=case.bound(_TASK_SHARE),
-            unit="share",
-            cpus=cpus,
-            culprits=culprits,
-            fix=move_threads(case, blamed),
-        )
+        graded = Graded(culprits=culprits).by(case, _TASK_SHARE, culprits[0].share or 0.0)
+        return graded.fails(text, cpus=cpus, fix=move_threads(case, blamed))
     if interval is None:
         return unknown(case.why_no_sample)
     if interval.before.tasks is None or interval.after.tasks is None:
@@ -277,17 +267,16 @@ def _no_task_ran(case: Case, threads: list[Disturbance], tasks: Collection[Task]
             continue
         if task.pid not in own and not task.is_bound:
             allowed, unasked = allowed + (task.allowed is not None), unasked + (task.allowed is None)
-    evidence = {"tasks_allowed": allowed, "tasks_not_asked": unasked}
-    answer = Answer(Status.WARN, ran, measured=share, limit=case.bound(_TASK_SHARE), unit="share", evidence=evidence)
+    graded = Graded(evidence={"tasks_allowed": allowed, "tasks_not_asked": unasked}).by(case, _TASK_SHARE, share)
     hidden = why_unseen(case)
     if hidden is not None:
-        return replace(answer, said=f"{ran}, but not all is visible: {hidden}")
+        return graded.warns(f"{ran}, but not all is visible: {hidden}")
     if allowed or unasked:
         count = f"{allowed}" if not unasked else f"at least {allowed}"
-        return replace(answer, said=f"{ran}, but {count} of {len(tasks)} tasks may run there")
+        return graded.warns(f"{ran}, but {count} of {len(tasks)} tasks may run there")
     if share > case.bound(_TASK_PASSES):
-        return replace(answer, said=f"{ran}; warns from {case.bound(_TASK_PASSES):.1%}")
-    return replace(answer, status=Status.PASS, said=f"{ran}, and no task is allowed to")
+        return graded.warns(f"{ran}; warns from {case.bound(_TASK_PASSES):.1%}")
+    return graded.passes(f"{ran}, and no task is allowed to")
 
 
 def _describe_sighting(sighting: _Sighting) -> str:
@@ -358,7 +347,7 @@ class _Fault:
 
 @check(
     id="isolation-options-wrong",
-    area="isolation",
+    area=Area.ISOLATION,
     question="Do the kernel's options for isolation take effect, and agree with each other?",
     severity=Severity.WARNING,
     reads=(COMMAND_LINE, f"{CPUS}/{{isolated,nohz_full}}", "/proc/config.gz", "/proc/PID/stat of rcuo threads"),

@@ -8,7 +8,7 @@ from functools import partial
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown, warns_and_fails
+from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown, warns_and_fails
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.fixes.actions import write_cpus
@@ -16,7 +16,7 @@ from noisewatch.judgement.fixes.fix import BootOptions, Fix
 from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import MEMORY
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached, why_no_cache
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind, Work
@@ -47,7 +47,7 @@ CANNOT_SEE = "cannot see which CPUs of its host share a core"
 
 @check(
     id="busy-sibling",
-    area="target",
+    area=Area.TARGET,
     question="Is the other hardware thread of each target core idle?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
@@ -99,12 +99,8 @@ def _with_siblings(case: Case) -> Answer:
     offline, online = dict.fromkeys(removable, 0), dict.fromkeys(removable, 1)
     fix = Fix((write_cpus(offline, "online", online),), (BootOptions("nosmt"),))
     if case.interval is None:
-        return Answer(
-            Status.WARN,
-            f"siblings on {listed} are online; how busy they are was not sampled",
-            cpus=case.siblings,
-            fix=fix,
-        )
+        text = f"siblings on {listed} are online; how busy they are was not sampled"
+        return Answer(Status.WARN, text, cpus=case.siblings, fix=fix)
     busy = {cpu: case.interval.busy_share(cpu) for cpu in sorted(case.siblings)}
     busy_by_cpu = {cpu: _busy_on_core(case, cpu, busy) for cpu, share in busy.items() if share is not None}
     worst = max(busy_by_cpu.values(), default=0.0)
@@ -184,7 +180,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
 
 @check(
     id="busy-cache-neighbour",
-    area="target",
+    area=Area.TARGET,
     question="Are the other CPUs of the target's last-level cache idle?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -231,54 +227,25 @@ def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answe
     busy_by_cpu = {cpu: share for cpu, share in busy.items() if share is not None}
     worst = max(neighbours, key=lambda cpus: _sum_of(busy_by_cpu, cpus))
     load = _sum_of(busy_by_cpu, worst)
-    evidence = {"busy_share_by_cpu": by_cpu(busy)}
+    observed = Graded(measured=load, evidence={"busy_share_by_cpu": by_cpu(busy)})
+    graded = observed.by(case, _CACHE_BUSY, load)
     working = frozenset(cpu for cpu in worst if busy_by_cpu.get(cpu, 0.0) > _VISIBLE) or worst
     judging = case.bound(_CACHE_BUSY if load > case.bound(_CACHE_BUSY) else _CACHE_QUIET)
     load_text = f"{told_apart(load, judging)} CPUs busy"
     text = f"{name_cpus(working)}, in one {what} with the target: {load_text}" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
-        culprits = busiest(interval, worst)
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=load,
-            limit=case.bound(_CACHE_BUSY),
-            unit="CPUs",
-            cpus=working,
-            evidence=evidence,
-            culprits=culprits,
-        )
+        return graded.fails(text, cpus=working, culprits=busiest(interval, worst))
     why_untold = why_untimed(case, interval, frozenset(busy))
     if len(busy_by_cpu) < len(busy) or why_untold is not None:
-        return Answer(
-            Status.UNKNOWN, text, measured=load, reason=why_untold or case.why_unknown("/proc/stat"), evidence=evidence
-        )
+        return observed.unknown(why_untold or case.why_unknown("/proc/stat"), text)
     if uncached(case):
-        return Answer(Status.UNKNOWN, text, measured=load, reason=why_no_cache(case, uncached(case)), evidence=evidence)
+        return observed.unknown(why_no_cache(case, uncached(case)), text)
     if load > case.bound(_CACHE_QUIET):
         text += warns_and_fails(case.bound(_CACHE_QUIET), case.bound(_CACHE_BUSY), "CPUs")
-        return Answer(
-            Status.WARN,
-            text,
-            measured=load,
-            limit=case.bound(_CACHE_BUSY),
-            unit="CPUs",
-            cpus=working,
-            evidence=evidence,
-            culprits=busiest(interval, worst),
-        )
+        return graded.warns(text, cpus=working, culprits=busiest(interval, worst))
     if case.snapshot.platform.virtual != NONE:
-        reason = f"{text}; {case.guest_words} cannot see what else uses its cache"
-        return Answer(
-            Status.UNKNOWN,
-            text,
-            measured=load,
-            limit=case.bound(_CACHE_BUSY),
-            unit="CPUs",
-            reason=reason,
-            evidence=evidence,
-        )
-    return Answer(Status.PASS, text, measured=load, limit=case.bound(_CACHE_BUSY), unit="CPUs", evidence=evidence)
+        return graded.unknown(f"{text}; {case.guest_words} cannot see what else uses its cache", text)
+    return graded.passes(text)
 
 
 def _has_read(case: Case, cache: CpuSet | None) -> bool:

@@ -9,7 +9,7 @@ from noisewatch.judgement.fixes.actions import Run, move, write, write_cpus
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import unread
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -33,7 +33,7 @@ def _has(case: Case, option: str) -> bool | None:
 
 @check(
     id="target-not-tickless",
-    area="scheduler",
+    area=Area.SCHEDULER,
     question="Does the scheduler's tick stop on the target CPUs while one thread runs there?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -65,7 +65,7 @@ def target_not_tickless(case: Case) -> Answer:
 
 @check(
     id="rcu-callbacks-on-target",
-    area="scheduler",
+    area=Area.SCHEDULER,
     question="Are RCU callbacks kept off the target CPUs?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
@@ -147,7 +147,7 @@ def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
 
 @check(
     id="workqueues-on-target",
-    area="scheduler",
+    area=Area.SCHEDULER,
     question="Is the kernel's unbound work kept off the target CPUs?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
@@ -190,7 +190,7 @@ _OF_SYSTEMD = (_INIT_SCOPE, "system.slice", "user.slice")  # nobody else makes t
 
 @check(
     id="services-on-target",
-    area="scheduler",
+    area=Area.SCHEDULER,
     question="Are services and sessions started on other CPUs than the target?",
     severity=Severity.INFORMATION,
     reads=(INIT_STATUS, "/sys/fs/cgroup/{system,user,machine}.slice/cpuset.cpus.effective"),
@@ -278,7 +278,7 @@ def _allow(group: ServiceGroup, listed: str, *how_long: str) -> tuple[str, ...]:
 
 @check(
     id="custom-scheduler-loaded",
-    area="scheduler",
+    area=Area.SCHEDULER,
     question="Is the kernel's own scheduler in use?",
     severity=Severity.WARNING,
     reads=(Knob.SCHED_EXT_STATE, Knob.SCHED_EXT_OPS),
@@ -303,7 +303,7 @@ def custom_scheduler_loaded(case: Case) -> Answer:
 
 @check(
     id="clock-waits-for-tick",
-    area="scheduler",
+    area=Area.SCHEDULER,
     question="Does the clock of tickless CPUs follow the load without a tick?",
     severity=Severity.INFORMATION,
     reads=(f"{CPUS}/nohz_full", f"{CPUS}/cpuN/cpufreq/scaling_driver", f"{CPUS}/cpuN/cpufreq/scaling_governor"),

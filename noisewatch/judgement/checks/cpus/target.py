@@ -7,13 +7,13 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpu_sets, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import MICROBENCHMARK, by_cpu, why_incomplete
 from noisewatch.judgement.rules import PARALLEL, STRICT
 from noisewatch.judgement.shared_caches import uncached, why_no_cache
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.cpu_time import PATH as STAT
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.online import CPUS
@@ -30,7 +30,7 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
 @check(
     id="target-cpu-unusable",
-    area="target",
+    area=Area.TARGET,
     question="Are the target CPUs online, and can a process be pinned to exactly them?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
@@ -61,13 +61,8 @@ def target_cpu_unusable(case: Case) -> Answer:
         return unknown(f"{online.said_by}: {name_cpus(offline)} not listed, but the kernel pins a process there")
     if offline:
         fix = Fix((write_cpus(dict.fromkeys(offline, 1), "online", dict.fromkeys(offline, 0)),))
-        return Answer(
-            Status.FAIL,
-            f"{name_cpus(offline)}: not online",
-            cpus=offline,
-            evidence={"online_by": online.said_by},
-            fix=fix,
-        )
+        text = f"{name_cpus(offline)}: not online"
+        return Answer(Status.FAIL, text, cpus=offline, evidence={"online_by": online.said_by}, fix=fix)
     rows = case.snapshot.cpu_time if online.renumbered is None else None  # lxcfs renumbers the CPUs of /proc/stat too
     for path, cpus in (
         (f"{CPUS}/offline", case.target & (online.offline or frozenset())),
@@ -75,10 +70,8 @@ def target_cpu_unusable(case: Case) -> Answer:
     ):
         if cpus:
             return unknown(f"{name_cpus(cpus)}: online by {online.said_by}, but not by {path}")
-    evidence = {
-        "online_by": online.said_by,
-        "granted": None if trial.granted is None else sorted(trial.granted),
-    }
+    granted = None if trial.granted is None else sorted(trial.granted)
+    graded = Graded(evidence={"online_by": online.said_by, "granted": granted})
     if trial.granted is None and trial.reason is None:
         if case.snapshot.is_live:
             return unknown("pinning could not be tried")
@@ -89,13 +82,13 @@ def target_cpu_unusable(case: Case) -> Answer:
         number = f" ({online.renumbered})" if online.renumbered is not None else ""
         return not_applicable(f"{listed}: online by {online.said_by}{number}; pinning is tried on a live machine only")
     if trial.granted is None:
-        return Answer(Status.FAIL, f"cannot be pinned to {listed}: {trial.reason}", cpus=case.target, evidence=evidence)
+        return graded.fails(f"cannot be pinned to {listed}: {trial.reason}", cpus=case.target)
     refused = case.target - trial.granted
     if refused:
-        granted = format_cpu_list(trial.granted)
-        text = f"pinned to {listed}, but the kernel allows only {granted}: a cpuset excludes the rest"
-        return Answer(Status.FAIL, text, cpus=refused, evidence=evidence)
-    return Answer(Status.PASS, f"{listed}: online, and can be pinned to", cpus=case.target, evidence=evidence)
+        allowed = format_cpu_list(trial.granted)
+        text = f"pinned to {listed}, but the kernel allows only {allowed}: a cpuset excludes the rest"
+        return graded.fails(text, cpus=refused)
+    return graded.passes(f"{listed}: online, and can be pinned to", cpus=case.target)
 
 
 def _outside_container(case: Case) -> CpuSet:
@@ -121,7 +114,7 @@ def _rank(trial: PinTrial, wanted: CpuSet) -> int:
 
 @check(
     id="no-housekeeping-cpu",
-    area="target",
+    area=Area.TARGET,
     question="Is a CPU left for all other work?",
     severity=Severity.WARNING,
     reads=(f"{CPUS}/online", f"{CPUS}/cpuN/topology/thread_siblings_list"),
@@ -138,32 +131,23 @@ def no_housekeeping_cpu(case: Case) -> Answer:
         return unknown(case.why_unknown(f"{CPUS}/online"))
     free = case.online - case.target - case.siblings
     evidence = {"housekeeping": sorted(free), "siblings": sorted(case.siblings)}
+    graded = Graded(measured=len(free), limit=1, unit="CPUs", evidence=evidence, limit_role=MINIMUM)
     places = {cpu: case.snapshot.topology.get(cpu) for cpu in sorted(case.target)}
     unplaced = [cpu for cpu, place in places.items() if place is None or place.siblings is None]
     if free and unplaced:
         return unknown(case.why_unknown(f"{CPUS}/cpu{unplaced[0]}/topology/thread_siblings_list"))
     if free:
-        return Answer(
-            Status.PASS,
-            f"{name_cpus(free)} for all other work",
-            measured=len(free),
-            limit=1,
-            unit="CPUs",
-            evidence=evidence,
-            limit_role=MINIMUM,
-        )
+        return graded.passes(f"{name_cpus(free)} for all other work")
     if case.siblings:
         text = f"all other work can only use {name_cpus(case.siblings)}, on the cores of the target CPUs"
     else:
         text = "every online CPU is a target: leave at least one"
-    return Answer(
-        Status.FAIL, text, measured=0, limit=1, unit="CPUs", cpus=case.target, evidence=evidence, limit_role=MINIMUM
-    )
+    return graded.fails(text, cpus=case.target)
 
 
 @check(
     id="boot-cpu-is-target",
-    area="target",
+    area=Area.TARGET,
     question="Is CPU 0 left out of the target?",
     severity=Severity.WARNING,
     reads=(f"{CPUS}/online", "/proc/stat"),
@@ -215,7 +199,7 @@ _WORK_DIFFERS = Limit(
 
 @check(
     id="target-cores-differ",
-    area="target",
+    area=Area.TARGET,
     question="Are the target CPUs cores of one kind, and of the fastest?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
@@ -267,15 +251,9 @@ def _among_targets(case: Case) -> Answer:
         if difference > case.bound(ALIKE):
             weaker = frozenset(cpu for cpu, strength in strength_by_cpu.items() if strength < most)
             is_grave = what != "rank" and difference > case.bound(_WORK_DIFFERS)
-            return Answer(
-                Status.FAIL if is_grave else Status.WARN,
-                f"the {what} of {name_cpus(weaker)} is up to {difference:.0%} lower than that of the others",
-                measured=difference,
-                limit=case.bound(_WORK_DIFFERS if is_grave else ALIKE),
-                unit="share",
-                cpus=weaker,
-                evidence=evidence,
-            )
+            text = f"the {what} of {name_cpus(weaker)} is up to {difference:.0%} lower than that of the others"
+            graded = Graded(evidence=evidence).by(case, _WORK_DIFFERS if is_grave else ALIKE, difference)
+            return graded.answer(Status.FAIL if is_grave else Status.WARN, text, cpus=weaker)
     if len(designs) < len(case.target) or not strengths:
         return _measured(case)
     why_unread = _read_of_some(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
@@ -438,25 +416,23 @@ def _measured(case: Case) -> Answer:
     if len(times) < len(case.target) or not times or min(times.values()) <= 0:
         return unknown(f"{why_unknown}, and not all of them were calibrated")
     difference = 1 - min(times.values()) / max(times.values())
-    evidence = {"work_ns_by_cpu": by_cpu(times)}
+    graded = Graded(evidence={"work_ns_by_cpu": by_cpu(times)}).by(case, _WORK_DIFFERS, difference)
     slowest = frozenset(cpu for cpu, time in times.items() if time == max(times.values()))
-    limit = case.bound(_WORK_DIFFERS)
     hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
     if difference <= case.bound(_WORK_ALIKE) and hidden is not None:
         return unknown(
             f"{case.why_unknown(hidden)}; there are two kinds of core, though the same work took the same time"
         )
     if difference <= case.bound(_WORK_ALIKE):
-        text = f"the same work took the same time on all of them, within {difference:.1%}"
-        return Answer(Status.PASS, text, measured=difference, limit=limit, unit="share", evidence=evidence)
-    status = Status.FAIL if difference > limit else Status.WARN
+        return graded.passes(f"the same work took the same time on all of them, within {difference:.1%}")
+    status = Status.FAIL if difference > case.bound(_WORK_DIFFERS) else Status.WARN
     text = f"the same work ran up to {difference:.0%} faster elsewhere than on {name_cpus(slowest)}"
-    return Answer(status, text, measured=difference, limit=limit, unit="share", cpus=slowest, evidence=evidence)
+    return graded.answer(status, text, cpus=slowest)
 
 
 @check(
     id="target-cpus-far-apart",
-    area="target",
+    area=Area.TARGET,
     question="Do the target CPUs share one memory node and one last-level cache?",
     severity=Severity.WARNING,
     ground=Ground.RISK,
@@ -477,30 +453,18 @@ def target_cpus_far_apart(case: Case) -> Answer:
     caches = {cpu: place.last_level_cache if place is not None else None for cpu, place in places.items()}
     own_nodes = {node for node in nodes.values() if node is not None}
     own_caches = sorted({cache for cache in caches.values() if cache is not None}, key=sorted)
-    evidence = {
-        "node_by_cpu": by_cpu(nodes),
-        "last_level_caches": [format_cpu_list(cache) for cache in own_caches],
-    }
+    listed_caches = [format_cpu_list(cache) for cache in own_caches]
+    graded = Graded(evidence={"node_by_cpu": by_cpu(nodes), "last_level_caches": listed_caches})
     if len(own_nodes) > 1:
         text = f"targets span {len(own_nodes)} NUMA nodes ({format_cpu_list(own_nodes)})"
-        return Answer(
-            Status.FAIL, text, measured=len(own_nodes), limit=1, unit="nodes", cpus=case.target, evidence=evidence
-        )
+        return graded.fails(text, measured=len(own_nodes), limit=1, unit="nodes", cpus=case.target)
     several = _said_of_caches(case, own_caches)
     why_not = _why_places_unknown(case, nodes, caches)
     if why_not is not None:
-        return Answer(Status.UNKNOWN, several or "unknown", reason=why_not, evidence=evidence)
+        return graded.unknown(why_not, several or "unknown")
     if several is not None:
-        return Answer(
-            Status.WARN,
-            several,
-            measured=len(own_caches),
-            limit=1,
-            unit="caches",
-            cpus=case.target,
-            evidence=evidence,
-        )
-    return Answer(Status.PASS, f"{name_cpus(case.target)}: one node, one last-level cache", evidence=evidence)
+        return graded.warns(several, measured=len(own_caches), limit=1, unit="caches", cpus=case.target)
+    return graded.passes(f"{name_cpus(case.target)}: one node, one last-level cache")
 
 
 def _said_of_caches(case: Case, caches: list[CpuSet]) -> str | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import run_command, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, hardware_without, unread
 from noisewatch.judgement.programs import as_culprits, passes_if_visible, running
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, NO_DRIVER, NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -43,7 +43,7 @@ def why_no_clock(case: Case, cpu: int, name: str) -> str:
 
 @check(
     id="governor-not-performance",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Does the governor keep the target CPUs at their highest clock?",
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
@@ -91,7 +91,7 @@ def _is_fixed(clock: CpuFrequency) -> bool:
 
 @check(
     id="turbo-enabled",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Is turbo off, so that the clock stays at or below its base frequency?",
     severity=Severity.WARNING,
     ground=Ground.RISK,
@@ -150,7 +150,7 @@ def _turbo_off(case: Case) -> Fix:
 
 @check(
     id="frequency-window-open",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Is the frequency pinned to a single value?",
     severity=Severity.WARNING,
     reads=tuple(f"{CPUS}/cpuN/cpufreq/{name}" for name in ("scaling_min_freq", "scaling_max_freq", "base_frequency")),
@@ -169,38 +169,24 @@ def frequency_window_open(case: Case) -> Answer:
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_min_freq"))
     window = {str(cpu): [clock.min_khz, clock.max_khz] for cpu, clock in clocks.items()}
-    evidence = {"window_khz_by_cpu": window}
+    graded = Graded(evidence={"window_khz_by_cpu": window})
     open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]
     if open_cpus:
         is_held = not _has_turbo(case) and all(clock.governor == "performance" for clock in clocks.values())
         text = _describe_windows(clocks, open_cpus)
         if is_held:
-            return Answer(
-                Status.PASS, text + ", held at the maximum by governor performance without turbo", evidence=evidence
-            )
-        return Answer(
-            Status.WARN,
-            text,
-            cpus=frozenset(open_cpus),
-            evidence=evidence,
-            fix=_narrow(clocks, case.snapshot.frequency.driver),
-        )
+            return graded.passes(text + ", held at the maximum by governor performance without turbo")
+        fix = _narrow(clocks, case.snapshot.frequency.driver)
+        return graded.warns(text, cpus=frozenset(open_cpus), fix=fix)
     above = [
         cpu for cpu, clock in clocks.items() if clock.base_khz is not None and (clock.max_khz or 0) > clock.base_khz
     ]
     if above:
         text = f"pinned above the base frequency on {name_cpus(above)}, in the turbo range"
-        return Answer(
-            Status.WARN,
-            text,
-            cpus=frozenset(above),
-            evidence=evidence,
-            fix=_narrow(clocks, case.snapshot.frequency.driver),
-        )
+        return graded.warns(text, cpus=frozenset(above), fix=_narrow(clocks, case.snapshot.frequency.driver))
     if _has_turbo(case) and any(clock.base_khz is None for clock in clocks.values()):
-        text = "pinned, but turbo is not off and may raise the clock above these limits"
-        return Answer(Status.WARN, text, evidence=evidence)
-    return Answer(Status.PASS, "pinned", evidence=evidence)
+        return graded.warns("pinned, but turbo is not off and may raise the clock above these limits")
+    return graded.passes("pinned")
 
 
 def _describe_windows(clocks: dict[int, CpuFrequency], cpus: list[int]) -> str:
@@ -244,7 +230,7 @@ _PREFERENCE = "cpufreq/energy_performance_preference"
 
 @check(
     id="energy-preference-not-performance",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Does the hardware's energy preference favour speed?",
     severity=Severity.WARNING,
     reads=(f"{CPUS}/cpuN/{_PREFERENCE} at the start of the run",),
@@ -298,7 +284,7 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
 
 @check(
     id="energy-bias-not-performance",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Is the processor's energy bias set to speed?",
     severity=Severity.INFORMATION,
     reads=(bias_path(0).replace("cpu0", "cpuN") + " at the start of the run",),
@@ -334,7 +320,7 @@ _FAST = frozenset({"performance", "balanced-performance"})
 
 @check(
     id="platform-profile-saves-power",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Does the platform profile let the processor run at full speed?",
     severity=Severity.WARNING,
     reads=(Knob.PLATFORM_PROFILE, Knob.PLATFORM_PROFILES),
@@ -379,7 +365,7 @@ _DAEMONS = frozenset({*_UNITS, "gamemoded", "system76-power", "slimbookbattery"}
 
 @check(
     id="frequency-daemon-runs",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Is the machine free of daemons that change frequency settings?",
     severity=Severity.INFORMATION,
     reads=("/proc/PID/stat",),
@@ -399,13 +385,10 @@ def frequency_daemon_runs(case: Case) -> Answer:
             (run_command(f"systemctl stop {units}", f"systemctl start {units}"),),
             (run_command(f"systemctl disable {units}", f"systemctl enable {units}"),),
         )
-        culprits = as_culprits(sorted(daemons, key=lambda task: task.pid))
-        return Answer(
-            Status.FAIL,
-            f"{', '.join(names)} may change them at any time",
+        graded = Graded(
             evidence={"daemons": names},
-            culprits=culprits,
-            fix=fix if units else None,
+            culprits=as_culprits(sorted(daemons, key=lambda task: task.pid)),
             severity=Severity.WARNING if set(names) & _AT_ANY_TIME else None,
         )
+        return graded.fails(f"{', '.join(names)} may change them at any time", fix=fix if units else None)
     return passes_if_visible(case, "no power daemon runs")

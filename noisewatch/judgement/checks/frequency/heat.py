@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import hardware_without
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.heat import COOLING, MOST_WATCHED, CoolingDevice, Sensor
 from noisewatch.kernel.frequency.heat import HWMON as SENSORS
@@ -35,7 +35,7 @@ _THERMAL_INTERRUPT = "TRM"
 
 @check(
     id="throttled",
-    area="heat",
+    area=Area.HEAT,
     question="Did the processor run without throttling by heat or power limits?",
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
@@ -67,22 +67,12 @@ def throttled(case: Case) -> Answer:
         return unknown(NO_TARGET)
     counts = [count for interval in case.intervals for count in _events(interval).items()]
     events = sum(count or 0 for _, count in counts)
-    evidence = {
-        "events": {path: sum(count or 0 for name, count in counts if name == path) for path in sorted(dict(counts))}
-    }
+    by_path = {path: sum(count or 0 for name, count in counts if name == path) for path in sorted(dict(counts))}
+    graded = Graded(evidence={"events": by_path}).by(case, _EVENTS, events)
     if events > case.bound(_EVENTS):
-        return Answer(
-            Status.FAIL,
-            _describe_slowdowns(case.intervals),
-            measured=events,
-            limit=case.bound(_EVENTS),
-            unit=_EVENTS.unit,
-            cpus=frozenset(
-                cpu for interval in case.intervals for slowdown in _slowdowns(interval) for cpu in slowdown.cpus
-            ),
-            evidence=evidence,
-            fix=_fix(case),
-        )
+        slowdowns = [slowdown for interval in case.intervals for slowdown in _slowdowns(interval)]
+        cpus = frozenset(cpu for slowdown in slowdowns for cpu in slowdown.cpus)
+        return graded.fails(_describe_slowdowns(slowdowns), cpus=cpus, fix=_fix(case, slowdowns))
     silent = [path for path, count in counts if count is None]
     if silent:
         return unknown(case.why_unknown(*silent))
@@ -90,8 +80,7 @@ def throttled(case: Case) -> Answer:
     if doubtful:
         return unknown("thermal interrupts on cores whose throttle counts were not read")
     counts_power = any(slowdown.by == BY_POWER for interval in case.intervals for slowdown in slowed_between(interval))
-    text = "no throttling by heat or power" if counts_power else "no throttling by heat; power limits are not counted"
-    return Answer(Status.PASS, text, measured=events, limit=case.bound(_EVENTS), unit=_EVENTS.unit, evidence=evidence)
+    return graded.passes(f"no throttling by heat{' or power' if counts_power else '; power limits are not counted'}")
 
 
 def _events(interval: Interval) -> dict[str, int | None]:
@@ -103,9 +92,8 @@ def _slowdowns(interval: Interval) -> list[Slowdown]:
     return [slowdown for slowdown in slowed_between(interval) if slowdown.times]
 
 
-def _describe_slowdowns(intervals: Iterable[Interval]) -> str:
+def _describe_slowdowns(slowdowns: Collection[Slowdown]) -> str:
     """Return text on the target CPUs that heat and each power limit slowed, and how often."""
-    slowdowns = [slowdown for interval in intervals for slowdown in _slowdowns(interval)]
     texts = []
     for by, whats in ((BY_HEAT, ("core", "package")), (BY_POWER, ("core",)), (BY_POWER, ("package",))):
         matching = [slowdown for slowdown in slowdowns if slowdown.by == by and slowdown.what in whats]
@@ -115,9 +103,9 @@ def _describe_slowdowns(intervals: Iterable[Interval]) -> str:
     return "; ".join(texts)
 
 
-def _fix(case: Case) -> Fix | None:
+def _fix(case: Case, slowdowns: Iterable[Slowdown]) -> Fix | None:
     """Return the fix for a power limit, or None for heat, which no command lowers."""
-    if all(slowdown.by != BY_POWER for interval in case.intervals for slowdown in _slowdowns(interval)):
+    if all(slowdown.by != BY_POWER for slowdown in slowdowns):
         return None
     zones = case.snapshot.hardware.power_limits.zones or ()
     watts = sorted({zone.limit_uw // 1_000_000 for zone in zones if zone.is_enabled and zone.limit_uw})
@@ -152,7 +140,7 @@ def _are_uncounted_calm(interval: Interval) -> bool:
 
 @check(
     id="cooling-active",
-    area="heat",
+    area=Area.HEAT,
     question="Does the kernel let the processor run without slowing it to cool it?",
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
@@ -179,12 +167,8 @@ def cooling_active(case: Case) -> Answer:
     slowing = [device for device in at_work if device.slows_the_processor]
     if slowing:
         kinds = ", ".join(sorted({str(device.kind) for device in slowing}))
-        return Answer(
-            Status.FAIL,
-            f"the kernel slows the processor down to cool it ({kinds})",
-            measured=len(slowing),
-            evidence=evidence,
-        )
+        text = f"the kernel slows the processor down to cool it ({kinds})"
+        return Answer(Status.FAIL, text, measured=len(slowing), evidence=evidence)
     silent = [device.path for device, observed in states.items() if device.kind is None or None in observed]
     if silent:
         return unknown(case.why_unknown(*(f"{path}/{name}" for path in silent for name in ("type", "cur_state"))))
@@ -229,7 +213,7 @@ _ROOM_FAILS = Limit(
 
 @check(
     id="processor-hot",
-    area="heat",
+    area=Area.HEAT,
     question="Is the processor far from its critical temperature?",
     severity=Severity.WARNING,
     reads=(f"{SENSORS}/hwmon*/temp*_{{input,crit,label}} at the start of the run",),
@@ -248,39 +232,21 @@ def processor_hot(case: Case) -> Answer:
     sensors = sensors_.read
     if sensors is None:
         return unknown(case.why_unknown(SENSORS))
-    evidence = {
-        "celsius_by_sensor": {sensor.path: [sensor.celsius, sensor.critical_celsius] for sensor in sensors},
-        "chips": sorted({sensor.chip for sensor in sensors}),
-    }
+    celsius = {sensor.path: [sensor.celsius, sensor.critical_celsius] for sensor in sensors}
+    graded = Graded(evidence={"celsius_by_sensor": celsius, "chips": sorted({sensor.chip for sensor in sensors})})
     rooms = {sensor: room for sensor in sensors if (room := _room(sensor)) is not None}
     worst = min(rooms, key=lambda sensor: rooms[sensor], default=None)
     if worst is not None and rooms[worst] < case.bound(_ROOM_PASSES):
-        room, most = rooms[worst], case.bound(_ROOM_FAILS)
-        text = f"{worst.celsius:.0f} °C, {room:.0f} K below critical ({worst.label or worst.chip})"
-        return Answer(
-            Status.FAIL if room <= most else Status.WARN,
-            text,
-            measured=room,
-            limit=most,
-            unit="K",
-            evidence=evidence,
-            limit_role=MINIMUM,
-        )
+        status = Status.FAIL if rooms[worst] <= case.bound(_ROOM_FAILS) else Status.WARN
+        text = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical ({worst.label or worst.chip})"
+        return graded.by(case, _ROOM_FAILS, rooms[worst]).answer(status, text)
     silent = [sensor for sensor in sensors if sensor not in rooms]
     if worst is None or silent:
-        return Answer(Status.UNKNOWN, "unknown", reason=_why_roomless(case, silent[0]), evidence=evidence)
+        return graded.unknown(_why_roomless(case, silent[0]))
     if sensors_.unread is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=case.why_unknown(sensors_.unread), evidence=evidence)
+        return graded.unknown(case.why_unknown(sensors_.unread))
     text = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical"
-    return Answer(
-        Status.PASS,
-        text,
-        measured=rooms[worst],
-        limit=case.bound(_ROOM_FAILS),
-        unit="K",
-        evidence=evidence,
-        limit_role=MINIMUM,
-    )
+    return graded.by(case, _ROOM_FAILS, rooms[worst]).passes(text)
 
 
 def _room(sensor: Sensor) -> float | None:
@@ -319,7 +285,7 @@ _POWER_EXCEEDS = Limit(
 
 @check(
     id="power-limit-lowered",
-    area="heat",
+    area=Area.HEAT,
     question="Are the power limits of the packages at their rated value?",
     severity=Severity.INFORMATION,
     reads=(f"{POWER_LIMITS}/intel-rapl*/{{enabled,constraint_*}} at the start of the run",),
@@ -343,7 +309,7 @@ def power_limit_lowered(case: Case) -> Answer:
         return hardware_without(case, "power limit")
     if limits.zones is None:
         return unknown(case.why_unknown(POWER_LIMITS))
-    evidence = {zone.path: [zone.limit_uw, zone.rated_uw, zone.is_enabled] for zone in limits.zones}
+    graded = Graded(evidence={zone.path: [zone.limit_uw, zone.rated_uw, zone.is_enabled] for zone in limits.zones})
     rated_uw: dict[int, int] = {}
     for zone in limits.zones:
         rated_uw[zone.package] = max(rated_uw.get(zone.package, 0), zone.rated_uw or 0)
@@ -352,10 +318,7 @@ def power_limit_lowered(case: Case) -> Answer:
     if worst is not None and shares[worst] < case.bound(_POWER_FAILS):
         watts, rated = (worst.limit_uw or 0) / 1e6, rated_uw[worst.package] / 1e6
         text = f"package {worst.package} may take {watts:.0f} W in the long run, of {rated:.0f} W"
-        least = case.bound(_POWER_FAILS)
-        return Answer(
-            Status.FAIL, text, measured=shares[worst], limit=least, unit="share", evidence=evidence, limit_role=MINIMUM
-        )
+        return graded.by(case, _POWER_FAILS, shares[worst]).fails(text)
     silent = [zone.path for zone in limits.zones if zone not in shares and zone.is_enabled is not False]
     if silent:
         return unknown(case.why_unknown(*silent, POWER_LIMITS))
@@ -364,23 +327,11 @@ def power_limit_lowered(case: Case) -> Answer:
     in_force = {package: _in_force(shares, package) for package in rated_uw}
     package = max(in_force, key=lambda package: in_force[package])
     if in_force[package] > case.bound(_POWER_EXCEEDS):
-        return Answer(
-            Status.WARN,
-            _words_of_excess(package, in_force[package], rated_uw[package] / 1e6),
-            measured=None if math.isinf(in_force[package]) else in_force[package],
-            limit=case.bound(_POWER_EXCEEDS),
-            unit="share",
-            evidence=evidence,
-        )
-    return Answer(
-        Status.PASS,
-        "all power limits are at their rated value",
-        measured=min(shares.values(), default=None),
-        limit=case.bound(_POWER_FAILS),
-        unit="share",
-        evidence=evidence,
-        limit_role=MINIMUM,
-    )
+        text = _words_of_excess(package, in_force[package], rated_uw[package] / 1e6)
+        share = None if math.isinf(in_force[package]) else in_force[package]
+        return graded.by(case, _POWER_EXCEEDS, share).warns(text)
+    least = min(shares.values(), default=None)
+    return graded.by(case, _POWER_FAILS, least).passes("all power limits are at their rated value")
 
 
 def _share(zone: PowerLimit, rated_uw: int) -> float | None:
@@ -403,7 +354,7 @@ def _words_of_excess(package: int, share: float, rated: float) -> str:
 
 @check(
     id="on-battery",
-    area="power",
+    area=Area.POWER,
     question="Does the machine run on mains power?",
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
@@ -435,7 +386,7 @@ def supply_voltages(case: Case) -> list[SupplyVoltage]:
 
 @check(
     id="under-voltage",
-    area="power",
+    area=Area.POWER,
     question="Does the power supply hold its voltage?",
     severity=Severity.INFORMATION,
     ground=Ground.RISK,
@@ -454,19 +405,17 @@ def supply_voltages(case: Case) -> list[SupplyVoltage]:
 )
 def under_voltage(case: Case) -> Answer:
     alarm, voltages = case.snapshot.settings.voltage_alarm, supply_voltages(case)
-    evidence = {"said_by": alarm.path, "is_low": [voltage.is_low for voltage in voltages]}
+    graded = Graded(evidence={"said_by": alarm.path, "is_low": [voltage.is_low for voltage in voltages]})
     if any(voltage.is_low for voltage in voltages):
-        text, weight = "the firmware lowers the clock: under-voltage", Severity.BLOCKING
-        return Answer(Status.FAIL, text, evidence=evidence, fix=BETTER_SUPPLY, severity=weight)
+        text = "the firmware lowers the clock: under-voltage"
+        return graded.fails(text, fix=BETTER_SUPPLY, severity=Severity.BLOCKING)
     if any(voltage.was_low for voltage in voltages):
-        text, weight = "the voltage was too low since boot", Severity.WARNING
-        return Answer(Status.WARN, text, evidence=evidence, fix=BETTER_SUPPLY, severity=weight)
+        return graded.warns("the voltage was too low since boot", fix=BETTER_SUPPLY, severity=Severity.WARNING)
     if isinstance(case.snapshot.platform.tsc_flags, frozenset):
         return not_applicable("no x86 machine reports the voltage of its supply")
     if alarm.path is not None:
         is_all_read = all(voltage.is_low is not None for voltage in voltages)
-        passed = Answer(Status.PASS, "no under-voltage", evidence=evidence)
-        return passed if is_all_read else unknown(case.why_unknown(alarm.path))
+        return graded.passes("no under-voltage") if is_all_read else unknown(case.why_unknown(alarm.path))
     if alarm.unread is not None:
         return unknown(case.why_unknown(alarm.unread))
     return hardware_without(case, "alarm of its power supply")

@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, LATENCY, PARALLEL
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.idle import LATENCY_REQUEST, POLL, CpuIdle, IdleState
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -33,7 +33,7 @@ _MOST_NAMED = 3
 
 @check(
     id="deep-idle-states",
-    area="idle",
+    area=Area.IDLE,
     question="Do the target CPUs wake up quickly?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, PARALLEL: Severity.WARNING, IO: Severity.WARNING},
@@ -68,17 +68,8 @@ def deep_idle_states(case: Case) -> Answer:
         if idle.request_us is None:
             text += f"; whether a latency request forbids it is unknown ({case.why_unknown(LATENCY_REQUEST)})"
         status = Status.WARN if idle.request_us is None else Status.FAIL
-        limit = case.bound(_LATENCY)
-        return Answer(
-            status,
-            text,
-            measured=latency_us,
-            limit=limit,
-            unit="µs",
-            cpus=frozenset(deep),
-            evidence=evidence,
-            fix=_shallow(deep),
-        )
+        graded = Graded(evidence=evidence).by(case, _LATENCY, latency_us)
+        return graded.answer(status, text, cpus=frozenset(deep), fix=_shallow(deep))
     silent = [cpu for cpu in sorted(case.target) if not _is_known(idle.cpus.get(cpu))]
     if silent or not case.target:
         folder = f"{CPUS}/cpu{min(silent, default=0)}"
@@ -134,7 +125,7 @@ def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
 
 @check(
     id="idle-cpus-spin",
-    area="idle",
+    area=Area.IDLE,
     question="Do idle CPUs sleep instead of spinning?",
     severity=Severity.INFORMATION,
     reads=(

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
 from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, clocks_of, why_no_clock
 from noisewatch.judgement.checks.frequency.heat import BETTER_SUPPLY, supply_voltages
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import MICROBENCHMARK, hardware_without, judged_knob, turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, CpuFrequency
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
@@ -53,7 +52,7 @@ _BY_HAND = (
 
 @check(
     id="clock-capped",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="May the target CPUs reach the clock that cpufreq shows?",
     severity=Severity.WARNING,
     reads=(
@@ -99,7 +98,7 @@ def clock_capped(case: Case) -> Answer:
     evidence["clock_khz_by_cpu"] = {str(cpu): [reading.khz, reading.promised_khz] for cpu, reading in readings.items()}
     held = {cpu: reading for cpu, reading in readings.items() if reading.is_under_load and _is_held(case, reading)}
     if held:
-        return replace(_held_down(case, held), evidence=evidence)
+        return _held_down(case, held, evidence)
     silent = [cpu for cpu, clock in clocks.items() if clock.driver is None]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_driver"))
@@ -116,7 +115,7 @@ def clock_capped(case: Case) -> Answer:
         )
     reasons = [reason for reading in readings.values() if (reason := _why_doubtful(case, reading)) is not None]
     if reasons:
-        return replace(unknown(reasons[0]), evidence=evidence)
+        return Graded(evidence=evidence).unknown(reasons[0])
     lowest_khz = min(
         (reading.khz for reading in readings.values() if reading.is_under_load and reading.khz), default=None
     )
@@ -210,7 +209,7 @@ def _why_doubtful(case: Case, reading: _Reading) -> str | None:
     return f"CPU {reading.cpu} shows {clock} of {promised}: idle, or held down; a calibration measures it"
 
 
-def _held_down(case: Case, held: Mapping[int, _Reading]) -> Answer:
+def _held_down(case: Case, held: Mapping[int, _Reading], evidence: Mapping[str, object]) -> Answer:
     worst = min(held.values(), key=_share)
     verb = "runs" if len(held) == 1 else "run"
     by, fix = _holder(case)
@@ -218,16 +217,7 @@ def _held_down(case: Case, held: Mapping[int, _Reading]) -> Answer:
         f"{name_cpus(held)} {verb} at {describe_clock(worst.khz)}, {_share(worst):.0%} of the "
         f"{describe_clock(worst.promised_khz)} that cpufreq promises: {by}"
     )
-    return Answer(
-        Status.FAIL,
-        text,
-        measured=_share(worst),
-        limit=case.bound(_HELD),
-        unit=_HELD.unit,
-        cpus=frozenset(held),
-        limit_role=MINIMUM,
-        fix=fix,
-    )
+    return Graded(evidence=evidence).by(case, _HELD, _share(worst)).fails(text, cpus=frozenset(held), fix=fix)
 
 
 def _holder(case: Case) -> tuple[str, Fix | None]:
@@ -258,7 +248,7 @@ def _is_capped(clock: CpuFrequency, cap: FrequencyCap) -> bool | None:
 
 @check(
     id="clock-boosted-after-io",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Does the clock stay the same after a wait for I/O?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING},
@@ -283,7 +273,7 @@ def clock_boosted_after_io(case: Case) -> Answer:
 
 @check(
     id="uncore-frequency-moves",
-    area="frequency",
+    area=Area.FREQUENCY,
     question="Does the uncore (last-level cache, memory controller) keep one clock?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING},

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
 from noisewatch.judgement.checks.interrupts.routing import kept_from_balancer
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, why_untold
 from noisewatch.judgement.effect import WHEN, effect, limits_of_taken, part_of
@@ -15,7 +15,7 @@ from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import BootOptions, Fix
 from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq, Irqs
 from noisewatch.kernel.interrupts.table import PATH, Interrupts, sums_with_parts
 from noisewatch.kinds import Kind
@@ -30,7 +30,7 @@ _LONGEST_LIST = 4
 
 @check(
     id="irq-routed-to-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Is any device's interrupt routed to a target CPU?",
     severity=Severity.WARNING,
     reads=(f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity_list", "/proc/interrupts"),
@@ -60,44 +60,32 @@ def irq_routed_to_target(case: Case) -> Answer:
     # Kernel-managed IRQs stay where they are, except for hot-plug, if their CPUs are known.
     may_come = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
     asked_for = [irq for irq in _by_count(may_come, counts_by_irq) if irq.movable is not False or not irq.effective]
-    evidence = {
-        "routed": [irq.irq for irq in routed],
-        "allowed_only": [irq.irq for irq in asked_for],
-        "leaving": [irq.irq for irq in leaving],
-    }
+    graded = Graded(
+        limit=0,
+        unit="IRQs",
+        evidence={
+            "routed": [irq.irq for irq in routed],
+            "allowed_only": [irq.irq for irq in asked_for],
+            "leaving": [irq.irq for irq in leaving],
+        },
+    )
     if routed:
         text = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
-        return Answer(
-            Status.WARN,
-            text,
-            measured=len(routed),
-            limit=0,
-            unit="IRQs",
-            cpus=_cpus(case, routed),
-            evidence=evidence,
-            fix=steer(case, routed + asked_for),
-        )
+        fix = steer(case, routed + asked_for)
+        return graded.warns(text, measured=len(routed), cpus=_cpus(case, routed), fix=fix)
     silent = {irq.irq for irq in used if _is_silent(case, irq)}
     if unlisted or silent:
         folder = f"{FOLDER}/{min(unlisted or silent)}"
         return unknown(case.why_unknown(f"{folder}/smp_affinity_list", _effective_path(folder), FOLDER))
     if asked_for:
         text = f"{len(asked_for)} of {len(used)} active IRQs are allowed on target CPUs: {_names(asked_for)}"
-        return Answer(
-            Status.WARN,
-            text,
-            measured=len(asked_for),
-            limit=0,
-            unit="IRQs",
-            evidence=evidence,
-            fix=steer(case, asked_for),
-        )
+        return graded.warns(text, measured=len(asked_for), fix=steer(case, asked_for))
     reason = _why_more(case, irqs, interrupts) or _why_unnumbered(case, interrupts)
     if reason is not None:
         return unknown(reason)
     text = f"none of {len(used)} active IRQs is routed to a target CPU"
     text += f"; {len(leaving)} will move away at their next interrupt: {_names(leaving)}" if leaving else ""
-    return Answer(Status.PASS, text, measured=0, limit=0, unit="IRQs", evidence=evidence)
+    return graded.passes(text, measured=0)
 
 
 def _is_silent(case: Case, irq: Irq) -> bool:
@@ -228,7 +216,7 @@ _COST_PASSES, _COST_FAILS = limits_of_taken("device interrupts", "cost-")
 
 @check(
     id="device-interrupts-on-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Do devices interrupt the target CPUs?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,

@@ -8,13 +8,13 @@ from typing import NamedTuple
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_mask, name_cpus, parse_cpu_mask
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.programs import passes_if_visible, running
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.interrupts.irqbalance import LIST, MASK, environment_of, parse_banned
 from noisewatch.kernel.interrupts.irqbalance import NAME as IRQBALANCE
 from noisewatch.kernel.interrupts.irqs import DEFAULT
@@ -29,7 +29,7 @@ _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
 
 @check(
     id="default-irq-affinity-includes-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Are new interrupts kept off the target CPUs?",
     severity=Severity.INFORMATION,
     reads=(DEFAULT,),
@@ -55,18 +55,13 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
             (write(DEFAULT, format_cpu_mask(case.housekeeping), before),),
             (BootOptions(f"irqaffinity={cpu_list_argument(case.housekeeping)}"),),
         )
-    return Answer(
-        Status.FAIL,
-        f"new interrupts may go to {name_cpus(shared)}",
-        cpus=shared,
-        evidence=evidence,
-        fix=fix,
-    )
+    text = f"new interrupts may go to {name_cpus(shared)}"
+    return Answer(Status.FAIL, text, cpus=shared, evidence=evidence, fix=fix)
 
 
 @check(
     id="irqbalance-may-move-irqs",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Will irqbalance leave the target CPUs alone?",
     severity=Severity.WARNING,
     reads=("/proc/PID/stat", "/proc/PID/environ", "/etc/default/irqbalance", "/etc/sysconfig/irqbalance"),
@@ -160,7 +155,7 @@ _LONGEST_LIST = 4
 
 @check(
     id="packets-steered-to-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Are received packets kept off the target CPUs?",
     severity=Severity.INFORMATION,
     reads=(f"{QUEUES}/*/queues/rx-*/rps_cpus", Knob.RPS_DEFAULT),
@@ -179,22 +174,14 @@ def packets_steered_to_target(case: Case) -> Answer:
         return unknown(case.why_unknown(QUEUES))
     cpus_by_path = {path: cpus for path, cpus in steering.cpus_by_path.items() if cpus is not None}
     steered = {path: cpus for path, cpus in cpus_by_path.items() if cpus & case.target}
+    graded = Graded(measured=len(steered), limit=0, unit="queues")
     if steered:
         cpus = frozenset().union(*steered.values()) & case.target
         text = (
             f"{len(steered)} of {len(cpus_by_path)} receive queues pass packets to {name_cpus(cpus)}: {_names(steered)}"
         )
         masks = {clean(path): sorted(mask) for path, mask in steered.items()}
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=len(steered),
-            limit=0,
-            unit="queues",
-            cpus=cpus,
-            evidence={"masks": masks},
-            fix=_spare(case, steered),
-        )
+        return graded.fails(text, cpus=cpus, evidence={"masks": masks}, fix=_spare(case, steered))
     default = _default(case)
     if default is None:
         return unread(case, Knob.RPS_DEFAULT)
@@ -210,13 +197,7 @@ def packets_steered_to_target(case: Case) -> Answer:
         return unknown(f"only {len(cpus_by_path)} receive queues were read; there are more")
     if case.snapshot.platform.container != NONE:
         return unknown(f"{case.container_words} sees its own network interfaces, not those of its host")
-    return Answer(
-        Status.PASS,
-        f"none of {len(cpus_by_path)} receive queues passes packets to a target CPU",
-        measured=0,
-        limit=0,
-        unit="queues",
-    )
+    return graded.passes(f"none of {len(cpus_by_path)} receive queues passes packets to a target CPU")
 
 
 def _names(paths: Mapping[str, CpuSet]) -> str:

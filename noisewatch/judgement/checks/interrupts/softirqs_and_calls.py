@@ -8,12 +8,12 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS
@@ -47,7 +47,7 @@ _TIME_FAILS = Limit(
 
 @check(
     id="softirqs-on-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Are the target CPUs free of softirqs from other work?",
     severity=Severity.WARNING,
     reads=(f"{SOFTIRQS} over the sample", "/proc/stat over the sample", f"{INTERRUPTS} over the sample"),
@@ -105,17 +105,8 @@ def _too_often(
     worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
     culprits = _of_kind(interval, often, Kind.SOFTIRQ, frozenset().union(*(unexplained[cpu] for cpu in often)))
     text = f"{culprits[0].name}: up to {describe_rate(worst)} on {name_cpus(often)}"
-    return Answer(
-        Status.WARN,
-        f"{text}, more than its device interrupts explain",
-        measured=worst,
-        limit=limit,
-        unit="per second",
-        cpus=often,
-        reason=untimed,
-        evidence=evidence,
-        culprits=culprits,
-    )
+    graded = Graded(cpus=often, evidence=evidence, culprits=culprits).by(case, _WORK_PASSES, worst)
+    return graded.warns(f"{text}, more than its device interrupts explain", reason=untimed)
 
 
 def _quiet_said(case: Case, rates: dict[int, float]) -> str:
@@ -170,7 +161,7 @@ _CALLS_FAIL = Limit(
 
 @check(
     id="ipis-on-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Are the target CPUs free of IPIs from other CPUs?",
     severity=Severity.INFORMATION,
     reads=(f"{INTERRUPTS} over the sample",),

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.effect import WHEN, limits_of_taken, timers_while_calibrating
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import by_cpu, not_calibrated, why_incomplete
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.fair_server import runtime_path
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
@@ -53,7 +53,7 @@ _TICKING = Limit(
 
 @check(
     id="tick-not-stopped",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Does the tick really stop on nohz_full CPUs?",
     severity=Severity.INFORMATION,
     reads=(
@@ -107,17 +107,8 @@ def tick_not_stopped(case: Case) -> Answer:
             text += (
                 f"; the deadline server, which has {reserved} of {name_cpus(servers)} in each period, may cause them"
             )
-        return Answer(
-            status,
-            text,
-            measured=worst,
-            limit=case.bound(_TICKING),
-            unit="per busy second",
-            cpus=ticking,
-            evidence=evidence,
-            fix=_without_server(servers) if servers else None,
-            severity=Severity.WARNING,
-        )
+        graded = Graded(cpus=ticking, evidence=evidence, severity=Severity.WARNING).by(case, _TICKING, worst)
+        return graded.answer(status, text, fix=_without_server(servers) if servers else None)
     reason = why_incomplete(calibrated) or _why_unmeasured(case, interval, frozenset(rates) - frozenset(rate_by_cpu))
     if reason is not None:
         return unknown(reason)
@@ -209,7 +200,7 @@ _AS_OFTEN = 0.5  # of the estimate: then the trace contains the same timers
 
 @check(
     id="timers-on-target",
-    area="interrupts",
+    area=Area.INTERRUPTS,
     question="Is the tick the only timer that interrupts the target CPUs?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -250,6 +241,7 @@ def timers_on_target(case: Case) -> Answer:
     counted = case.target if is_by_number or isolated is None else isolated
     often = frozenset(cpu for cpu, rate in beyond.items() if rate > case.bound(_FEW) and cpu in counted)
     long = frozenset(cpu for cpu, cost in costs.items() if cost > case.bound(_SHORT))
+    graded = Graded(evidence=evidence)
     if often or long:
         culprits = _culprits(case, often | long, traced)
         frequent = [cpu for cpu in sorted(often | long) if beyond[cpu] > case.bound(_FEW)]
@@ -258,18 +250,18 @@ def timers_on_target(case: Case) -> Answer:
             [f"{name_cpus(frequent)}: up to {most:.0f} timer interrupts/s; {_describe_tick(hz)}"] if frequent else []
         )
         parts += [_took(culprit) for culprit in culprits[:1] if culprit in traced]
-        answer = Answer(Status.WARN, "; ".join(parts), cpus=often | long, evidence=evidence, culprits=culprits)
+        answer = graded.warns("; ".join(parts), cpus=often | long, culprits=culprits)
         return _judged(case, beyond if is_by_number else {}, costs, answer)
     reason = _why_unknown(case)
     if reason is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
+        return graded.unknown(reason)
     most = max(rates.values())
     fewest_that_fail = case.bound(_MANY) if is_by_number else case.bound(_LONG) / _INTERRUPT_S
     if hz is None and most > SMALLEST_HZ + case.bound(_FEW):
         reason = f"{most:.0f} timer interrupts/s, which may be the tick: {case.why_unknown(PACKED)}"
         severity = Severity.BLOCKING if most > SMALLEST_HZ + fewest_that_fail else None
-        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence, severity=severity)
-    answer = Answer(Status.PASS, f"{most:.0f} timer interrupts/s at most", evidence=evidence)
+        return graded.answer(Status.UNKNOWN, "unknown", reason=reason, severity=severity)
+    answer = graded.passes(f"{most:.0f} timer interrupts/s at most")
     return _judged(case, beyond if is_by_number else {}, costs, answer)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import grown_in_all, why_not_grown
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -28,7 +28,7 @@ _AN_HOUR_MS = 3_600_000
 
 @check(
     id="khugepaged-collapses-pages",
-    area="memory",
+    area=Area.MEMORY,
     question="Does khugepaged leave memory as it is?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -58,26 +58,18 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
         return unknown(why_not_grown(case))
     policy = knobs.word(Knob.THP_ENABLED)
     evidence = {"collapsed": collapsed, "enabled": policy, "defrag": knobs.word(Knob.THP_DEFRAG)}
+    graded = Graded(evidence=evidence).by(case, _COLLAPSED, collapsed)
     if collapsed > case.bound(_COLLAPSED):
         has_period = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
         fix = turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if has_period else None
-        text = f"{collapsed} huge pages were made by khugepaged"
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=collapsed,
-            limit=case.bound(_COLLAPSED),
-            unit="pages",
-            evidence=evidence,
-            fix=fix,
-        )
-    text = f"khugepaged made no huge pages (policy {policy})" if policy is not None else "khugepaged made no huge pages"
-    return Answer(Status.PASS, text, measured=0, limit=case.bound(_COLLAPSED), unit="pages", evidence=evidence)
+        return graded.fails(f"{collapsed} huge pages were made by khugepaged", fix=fix)
+    by_policy = "" if policy is None else f" (policy {policy})"
+    return graded.passes(f"khugepaged made no huge pages{by_policy}", measured=0)
 
 
 @check(
     id="ksm-scans",
-    area="memory",
+    area=Area.MEMORY,
     question="Is kernel same-page merging (KSM) off?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -94,14 +86,13 @@ def ksm_scans(case: Case) -> Answer:
     if run is None:
         return unread(case, Knob.KSM_RUN)
     share = _ksmd_share(case.interval)
-    evidence = {"run": run, "ksmd_share": share}
+    graded = Graded(measured=run, evidence={"run": run, "ksmd_share": share})
     if run != 1:
-        return Answer(Status.PASS, "off", measured=run, evidence=evidence)
+        return graded.passes("off")
     fix = turned(case, Knob.KSM_RUN, 0)
     if share == 0:
-        return Answer(Status.WARN, "on, but it had nothing to do", measured=run, evidence=evidence, fix=fix)
-    took = f", and took {share:.1%} of a CPU" if share is not None else ""
-    return Answer(Status.FAIL, f"on{took}", measured=run, evidence=evidence, fix=fix)
+        return graded.warns("on, but it had nothing to do", fix=fix)
+    return graded.fails("on" if share is None else f"on, and took {share:.1%} of a CPU", fix=fix)
 
 
 def _ksmd_share(interval: Interval | None) -> float | None:
@@ -131,7 +122,7 @@ _UNMAPPED = Limit(
 
 @check(
     id="numa-balancing-runs",
-    area="memory",
+    area=Area.MEMORY,
     question="Is automatic NUMA balancing off or idle?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -155,28 +146,16 @@ def numa_balancing_runs(case: Case) -> Answer:
     evidence = {"mode": mode, "nodes": sorted(numbers) if numbers is not None else None, "pages_unmapped": unmapped}
     if mode == 0:
         return Answer(Status.PASS, "off", measured=mode, evidence=evidence)
-    fix = turned(case, Knob.NUMA_BALANCING, 0)
+    fix, graded = turned(case, Knob.NUMA_BALANCING, 0), Graded(evidence=evidence).by(case, _UNMAPPED, unmapped)
     if unmapped is not None and unmapped > case.bound(_UNMAPPED):
-        text = f"{unmapped} pages were unmapped by NUMA balancing"
-        return Answer(
-            Status.FAIL, text, measured=unmapped, limit=case.bound(_UNMAPPED), unit="pages", evidence=evidence, fix=fix
-        )
+        return graded.fails(f"{unmapped} pages were unmapped by NUMA balancing", fix=fix)
     if numbers is None:
         return unknown(case.why_unknown(NODES))
     if len(numbers) < 2:
         return not_applicable("there is one memory node")
     text = f"on, with {len(numbers)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
     why_not = why_not_grown(case) if unmapped is None and case.intervals else None
-    return Answer(
-        Status.WARN,
-        text,
-        measured=unmapped,
-        limit=case.bound(_UNMAPPED),
-        unit="pages",
-        reason=why_not,
-        evidence=evidence,
-        fix=fix,
-    )
+    return graded.warns(text, reason=why_not, fix=fix)
 
 
 _DIRTY_PASSES = Limit(
@@ -197,7 +176,7 @@ _DIRTY_FAILS = Limit(
 
 @check(
     id="dirty-pages-pending",
-    area="memory",
+    area=Area.MEMORY,
     question="Has all file data been written to disk?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, STRICT: Severity.WARNING},
@@ -219,23 +198,11 @@ def dirty_pages_pending(case: Case) -> Answer:
     if dirty is None or writeback is None or not total:
         return unknown(case.why_unknown(MEMINFO))
     pending = dirty + writeback
-    evidence = {"dirty_kb": dirty, "writeback_kb": writeback, "total_kb": total}
+    graded = Graded(evidence={"dirty_kb": dirty, "writeback_kb": writeback, "total_kb": total})
     text = f"{pending / 1024:.0f} MB are not yet written to disk"
     if pending <= case.bound(_DIRTY_PASSES):
-        return Answer(
-            Status.PASS, text, measured=pending, limit=case.bound(_DIRTY_PASSES), unit="kB", evidence=evidence
-        )
+        return graded.by(case, _DIRTY_PASSES, pending).passes(text)
     fix = Fix((Run((("sync",),), as_root=False),), needs_root=False)
     if pending > total * case.bound(_DIRTY_FAILS):
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=pending / total,
-            limit=case.bound(_DIRTY_FAILS),
-            unit="share",
-            evidence=evidence,
-            fix=fix,
-        )
-    return Answer(
-        Status.WARN, text, measured=pending, limit=case.bound(_DIRTY_PASSES), unit="kB", evidence=evidence, fix=fix
-    )
+        return graded.by(case, _DIRTY_FAILS, pending / total).fails(text, fix=fix)
+    return graded.by(case, _DIRTY_PASSES, pending).warns(text, fix=fix)

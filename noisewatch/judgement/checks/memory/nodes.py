@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.nodes import HAS_MEMORY, QUESTION, MemoryPolicy
@@ -18,7 +18,7 @@ _UNSAID = frozenset({"default", "local"})
 
 @check(
     id="memory-from-other-nodes",
-    area="memory",
+    area=Area.MEMORY,
     question="Can the benchmark's memory only come from the node of the target CPUs?",
     severity=Severity.WARNING,
     reads=(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import grown, grown_in_all, grown_in_zones, why_not_grown
 from noisewatch.judgement.effect import blocking_limit
 from noisewatch.judgement.fixes.actions import SwitchSwapOff, write
@@ -17,7 +17,7 @@ from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import judged_knob, turned
 from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT, Swap
@@ -25,7 +25,7 @@ from noisewatch.kernel.memory.counters import PATH as SWAPS
 from noisewatch.kernel.memory.limits import MemoryLimit
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.interval import Interval, growth
 from noisewatch.records import dataclass
 from noisewatch.units import describe_count
 
@@ -48,7 +48,7 @@ _SCANNED = Limit(
 
 @check(
     id="memory-reclaimed",
-    area="memory",
+    area=Area.MEMORY,
     question="Is enough memory free that the kernel reclaims none?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -70,18 +70,14 @@ _SCANNED = Limit(
 )
 def memory_reclaimed(case: Case) -> Answer:
     direct, scanned = grown_in_zones(case, "allocstall"), grown_in_zones(case, "pgscan_kswapd")
-    evidence = {"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned}
+    graded = Graded(evidence={"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned})
     if direct is not None and direct > case.bound(_DIRECT):
-        text = f"tasks had to free memory themselves {direct} times"
-        return Answer(Status.FAIL, text, measured=direct, limit=case.bound(_DIRECT), unit="times", evidence=evidence)
+        return graded.by(case, _DIRECT, direct).fails(f"tasks had to free memory themselves {direct} times")
     if direct is None or scanned is None:
         return unknown(why_not_grown(case))
     if scanned > case.bound(_SCANNED):
-        text = f"kswapd scanned {scanned} pages to reclaim memory"
-        return Answer(Status.WARN, text, measured=scanned, limit=case.bound(_SCANNED), unit="pages", evidence=evidence)
-    return Answer(
-        Status.PASS, "no memory was reclaimed", measured=0, limit=case.bound(_DIRECT), unit="times", evidence=evidence
-    )
+        return graded.by(case, _SCANNED, scanned).warns(f"kswapd scanned {scanned} pages to reclaim memory")
+    return graded.by(case, _DIRECT, 0).passes("no memory was reclaimed")
 
 
 _STALLED = Limit(
@@ -102,7 +98,7 @@ _MOVED = Limit(
 
 @check(
     id="memory-compacted",
-    area="memory",
+    area=Area.MEMORY,
     question="Is memory free of compaction?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -124,44 +120,21 @@ _MOVED = Limit(
 def memory_compacted(case: Case) -> Answer:
     stalled, scanned = grown_in_all(case, "compact_stall"), grown_in_all(case, "compact_migrate_scanned")
     ahead = case.snapshot.settings.knobs.integer(Knob.COMPACTION)
-    evidence = {"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead}
+    fix = turned(case, Knob.COMPACTION, 0) if ahead else None
+    graded = Graded(evidence={"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead})
     if stalled is not None and stalled > case.bound(_STALLED):
         text = f"tasks waited {stalled} times for memory to be compacted"
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=stalled,
-            limit=case.bound(_STALLED),
-            unit="times",
-            evidence=evidence,
-            fix=_stop(case),
-        )
+        return graded.by(case, _STALLED, stalled).fails(text, fix=fix)
     if stalled is None or scanned is None:
         return unknown(why_not_grown(case))
     if scanned > case.bound(_MOVED):
-        text = f"compaction scanned {scanned} pages"
-        return Answer(
-            Status.WARN,
-            text,
-            measured=scanned,
-            limit=case.bound(_MOVED),
-            unit="pages",
-            evidence=evidence,
-            fix=_stop(case),
-        )
-    return Answer(
-        Status.PASS, "no memory was compacted", measured=0, limit=case.bound(_STALLED), unit="times", evidence=evidence
-    )
-
-
-def _stop(case: Case) -> Fix | None:
-    """Return the fix that switches proactive compaction off, or None if it is off."""
-    return turned(case, Knob.COMPACTION, 0) if case.snapshot.settings.knobs.integer(Knob.COMPACTION) else None
+        return graded.by(case, _MOVED, scanned).warns(f"compaction scanned {scanned} pages", fix=fix)
+    return graded.by(case, _STALLED, 0).passes("no memory was compacted")
 
 
 @check(
     id="zone-reclaim-enabled",
-    area="memory",
+    area=Area.MEMORY,
     question="Does a full NUMA node use another node's memory before it reclaims its own?",
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -208,7 +181,7 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
 
 @check(
     id="swapping",
-    area="memory",
+    area=Area.MEMORY,
     question="Is the machine free of swapping?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
@@ -232,22 +205,21 @@ def swapping(case: Case) -> Answer:
     compressed = sum(count for count in by_zswap if count is not None)
     total, free = (sizes or {}).get("SwapTotal"), (sizes or {}).get("SwapFree")
     swaps = case.snapshot.settings.swaps or ()
-    evidence = {
-        "pages": moved if case.intervals and None not in growths else None,
-        "compressed_pages": compressed if case.intervals and None not in by_zswap else None,
-        "swap_kb": total,
-        "swap_free_kb": free,
-    }
+    graded = Graded(
+        evidence={
+            "pages": moved if case.intervals and None not in growths else None,
+            "compressed_pages": compressed if case.intervals and None not in by_zswap else None,
+            "swap_kb": total,
+            "swap_free_kb": free,
+        }
+    )
     fix = _switch_off(swaps)
     if moved > case.bound(_SWAPPED):
         text = f"{describe_count(moved, 'page')} {'was' if moved == 1 else 'were'} swapped"
         if case.rules.profile in (LATENCY, STRICT):
-            return Answer(
-                Status.FAIL, text, measured=moved, limit=case.bound(_SWAPPED), unit="pages", evidence=evidence, fix=fix
-            )
-        most = case.bound(_SWAPPED_COST)
-        status = Status.FAIL if cost > most else Status.WARN
-        return Answer(status, text, measured=cost, limit=most, unit="share", evidence=evidence, fix=fix)
+            return graded.by(case, _SWAPPED, moved).fails(text, fix=fix)
+        status = Status.FAIL if cost > case.bound(_SWAPPED_COST) else Status.WARN
+        return graded.by(case, _SWAPPED_COST, cost).answer(status, text, fix=fix)
     if None in growths:
         return unknown(why_not_grown(case))
     if total is None or free is None:
@@ -256,17 +228,16 @@ def swapping(case: Case) -> Answer:
     used = max(total - free, sum(swap.used_kb for swap in swaps))
     total = max(total, sum(swap.size_kb for swap in swaps))
     if total and not case.intervals and case.no_sample_reason is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=case.no_sample_reason, evidence=evidence)
+        return graded.unknown(case.no_sample_reason)
     if compressed:
         text = f"{compressed} pages were compressed or decompressed in memory (zswap)"
-        return Answer(Status.WARN, text, measured=compressed, limit=0, unit="pages", evidence=evidence, fix=fix)
+        return graded.warns(text, measured=compressed, limit=0, unit="pages", fix=fix)
     if used > case.bound(_USED):
-        text = f"{used / 1024:.0f} MB of swap is in use"
-        return Answer(Status.WARN, text, measured=used, limit=case.bound(_USED), unit="kB", evidence=evidence, fix=fix)
+        return graded.by(case, _USED, used).warns(f"{used / 1024:.0f} MB of swap is in use", fix=fix)
     if is_contradictory:
         return unknown(f"{MEMINFO}: more swap is free ({free} kB) than there is")
     text = "nothing was swapped" if case.intervals else "almost no swap is in use"
-    return Answer(Status.PASS, text if total else "there is no swap", evidence=evidence)
+    return graded.passes(text if total else "there is no swap")
 
 
 def _share_of_swapping(interval: Interval) -> float:
@@ -321,7 +292,7 @@ class _Room:
 
 @check(
     id="memory-short",
-    area="memory",
+    area=Area.MEMORY,
     question="Is enough memory left for the benchmark?",
     severity=Severity.WARNING,
     ground=Ground.RISK,
@@ -349,44 +320,35 @@ def memory_short(case: Case) -> Answer:
     limits = case.snapshot.background.memory_limits.limits
     hits = {limit.folder: _hits(case, limit.folder) for limit in limits}
     rooms = [*_room_of_machine(case.snapshot), *(room for limit in limits if (room := _room_within(limit)) is not None)]
-    evidence = _evidence(case, hits)
+    graded = Graded(evidence=_evidence(case, hits))
     hit = [limit for limit in limits if hits[limit.folder]]
     if hit:
         count = hits[hit[0].folder]
         text = f"the limit of {hit[0].folder} was reached {count} times"
-        return Answer(Status.FAIL, text, measured=count, limit=0, unit="times", evidence=evidence, fix=_lift(hit[0]))
+        return graded.fails(text, measured=count, limit=0, unit="times", fix=_lift(hit[0]))
     short = [room for room in rooms if _is_below(case, room.available_bytes, room.of_bytes, _FAILS)]
     if short:
-        return _short_of(case, Status.FAIL, short[0], short[0].available_bytes, evidence)
+        return _short_of(case, Status.FAIL, short[0], short[0].available_bytes, graded)
     reason = _why_unknown(case, hits, rooms)
     if reason is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
+        return graded.unknown(reason)
     tight = [room for room in rooms if _is_below(case, room.free_bytes, room.of_bytes, _PASSES)]
     if tight:
-        return _short_of(case, Status.WARN, tight[0], tight[0].free_bytes, evidence)
+        return _short_of(case, Status.WARN, tight[0], tight[0].free_bytes, graded)
     least = min(rooms, key=lambda room: room.free_bytes)
     share = least.free_bytes / least.of_bytes
     text = f"{_size(least.free_bytes)} are free{least.where}"
     limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough, whatever its share of the total
-    return Answer(Status.PASS, text, measured=share, limit=limit, unit="share", evidence=evidence, limit_role=MINIMUM)
+    return graded.by(case, _FAILS, share).passes(text, limit=limit)
 
 
-def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, evidence: Mapping[str, Any]) -> Answer:
+def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, graded: Graded) -> Answer:
     text = f"{_size(left_bytes)} of {_size(room.of_bytes)} are free{room.where}"
     if status == Status.WARN and room.available_bytes > left_bytes:
         text += f", and {_size(room.available_bytes - left_bytes)} more if cached files are dropped"
     fix = _lift(room.limit) if room.limit is not None else None
     share = left_bytes / room.of_bytes if room.of_bytes else 0.0
-    return Answer(
-        status,
-        text,
-        measured=share,
-        limit=case.bound(_FAILS),
-        unit="share",
-        evidence=evidence,
-        fix=fix,
-        limit_role=MINIMUM,
-    )
+    return graded.by(case, _FAILS, share).answer(status, text, fix=fix)
 
 
 def _is_below(case: Case, left_bytes: int, of_bytes: int, limit: Limit) -> bool:
@@ -431,7 +393,7 @@ def _hits_in(interval: Interval, folder: str) -> int | None:
         next((limit.hits for limit in moment.background.memory_limits.limits if limit.folder == folder), None)
         for moment in (interval.before, interval.after)
     )
-    return None if before is None or after is None or after < before else after - before
+    return growth(before, after)
 
 
 def _why_unknown(case: Case, hits: Mapping[str, int | None], rooms: list[_Room]) -> str | None:

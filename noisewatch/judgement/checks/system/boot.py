@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LOOKED_BACK, MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import LOOKED_BACK, Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.snapshot.snapshot import Settings
 from noisewatch.kernel.system.boot_configuration import Options
 from noisewatch.kernel.system.log import PATH as KERNEL_LOG
@@ -28,7 +28,7 @@ _RECENT = Limit(
 
 @check(
     id="kernel-log-troubled",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Is the kernel log free of errors in the last ten minutes?",
     severity=Severity.WARNING,
     reads=(KERNEL_LOG,),
@@ -48,11 +48,9 @@ _RECENT = Limit(
 def kernel_log_troubled(case: Case) -> Answer:
     settings = _latest_settings(case)
     log = settings.kernel_log
+    minor = Graded(severity=Severity.INFORMATION)
     if log is None:
-        reason = case.why_unknown(KERNEL_LOG_QUESTION)
-        return Answer(
-            Status.UNKNOWN, "unknown", reason=reason, severity=Severity.INFORMATION
-        )  # usually only root may read it
+        return minor.unknown(case.why_unknown(KERNEL_LOG_QUESTION))  # usually only root may read it
     recent_s = case.bound(_RECENT)
     if case.interval is not None:
         recent_s = max(recent_s, (settings.read_at_ns - case.interval.before.taken_at_ns) / NS_PER_S)
@@ -61,27 +59,19 @@ def kernel_log_troubled(case: Case) -> Answer:
         kind: {"lines": trouble.count, "last_s_ago": round(age_s[kind], 1), "culprits": list(trouble.culprits)}
         for kind, trouble in sorted(log.trouble_by_kind.items())
     }
+    graded = Graded(limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
     recent = sorted((kind for kind in age_s if age_s[kind] <= recent_s), key=lambda kind: age_s[kind])
     if recent:
         culprits = {kind: log.trouble_by_kind[kind].culprits for kind in recent}
         text = ", ".join(f"{kind} ({', '.join((*culprits[kind], _ago(age_s[kind])))})" for kind in recent)
-        age = age_s[recent[0]]
-        return Answer(
-            Status.FAIL, text, measured=age, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK
-        )
+        return graded.fails(text, measured=age_s[recent[0]])
     if not log.is_complete:
-        return Answer(
-            Status.UNKNOWN,
-            "unknown",
-            reason=f"{KERNEL_LOG}: the log is longer than the part that was read",
-            severity=Severity.INFORMATION,
-        )
+        return minor.unknown(f"{KERNEL_LOG}: the log is longer than the part that was read")
     if log.since_us and _age_s(settings, log.since_us) < recent_s:
-        reason = f"{KERNEL_LOG}: entries from more than {_ago(_age_s(settings, log.since_us))} were overwritten"
-        return Answer(Status.UNKNOWN, "unknown", reason=reason, severity=Severity.INFORMATION)
+        oldest = _ago(_age_s(settings, log.since_us))
+        return minor.unknown(f"{KERNEL_LOG}: entries from more than {oldest} were overwritten")
     older = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in sorted(age_s, key=lambda kind: age_s[kind]))
-    text = f"none recently; earlier: {older}" if older else "no errors logged"
-    return Answer(Status.PASS, text, limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
+    return graded.passes(f"none recently; earlier: {older}" if older else "no errors logged")
 
 
 def _latest_settings(case: Case) -> Settings:
@@ -111,7 +101,7 @@ _SETTLED = Limit(
 
 @check(
     id="just-booted",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Has the machine settled since it booted?",
     severity=Severity.WARNING,
     reads=(UPTIME,),
@@ -124,18 +114,15 @@ def just_booted(case: Case) -> Answer:
     uptime_s = case.snapshot.settings.uptime_s
     if uptime_s is None:
         return unknown(case.why_unknown(UPTIME))
-    limit = case.bound(_SETTLED)
-    if uptime_s < limit:
-        return Answer(
-            Status.FAIL, f"up for {uptime_s:.0f} s", measured=uptime_s, limit=limit, unit="seconds", limit_role=MINIMUM
-        )
-    text = f"up for {_ago(uptime_s).removesuffix(' ago')}"
-    return Answer(Status.PASS, text, measured=uptime_s, limit=limit, unit="seconds", limit_role=MINIMUM)
+    graded = Graded().by(case, _SETTLED, uptime_s)
+    if uptime_s < case.bound(_SETTLED):
+        return graded.fails(f"up for {uptime_s:.0f} s")
+    return graded.passes(f"up for {_ago(uptime_s).removesuffix(' ago')}")
 
 
 @check(
     id="boot-options-pending",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Are the kernel options that were configured active?",
     severity=Severity.INFORMATION,
     reads=(COMMAND_LINE, "/etc/default/grub", "/etc/default/grub.d/*.cfg", "/etc/kernel/cmdline"),
@@ -163,16 +150,8 @@ def boot_options_pending(case: Case) -> Answer:
     evidence = {"configured": configured, "pending": pending, "said_by": [*boot.said_by]}
     if not pending:
         return Answer(Status.PASS, "all configured options that affect noise are active", evidence=evidence)
-    text = f"configured, but not active: {' '.join(pending)}"
-    return Answer(
-        Status.FAIL,
-        text,
-        measured=len(pending),
-        limit=0,
-        unit="options",
-        evidence=evidence,
-        fix=_write_out(boot.said_by),
-    )
+    graded = Graded(measured=len(pending), limit=0, unit="options", evidence=evidence)
+    return graded.fails(f"configured, but not active: {' '.join(pending)}", fix=_write_out(boot.said_by))
 
 
 def _words(options: Options) -> set[str]:

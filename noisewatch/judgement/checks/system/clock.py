@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, boot_without
 from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu
 from noisewatch.judgement.rules import LATENCY
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.system.clock import AVAILABLE, CURRENT, OFFSETS, QUESTION
 from noisewatch.kernel.system.clock import QUESTION as CORRECTION
@@ -47,7 +45,7 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
 
 @check(
     id="slow-clock-source",
-    area="clock",
+    area=Area.CLOCK,
     question="Is the clock source the fast, stable one of this platform?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
@@ -144,7 +142,7 @@ _PYTHON_FAILS = Limit(
 
 @check(
     id="slow-clock-reading",
-    area="clock",
+    area=Area.CLOCK,
     question="Is reading the clock cheap?",
     severity=Severity.WARNING,
     reads=(f"{MICROBENCHMARK}: turns of the loop that reads CLOCK_MONOTONIC",),
@@ -176,7 +174,7 @@ _INVARIANT = frozenset({"constant_tsc", "nonstop_tsc"})
 
 @check(
     id="tsc-not-invariant",
-    area="clock",
+    area=Area.CLOCK,
     question="Does the time stamp counter (TSC) run at one rate, even in sleep?",
     severity=Severity.INFORMATION,
     reads=(f"{CPUINFO} (flags constant_tsc and nonstop_tsc)",),
@@ -211,7 +209,7 @@ _STEERING = Limit(
 
 @check(
     id="clock-steered",
-    area="clock",
+    area=Area.CLOCK,
     question="Is the clock not being slewed?",
     severity=Severity.INFORMATION,
     reads=(QUESTION,),
@@ -227,11 +225,10 @@ def clock_steered(case: Case) -> Answer:
     rate = case.snapshot.settings.clock_rate
     if rate is None:
         return unknown(case.why_unknown(QUESTION))
-    deviation, limit = rate.deviation_ppm, case.bound(_STEERING)
-    evidence = {"deviation_ppm": deviation, "is_synchronised": rate.is_synchronised}
-    text = f"slewed by {deviation:+.0f} ppm"
-    status = Status.FAIL if abs(deviation) > limit else Status.PASS
-    return Answer(status, text, measured=abs(deviation), limit=limit, unit="ppm", evidence=evidence)
+    deviation = rate.deviation_ppm
+    graded = Graded(evidence={"deviation_ppm": deviation, "is_synchronised": rate.is_synchronised})
+    status = Status.FAIL if abs(deviation) > case.bound(_STEERING) else Status.PASS
+    return graded.by(case, _STEERING, abs(deviation)).answer(status, f"slewed by {deviation:+.0f} ppm")
 
 
 _LONG_S = 1_000
@@ -246,7 +243,7 @@ _STEP = Limit(
 
 @check(
     id="clock-steps",
-    area="clock",
+    area=Area.CLOCK,
     question="Was the time of day not set, and the machine not suspended?",
     severity=Severity.WARNING,
     reads=(f"{OFFSETS}: CLOCK_REALTIME and CLOCK_BOOTTIME",),
@@ -270,15 +267,13 @@ def clock_steps(case: Case) -> Answer:
     limit = case.bound(_STEP)
     suspended_s = max((shift.suspended_ns / 1e9 for shift in shifts), default=0.0)
     stepped_s = max((_set_s(shift) for shift in shifts), key=abs, default=0.0)
-    evidence = {"stepped_s": stepped_s, "suspended_s": suspended_s}
     worst_s = max(abs(stepped_s), suspended_s)
+    graded = Graded(evidence={"stepped_s": stepped_s, "suspended_s": suspended_s}).by(case, _STEP, worst_s)
     if worst_s > limit:
-        text = _describe_clocks(stepped_s, suspended_s, limit)
-        return Answer(Status.FAIL, text, measured=worst_s, limit=limit, unit="s", evidence=evidence)
+        return graded.fails(_describe_clocks(stepped_s, suspended_s, limit))
     if len(shifts) < len(pairs):
         return unknown(case.why_unknown(OFFSETS))
-    text = "the time of day was not set, the machine not suspended"
-    return Answer(Status.PASS, text, measured=worst_s, limit=limit, unit="s", evidence=evidence)
+    return graded.passes("the time of day was not set, the machine not suspended")
 
 
 def _set_s(shift: ClockShift) -> float:
@@ -316,7 +311,7 @@ _CORRECTION = Limit(
 
 @check(
     id="clock-rate-wrong",
-    area="clock",
+    area=Area.CLOCK,
     question="Does CLOCK_MONOTONIC run at the rate of another clock?",
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
@@ -344,13 +339,11 @@ def clock_rate_wrong(case: Case) -> Answer:
     if answer.status in (Status.FAIL, Status.WARN):
         return answer
     rate = case.snapshot.settings.clock_rate
-    limit = case.bound(_CORRECTION)
-    if rate is None or abs(rate.deviation_ppm) < limit:
+    if rate is None or abs(rate.deviation_ppm) < case.bound(_CORRECTION):
         return answer
+    graded = Graded(reason=answer.reason, evidence={**answer.evidence, "corrected_ppm": rate.deviation_ppm})
     text = f"the time daemon corrects the rate by {rate.deviation_ppm:+.0f} ppm: no crystal is off by so much"
-    measured, reason = abs(rate.deviation_ppm), answer.reason
-    evidence = {**answer.evidence, "corrected_ppm": rate.deviation_ppm}
-    return Answer(Status.WARN, text, measured=measured, limit=limit, unit="ppm", reason=reason, evidence=evidence)
+    return graded.by(case, _CORRECTION, abs(rate.deviation_ppm)).warns(text)
 
 
 def _not_compared(reason: str | None) -> Answer:
@@ -363,36 +356,25 @@ def _compared(case: Case, comparison: ClockComparison) -> Answer:
     if not ratios:
         return unknown(f"{comparison.reference} stands still")
     first = ratios[0]
-    evidence: dict[str, Any] = {
-        "reference": comparison.reference,
-        "deviation": [ratio.deviation for ratio in ratios],
-        "error": [ratio.error for ratio in ratios],
-    }
+    undecided = Graded(
+        evidence={
+            "reference": comparison.reference,
+            "deviation": [ratio.deviation for ratio in ratios],
+            "error": [ratio.error for ratio in ratios],
+        }
+    )
     measured = abs(first.deviation)
+    graded = undecided.by(case, WRONG, measured)
     if measured + first.error <= limit:
-        text = f"as fast as {comparison.reference}, within {measured + first.error:.2%}"
-        return Answer(Status.PASS, text, measured=measured, limit=limit, unit="share", evidence=evidence)
+        return graded.passes(f"as fast as {comparison.reference}, within {measured + first.error:.2%}")
     if measured - first.error <= limit:
         ratio_text = f"{first.deviation:+.2%} ± {first.error:.2%} against {comparison.reference}"
-        return _undecided(f"{ratio_text}: too short a time to tell {limit:.1%}", evidence)
+        return undecided.unknown(f"{ratio_text}: too short a time to tell {limit:.1%}")
     if not _is_confirmed(ratios, limit):
         ratio_text = f"{first.deviation:+.2%} against {comparison.reference}"
-        return _undecided(f"{ratio_text}, and not so a moment later: it may have been set", evidence)
+        return undecided.unknown(f"{ratio_text}, and not so a moment later: it may have been set")
     way = "fast" if first.deviation > 0 else "slow"
-    text = f"{measured:.1%} too {way} against {comparison.reference}"
-    return Answer(
-        Status.FAIL,
-        text,
-        measured=measured,
-        limit=limit,
-        unit="share",
-        evidence=evidence,
-        severity=Severity.BLOCKING,
-    )
-
-
-def _undecided(why: str, evidence: dict[str, Any]) -> Answer:
-    return Answer(Status.UNKNOWN, "unknown", reason=why, evidence=evidence)
+    return graded.fails(f"{measured:.1%} too {way} against {comparison.reference}", severity=Severity.BLOCKING)
 
 
 def _is_confirmed(ratios: tuple[ClockRatio, ...], limit: float) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown, warns_and_fails
+from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown, warns_and_fails
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import IO, STRICT
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity
 from noisewatch.kernel.system.disks import DISKSTATS, MDSTAT, Array, disk_of
 from noisewatch.kernel.system.mounts import TEMPORARY_FILES
-from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.interval import Interval, growth
 
 _BUSY_PASSES = Limit(
     *("passes", "busy share of a disk that passes", 0.05, "share", "a log being written, counted in whole jiffies"),
@@ -28,7 +28,7 @@ _NS_PER_MS = 1_000_000
 
 @check(
     id="disks-busy",
-    area="load",
+    area=Area.LOAD,
     question="Are the disks idle?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -55,22 +55,20 @@ def disks_busy(case: Case) -> Answer:
     shares = {name: _busy_share(interval, name) for name in sorted(before.keys() | after.keys())}
     judged = {name: share for name, share in shares.items() if name not in rebuilt}
     share_by_disk = {name: share for name, share in judged.items() if share is not None}
-    evidence = {"disks": {name: _evidence(interval, name, share) for name, share in shares.items()}}
+    observed = Graded(evidence={"disks": {name: _evidence(interval, name, share) for name, share in shares.items()}})
     worst, bound = max(share_by_disk.values(), default=0.0), case.bound(_BUSY_FAILS)
+    graded = observed.by(case, _BUSY_FAILS, worst)
     if worst > bound:
-        text = _name_busy(share_by_disk, bound)
-        return Answer(Status.FAIL, text, measured=worst, limit=bound, unit="share", evidence=evidence)
+        return graded.fails(_name_busy(share_by_disk, bound))
     lost = sorted(judged.keys() - share_by_disk.keys())
     if lost:
-        reason = f"{DISKSTATS}: {lost[0]} came, went or counted backwards during the sample"
-        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
+        return observed.unknown(f"{DISKSTATS}: {lost[0]} came, went or counted backwards during the sample")
     passes = case.bound(_BUSY_PASSES)
     if worst > passes:
-        text = _name_busy(share_by_disk, passes) + warns_and_fails(passes, bound, "share")
-        return Answer(Status.WARN, text, measured=worst, limit=bound, unit="share", evidence=evidence)
+        return graded.warns(_name_busy(share_by_disk, passes) + warns_and_fails(passes, bound, "share"))
     text = f"busy for {worst:.1%} of the time at most"
     text += f"; {', '.join(sorted(rebuilt))} left out: disk-array-rebuilds reports them" if rebuilt else ""
-    return Answer(Status.PASS, text, measured=worst, limit=bound, unit="share", evidence=evidence)
+    return graded.passes(text)
 
 
 def _name_busy(share_by_disk: Mapping[str, float], above: float) -> str:
@@ -88,10 +86,7 @@ def _busy_share(interval: Interval, name: str) -> float | None:
 def _grown(interval: Interval, name: str, counter: str) -> int | None:
     """Return the growth of a disk's counter, or None if it is unknown or decreased."""
     before, after = ((moment.background.disks or {}).get(name) for moment in (interval.before, interval.after))
-    if before is None or after is None:
-        return None
-    grown: int = getattr(after, counter) - getattr(before, counter)
-    return grown if grown >= 0 else None
+    return None if before is None or after is None else growth(getattr(before, counter), getattr(after, counter))
 
 
 def _evidence(interval: Interval, name: str, share: float | None) -> dict[str, Any]:
@@ -123,7 +118,7 @@ _ARRAYS = Limit(
 
 @check(
     id="disk-array-rebuilds",
-    area="load",
+    area=Area.LOAD,
     question="Are the disk arrays free of checks and rebuilds?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -142,20 +137,11 @@ def disk_array_rebuilds(case: Case) -> Answer:
     if arrays is None:
         return unknown(case.why_unknown(MDSTAT))
     evidence = {"arrays": {array.name: {"work": array.work, "done_percent": array.done_percent} for array in arrays}}
+    graded = Graded(evidence=evidence).by(case, _ARRAYS, len(arrays))
     if len(arrays) <= case.bound(_ARRAYS):
-        return Answer(
-            Status.PASS,
-            "no array is being checked or rebuilt",
-            measured=len(arrays),
-            limit=case.bound(_ARRAYS),
-            unit="arrays",
-            evidence=evidence,
-        )
+        return graded.passes("no array is being checked or rebuilt")
     text = ", ".join(f"{array.name}: {array.work}, {array.done_percent:g}% done" for array in arrays)
-    fix = _stop(tuple(array.name for array in arrays if array.work == "check"))
-    return Answer(
-        Status.FAIL, text, measured=len(arrays), limit=case.bound(_ARRAYS), unit="arrays", evidence=evidence, fix=fix
-    )
+    return graded.fails(text, fix=_stop(tuple(array.name for array in arrays if array.work == "check")))
 
 
 def _stop(checked: tuple[str, ...]) -> Fix | None:
@@ -195,7 +181,7 @@ _FAR_AWAY = frozenset(
 
 @check(
     id="temporary-files-far-away",
-    area="load",
+    area=Area.LOAD,
     question="Are temporary files stored on this machine?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING},
@@ -211,8 +197,9 @@ def temporary_files_far_away(case: Case) -> Answer:
     kind = case.snapshot.settings.temporary_files
     if kind is None:
         return unknown(case.why_unknown(TEMPORARY_FILES))
+    graded = Graded(measured=kind)
     if kind in _ON_THIS_MACHINE:
-        return Answer(Status.PASS, f"on {kind}", measured=kind)
+        return graded.passes(f"on {kind}")
     if kind in _FAR_AWAY:
-        return Answer(Status.FAIL, f"on {kind}: temporary files are stored outside this machine", measured=kind)
-    return Answer(Status.WARN, f"on {kind}, which does not show where they are stored", measured=kind)
+        return graded.fails(f"on {kind}: temporary files are stored outside this machine")
+    return graded.warns(f"on {kind}, which does not show where they are stored")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -22,7 +22,7 @@ from noisewatch.kernel.system.hardware_errors import (
     UNCORRECTED,
 )
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.interval import Interval, growth
 
 _EXCEPTIONS, _POLLS = "MCE", "MCP"
 _CORRECTED_ERRORS = ("THR", "DFR")  # more corrected errors than a threshold, an error that was put off
@@ -38,7 +38,7 @@ _NO_EXCEPTION = Limit(
 
 @check(
     id="machine-checks",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Is the processor free of reported hardware errors?",
     severity=Severity.WARNING,
     reads=(f"{INTERRUPTS} (MCE, MCP, THR, DFR) over the sample and the calibration", Knob.MACHINE_CHECK_INTERVAL),
@@ -66,47 +66,23 @@ def machine_checks(case: Case) -> Answer:
     known_counts = [count for count in counts if count is not None]
     exceptions = sum(count.get(_EXCEPTIONS, 0) for count in known_counts)
     corrected = sum(count.get(label, 0) for count in known_counts for label in _CORRECTED_ERRORS)
-    evidence = {
-        "exceptions": exceptions,
-        "corrected": corrected,
-        "polls": sum(count.get(_POLLS, 0) for count in known_counts),
-    }
+    polls = sum(count.get(_POLLS, 0) for count in known_counts)
+    graded = Graded(evidence={"exceptions": exceptions, "corrected": corrected, "polls": polls})
     if exceptions > case.bound(_NO_EXCEPTION):
-        text = f"{exceptions} machine check exceptions"
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=exceptions,
-            limit=case.bound(_NO_EXCEPTION),
-            unit="exceptions",
-            evidence=evidence,
-        )
+        return graded.by(case, _NO_EXCEPTION, exceptions).fails(f"{exceptions} machine check exceptions")
     if corrected:
-        return Answer(
-            Status.WARN,
-            f"{corrected} interrupts for corrected errors",
-            measured=corrected,
-            limit=0,
-            unit="interrupts",
-            evidence=evidence,
-        )
+        text = f"{corrected} interrupts for corrected errors"
+        return graded.warns(text, measured=corrected, limit=0, unit="interrupts")
     hurried = [interval for interval in case.intervals if _most_polls(interval) > _polls_expected(case, interval)]
     if hurried:
         text = f"the kernel polled for errors {_most_polls(hurried[0])} times in {hurried[0].seconds:.0f} s on one CPU"
-        return Answer(Status.WARN, text, evidence=evidence)
+        return graded.warns(text)
     reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.running))]
     if reasons:
         return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:
         return unknown(f"none, but {case.guest_words} may not see those of its host")
-    return Answer(
-        Status.PASS,
-        "no machine checks",
-        measured=0,
-        limit=case.bound(_NO_EXCEPTION),
-        unit="exceptions",
-        evidence=evidence,
-    )
+    return graded.by(case, _NO_EXCEPTION, 0).passes("no machine checks")
 
 
 def _counts(interval: Interval) -> dict[str, int] | None:
@@ -144,7 +120,7 @@ _NO_UNCORRECTED = Limit(
 
 @check(
     id="memory-errors",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Is the memory free of errors?",
     severity=Severity.WARNING,
     reads=tuple(f"{CONTROLLERS}/mcN/{name} over the sample and the calibration" for name in (CORRECTED, UNCORRECTED)),
@@ -173,28 +149,22 @@ def memory_errors(case: Case) -> Answer:
     ]
     new = sum(count for counts in grown for count in counts.values() if count is not None)
     lost = sum(count for count in uncorrected if count is not None)
-    evidence = {
-        "new_corrected": new,
-        "corrected_by_controller": dict(so_far.corrected_by_controller),
-        "uncorrected_by_controller": dict(so_far.uncorrected_by_controller),
-    }
+    graded = Graded(
+        evidence={
+            "new_corrected": new,
+            "corrected_by_controller": dict(so_far.corrected_by_controller),
+            "uncorrected_by_controller": dict(so_far.uncorrected_by_controller),
+        }
+    )
     if lost > case.bound(_NO_UNCORRECTED):
-        text = f"{lost} uncorrected errors"
-        return Answer(
-            Status.FAIL, text, measured=lost, limit=case.bound(_NO_UNCORRECTED), unit="errors", evidence=evidence
-        )
+        return graded.by(case, _NO_UNCORRECTED, lost).fails(f"{lost} uncorrected errors")
     if new > case.bound(_NO_CORRECTED):
-        text = f"{new} errors were corrected"
-        return Answer(
-            Status.WARN, text, measured=new, limit=case.bound(_NO_CORRECTED), unit="errors", evidence=evidence
-        )
+        return graded.by(case, _NO_CORRECTED, new).warns(f"{new} errors were corrected")
     if None in uncorrected or any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers)))
     if not case.snapshot.settings.error_counters.has_all_controllers:
         return unknown(f"none, but only {len(controllers)} memory controllers were read; there are more")
-    return Answer(
-        Status.PASS, "no memory errors", measured=new, limit=case.bound(_NO_CORRECTED), unit="errors", evidence=evidence
-    )
+    return graded.by(case, _NO_CORRECTED, new).passes("no memory errors")
 
 
 _NO_MESSAGE = Limit(
@@ -204,7 +174,7 @@ _NO_MESSAGE = Limit(
 
 @check(
     id="pcie-errors",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Are the PCI Express links free of errors?",
     severity=Severity.INFORMATION,
     reads=(f"{DEVICES}/*/{PORT_TOTAL} over the sample and the calibration",),
@@ -230,35 +200,23 @@ def pcie_errors(case: Case) -> Answer:
         return unknown(case.why_unknown(PORT_SERVICES))
     if not ports:
         return hardware_without(case, "root port that reports errors (AER)")
-    grown = [
-        _grown(
-            interval.before.background.hardware_errors.messages_by_port,
-            interval.after.background.hardware_errors.messages_by_port,
-            ports,
-        )
-        for interval in case.intervals
-    ]
+    grown = [_grown(_messages(interval.before), _messages(interval.after), ports) for interval in case.intervals]
     new_by_port = {port: sum(counts[port] or 0 for counts in grown) for port in ports}
     new = sum(new_by_port.values())
     evidence = {"new_by_port": {port: count for port, count in new_by_port.items() if count}}
+    graded = Graded(evidence=evidence).by(case, _NO_MESSAGE, new)
     if new > case.bound(_NO_MESSAGE):
         worst = max(new_by_port, key=lambda port: new_by_port[port])
-        text = f"{new} messages about corrected errors, most below port {worst}"
-        return Answer(
-            Status.FAIL, text, measured=new, limit=case.bound(_NO_MESSAGE), unit="messages", evidence=evidence
-        )
+        return graded.fails(f"{new} messages about corrected errors, most below port {worst}")
     if any(None in counts.values() for counts in grown):
         return unknown(case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports)))
     if not case.snapshot.settings.error_counters.has_all_ports:
         return unknown(f"none, but only {len(ports)} root ports were read; there are more")
-    return Answer(
-        Status.PASS,
-        f"none at {len(ports)} root ports",
-        measured=new,
-        limit=case.bound(_NO_MESSAGE),
-        unit="messages",
-        evidence=evidence,
-    )
+    return graded.passes(f"none at {len(ports)} root ports")
+
+
+def _messages(snapshot: Snapshot) -> Mapping[str, int | None]:
+    return snapshot.background.hardware_errors.messages_by_port
 
 
 def _corrected(snapshot: Snapshot) -> Mapping[str, int | None]:
@@ -269,8 +227,4 @@ def _grown(
     before: Mapping[str, int | None], after: Mapping[str, int | None], names: tuple[str, ...]
 ) -> dict[str, int | None]:
     """Return the growth of each counter; None is unknown, also if the counter decreased."""
-    grown: dict[str, int | None] = {}
-    for name in names:
-        first, last = before.get(name), after.get(name)
-        grown[name] = None if first is None or last is None or last < first else last - first
-    return grown
+    return {name: growth(before.get(name), after.get(name)) for name in names}

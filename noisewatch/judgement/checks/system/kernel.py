@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import judged_knob, unread
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.build_options import PACKED, KernelConfig
 from noisewatch.kernel.system.build_options import PATH as CONSOLES
@@ -27,7 +27,7 @@ _LOCKUP_DOC = "https://docs.kernel.org/admin-guide/lockup-watchdogs.html"
 
 @check(
     id="nmi-watchdog-runs",
-    area="kernel",
+    area=Area.KERNEL,
     question="Is the hard lockup watchdog (NMI) off?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -48,7 +48,7 @@ _CHECKS_PER_THRESHOLD = 2.5  # the timer runs five times in two thresholds
 
 @check(
     id="lockup-watchdog-on-target",
-    area="kernel",
+    area=Area.KERNEL,
     question="Does the soft lockup watchdog leave the target CPUs alone?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
@@ -77,9 +77,8 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
         return Answer(Status.PASS, "the watchdog watches other CPUs only", evidence=evidence)
     every = f" every {threshold_s / _CHECKS_PER_THRESHOLD:g} s" if threshold_s is not None else ""
     fix = _confine_watchdog(watched, case.housekeeping, Knob.WATCHDOG_CPUS not in knobs.absent)
-    return Answer(
-        Status.FAIL, f"the watchdog watches {name_cpus(shared)}{every}", cpus=shared, evidence=evidence, fix=fix
-    )
+    text = f"the watchdog watches {name_cpus(shared)}{every}"
+    return Answer(Status.FAIL, text, cpus=shared, evidence=evidence, fix=fix)
 
 
 def _watched_cpus(case: Case) -> CpuSet | None:
@@ -99,7 +98,7 @@ def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> 
 
 @check(
     id="timers-migrate-to-target",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are timers of idle CPUs kept off the target CPUs?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -131,7 +130,7 @@ _SPARES_ISOLATED_SINCE = (6, 5)
 
 @check(
     id="memory-statistics-updated-often",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are per-CPU memory statistics updated rarely?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -177,7 +176,7 @@ _POLLED_DAILY_S = 86_400  # 0 is taken for 1 by some kernels
 
 @check(
     id="machine-checks-polled-often",
-    area="kernel",
+    area=Area.KERNEL,
     question="Does the kernel rarely poll for corrected hardware errors?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
@@ -222,7 +221,7 @@ _NAME_OF_DORMANT = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": 
 
 @check(
     id="debug-kernel",
-    area="kernel",
+    area=Area.KERNEL,
     question="Is the kernel built without costly debug checks?",
     severity=Severity.WARNING,
     reads=(PACKED, "/boot/config-RELEASE", "/proc/cmdline"),
@@ -272,7 +271,7 @@ def _is_awake(
 
 @check(
     id="livepatch-in-transition",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are all live patches completely applied?",
     severity=Severity.WARNING,
     reads=(f"{LIVEPATCHES}/*/transition",),
@@ -304,7 +303,7 @@ _TELLS_MITIGATIONS_SINCE = (4, 15)
 
 @check(
     id="mitigations-chosen-by-hand",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are CPU vulnerabilities mitigated by the kernel's defaults?",
     severity=Severity.INFORMATION,
     reads=(f"{VULNERABILITIES}/*", "/proc/cmdline"),
@@ -319,22 +318,21 @@ def mitigations_chosen_by_hand(case: Case) -> Answer:
     vulnerabilities = case.snapshot.platform.vulnerabilities
     if vulnerabilities.state_by_name is None:
         return unknown(case.why_unknown(VULNERABILITIES))
-    evidence = {"state_by_name": dict(vulnerabilities.state_by_name), "options": vulnerabilities.chosen}
+    states = dict(vulnerabilities.state_by_name)
+    graded = Graded(evidence={"state_by_name": states, "options": vulnerabilities.chosen})
     if vulnerabilities.chosen is None:
         return unknown(case.why_unknown("/proc/cmdline"))
     if vulnerabilities.chosen:
-        return Answer(Status.FAIL, f"booted with {' '.join(vulnerabilities.chosen)}", evidence=evidence)
+        return graded.fails(f"booted with {' '.join(vulnerabilities.chosen)}")
     if vulnerabilities.unread is not None:
         return unknown(case.why_unknown(vulnerabilities.unread))
     number = release_number(case.snapshot.platform.kernel)
-    if not vulnerabilities.state_by_name and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
+    if not states and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
         return unknown(f"{VULNERABILITIES}: not there")
-    if not vulnerabilities.state_by_name:
-        return Answer(Status.PASS, "the kernel's defaults, which it does not export", evidence=evidence)
-    active = sum(state.startswith("Mitigation") for state in vulnerabilities.state_by_name.values())
-    return Answer(
-        Status.PASS, f"the kernel's defaults: {active} mitigations active", measured=active, evidence=evidence
-    )
+    if not states:
+        return graded.passes("the kernel's defaults, which it does not export")
+    active = sum(state.startswith("Mitigation") for state in states.values())
+    return graded.passes(f"the kernel's defaults: {active} mitigations active", measured=active)
 
 
 _LEVEL = Limit(
@@ -349,7 +347,7 @@ _SHOW_ALL = "ignore_loglevel"
 
 @check(
     id="console-prints-everything",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are slow consoles limited to important messages?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -375,7 +373,7 @@ def console_prints_everything(case: Case) -> Answer:
     shown = int(levels[0]) - 1  # messages below the console's level
     slow = [console.name for console in consoles if console.is_slow and console.is_enabled]
     evidence = {"consoles": [console.name for console in consoles], "printk": list(map(int, levels))}
-    limit = case.bound(_LEVEL)
+    graded = Graded(evidence=evidence).by(case, _LEVEL, shown)
     if not slow:
         return Answer(Status.PASS, "there is no slow console", evidence=evidence)
     options = case.snapshot.platform.options
@@ -384,17 +382,14 @@ def console_prints_everything(case: Case) -> Answer:
         text = f"all messages go to {', '.join(slow)}, as booted with {_SHOW_ALL}"
         return Answer(Status.FAIL, text, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
     text = f"messages up to level {shown} go to {', '.join(slow)}"
-    if shown > limit:
-        fix = set_for_good(write(Knob.PRINTK, 4, " ".join(levels)))
-        return Answer(Status.FAIL, text, measured=shown, limit=limit, unit="level", evidence=evidence, fix=fix)
-    if options is None:
-        return unknown(case.why_unknown(COMMAND_LINE))
-    return Answer(Status.PASS, text, measured=shown, limit=limit, unit="level", evidence=evidence)
+    if shown > case.bound(_LEVEL):
+        return graded.fails(text, fix=set_for_good(write(Knob.PRINTK, 4, " ".join(levels))))
+    return unknown(case.why_unknown(COMMAND_LINE)) if options is None else graded.passes(text)
 
 
 @check(
     id="console-cursor-blinks",
-    area="kernel",
+    area=Area.KERNEL,
     question="Is the console cursor's blinking off?",
     severity=Severity.INFORMATION,
     reads=(Knob.CURSOR_BLINK,),

@@ -7,7 +7,7 @@ from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.memory.counters import MEMINFO
@@ -37,7 +37,7 @@ class _Held:
 
 @check(
     id="not-the-machine-wanted",
-    area="hardware",
+    area=Area.HARDWARE,
     question="Is this the machine that was asked for?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,

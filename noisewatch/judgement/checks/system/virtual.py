@@ -8,7 +8,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.rules import SHARED
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.hypervisor import GVISOR, NAMED_GUESTS, PCI, PCI_TABLE, WSL
 from noisewatch.kernel.system.platform import DMI, NONE
@@ -31,7 +31,7 @@ _BY_HAND = {  # what the user can set outside of a guest
 
 @check(
     id="virtual-machine",
-    area="virtual",
+    area=Area.VIRTUAL,
     question="Does the benchmark run on bare metal?",
     severity=Severity.WARNING,
     severity_in={SHARED: Severity.INFORMATION},
@@ -78,7 +78,7 @@ def virtual_machine(case: Case) -> Answer:
 
 @check(
     id="inside-container",
-    area="virtual",
+    area=Area.VIRTUAL,
     question="Is the whole machine visible, not only a container?",
     severity=Severity.INFORMATION,
     reads=("/.dockerenv", "/run/.containerenv", "/run/systemd/container", "/proc/self/cgroup"),
@@ -103,7 +103,7 @@ def inside_container(case: Case) -> Answer:
 
 @check(
     id="burstable-instance",
-    area="virtual",
+    area=Area.VIRTUAL,
     question="Is this cloud instance free of CPU credits?",
     severity=Severity.WARNING,
     reads=(f"{DMI}/sys_vendor", f"{DMI}/product_name"),
@@ -143,7 +143,7 @@ _NEEDED = {  # by number, in linux/capability.h
 
 @check(
     id="privileges-limited",
-    area="virtual",
+    area=Area.VIRTUAL,
     question="Can noisewatch read everything?",
     severity=Severity.INFORMATION,
     reads=(f"{STATUS} (CapEff)", NAMESPACE, Knob.LOCKDOWN, Knob.SECURITY_MODULES),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LOOKED_AHEAD, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import LOOKED_AHEAD, Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Run, run_command
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.programs import (
@@ -22,7 +22,7 @@ from noisewatch.judgement.programs import (
     why_unseen,
 )
 from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, CronJob, Jobs, Timer, WallClock
 from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS
@@ -38,7 +38,7 @@ from noisewatch.records import dataclass
 
 @check(
     id="machine-locked",
-    area="load",
+    area=Area.LOAD,
     question="Is the machine free of another benchmark's lock?",
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
@@ -91,7 +91,7 @@ _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # opening a file waits for a scanner,
 
 @check(
     id="background-job-runs",
-    area="jobs",
+    area=Area.JOBS,
     question="Are package managers, indexers, compilers, backups and similar programs idle?",
     severity=Severity.WARNING,
     reads=("/proc/PID/task/TID/schedstat over the sample", "/proc/PID/stat"),
@@ -114,7 +114,7 @@ def background_job_runs(case: Case) -> Answer:
         (_share(interval, (run for run in runs if run.cpu not in near)) for runs in runs_by_kind.values()), default=0.0
     )
     visible = {kind: share for kind, share in share_by_kind.items() if share > case.bound(_VISIBLE)}
-    evidence = {"cpus_by_kind": share_by_kind}
+    graded = Graded(evidence={"cpus_by_kind": share_by_kind})
     if visible:
         culprits = _culprits(interval, [run for kind in visible for run in runs_by_kind[kind]])
         text = "; ".join(
@@ -123,30 +123,14 @@ def background_job_runs(case: Case) -> Answer:
         status = Status.FAIL if far > case.bound(_WORKS) else Status.WARN
         stoppable = [kind for kind in visible if kind not in _NOT_TO_BE_STOPPED]
         fix = _halt(case, interval, [run for kind in stoppable for run in runs_by_kind[kind]])
-        worst = max(visible.values())
         why_not = _why_unseen(case, interval) if status == Status.WARN else None
-        return Answer(
-            status,
-            text,
-            measured=worst,
-            limit=case.bound(_WORKS),
-            unit="CPUs",
-            reason=why_not,
-            evidence=evidence,
-            culprits=culprits,
-            fix=fix,
-        )
+        graded = graded.by(case, _WORKS, max(visible.values()))
+        return graded.answer(status, text, reason=why_not, culprits=culprits, fix=fix)
     why_not = _why_unseen(case, interval)
     if why_not is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=why_not, evidence=evidence)
-    return Answer(
-        Status.PASS,
-        "none of them runs on the other CPUs",
-        measured=max(share_by_kind.values(), default=0.0),
-        limit=case.bound(_WORKS),
-        unit="CPUs",
-        evidence=evidence,
-    )
+        return graded.unknown(why_not)
+    most = max(share_by_kind.values(), default=0.0)
+    return graded.by(case, _WORKS, most).passes("none of them runs on the other CPUs")
 
 
 def _known_runs(case: Case, interval: Interval) -> dict[str, list[TaskRun]]:
@@ -248,7 +232,7 @@ class _Due:
 
 @check(
     id="job-scheduled",
-    area="jobs",
+    area=Area.JOBS,
     question="Are the next minutes free of scheduled system jobs?",
     severity=Severity.INFORMATION,
     reads=("systemctl list-timers", "/etc/crontab", "/etc/cron.d/*", "/proc/PID/stat"),
@@ -267,39 +251,27 @@ def job_scheduled(case: Case) -> Answer:
     jobs = case.snapshot.jobs
     severity = Severity.WARNING if case.rules.expected_s is not None else None
     if jobs is None:
-        reason = "only `preflight` reads scheduled jobs"
-        return Answer(Status.UNKNOWN, "unknown", reason=reason, severity=Severity.INFORMATION)
+        return Graded(severity=Severity.INFORMATION).unknown("only `preflight` reads scheduled jobs")
     ahead_s = case.rules.expected_s if case.rules.expected_s is not None else case.bound(_AHEAD)
     if jobs.clock is None:
-        return Answer(Status.UNKNOWN, "unknown", reason=case.why_unknown(CLOCK_QUESTION), severity=severity)
+        return Graded(severity=severity).unknown(case.why_unknown(CLOCK_QUESTION))
     crons = running(case, _CRONS)
     from_cron, doubt = _cron_jobs(jobs, jobs.clock) if crons else ([], None)
     from_anacron = [_Due("the jobs of the running anacron", 0.0)] if running(case, _ANACRON) else []
     all_of_them = [*_timers(jobs.timers or (), jobs.clock), *from_cron, *from_anacron]
     due = sorted((each for each in all_of_them if each.in_s <= ahead_s), key=lambda job: job.in_s)
     evidence = {"due": [{"name": job.name, "in_s": round(job.in_s)} for job in due], "window_s": ahead_s}
+    graded = Graded(limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
     if due:
         fix = _stop(due, [task.pid for task in crons] if any(job in due for job in from_cron) else [])
-        soonest = max(due[0].in_s, 0.0)
-        return Answer(
-            Status.WARN,
-            _describe_due(due),
-            measured=round(soonest),
-            limit=ahead_s,
-            unit="s",
-            evidence=evidence,
-            fix=fix,
-            severity=severity,
-            limit_role=LOOKED_AHEAD,
-        )
+        return graded.warns(_describe_due(due), measured=round(max(due[0].in_s, 0.0)), fix=fix, severity=severity)
     hidden = doubt or _why_cron_unseen(case, bool(crons))
     why_not = case.why_unknown(TIMERS) if jobs.timers is None else hidden
     if why_not is None and case.snapshot.platform.container != NONE:
         why_not = f"{case.container_words} sees only its own jobs"
     if why_not is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=why_not, evidence=evidence, severity=severity)
-    text = f"none within {_length(ahead_s)} ({_USERS})"
-    return Answer(Status.PASS, text, limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
+        return Graded(evidence=evidence, severity=severity).unknown(why_not)
+    return graded.passes(f"none within {_length(ahead_s)} ({_USERS})")
 
 
 def _timers(timers: Iterable[Timer], clock: WallClock) -> list[_Due]:

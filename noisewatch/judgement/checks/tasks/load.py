@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown, warns_and_fails
+from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import (
     BLOCKS_AT,
@@ -24,7 +24,7 @@ from noisewatch.judgement.grading import by_cpu, grade_cpus
 from noisewatch.judgement.programs import with_many_as_one
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.shared_caches import busiest, cache_neighbourhoods, uncached
-from noisewatch.judgement.terms import Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.pressure import FOLDER as PRESSURE
@@ -56,7 +56,7 @@ _MOST_CULPRITS = 5
 
 @check(
     id="target-cpu-busy",
-    area="load",
+    area=Area.LOAD,
     question="Are the target CPUs idle before the benchmark starts?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
@@ -156,7 +156,7 @@ _FULL_FAILS = Limit(
 
 @check(
     id="pressure-stall",
-    area="load",
+    area=Area.LOAD,
     question="Is anything waiting for CPU, memory or I/O?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -173,39 +173,28 @@ _FULL_FAILS = Limit(
 def pressure_stall(case: Case) -> Answer:
     interval = case.sample
     stalls = interval.stall_by_resource
-    evidence = {name: {"some_share": stall.some, "full_share": stall.full} for name, stall in stalls.items()}
+    graded = Graded(
+        evidence={name: {"some_share": stall.some, "full_share": stall.full} for name, stall in stalls.items()}
+    )
     full = {name: stalls[name].full or 0.0 for name in ("memory", "io")}
     some = {name: stall.some or 0.0 for name, stall in stalls.items()}
     worst = max(some, key=lambda name: some[name])
     text = f"tasks waited for {worst} {_of_the_time(some[worst])}"
     if full["memory"] > case.bound(_FULL_FAILS):
         text = f"all tasks waited for memory {_of_the_time(full['memory'])}"
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=full["memory"],
-            limit=case.bound(_FULL_FAILS),
-            unit="share",
-            evidence=evidence,
-            severity=Severity.BLOCKING,
-        )
+        return graded.by(case, _FULL_FAILS, full["memory"]).fails(text, severity=Severity.BLOCKING)
     if full["io"] > case.bound(_FULL_FAILS):
         text = f"all tasks waited for io {_of_the_time(full['io'])}"
-        return Answer(
-            Status.FAIL, text, measured=full["io"], limit=case.bound(_FULL_FAILS), unit="share", evidence=evidence
-        )
+        return graded.by(case, _FULL_FAILS, full["io"]).fails(text)
     if some[worst] > case.bound(_STALL_FAILS):
-        return Answer(
-            Status.FAIL, text, measured=some[worst], limit=case.bound(_STALL_FAILS), unit="share", evidence=evidence
-        )
+        return graded.by(case, _STALL_FAILS, some[worst]).fails(text)
     silent = [name for name, stall in stalls.items() if stall.some is None or (stall.full is None and name != "cpu")]
     if silent:
-        reason = case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)"
-        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
+        return graded.unknown(case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)")
     status = Status.PASS if some[worst] <= case.bound(_STALL_PASSES) else Status.WARN
     if status == Status.WARN:
         text += warns_and_fails(case.bound(_STALL_PASSES), case.bound(_STALL_FAILS), "share")
-    return Answer(status, text, measured=some[worst], limit=case.bound(_STALL_FAILS), unit="share", evidence=evidence)
+    return graded.by(case, _STALL_FAILS, some[worst]).answer(status, text)
 
 
 def _of_the_time(share: float) -> str:
@@ -225,7 +214,7 @@ _STEAL_FAILS = Limit(
 
 @check(
     id="hypervisor-steal",
-    area="load",
+    area=Area.LOAD,
     question="Are the target CPUs free of hypervisor steal?",
     severity=Severity.BLOCKING,
     ground=Ground.EFFECT,
@@ -254,10 +243,7 @@ def hypervisor_steal(case: Case) -> Answer:
     later = _steal_shares(case, case.under_load) if case.under_load is not None else {}
     steals = {cpu: effect(case, share, later.get(cpu)) for cpu, share in sampled.items()}
     worst = max(steals.values(), default=0.0)
-    evidence = {
-        "steal_share_by_cpu": by_cpu(sampled),
-        "while_calibrating_share_by_cpu": by_cpu(later),
-    }
+    evidence = {"steal_share_by_cpu": by_cpu(sampled), "while_calibrating_share_by_cpu": by_cpu(later)}
     if case.snapshot.platform.virtual == NONE and worst == 0:
         return not_applicable("not a virtual machine")
     reason = _why_unmeasured(case, interval) if len(steals) < len(case.target) else None
@@ -314,7 +300,7 @@ _VISIBLE = 0.05  # share of a CPU from which another process is named
 
 @check(
     id="other-cpus-busy",
-    area="load",
+    area=Area.LOAD,
     question="Are the CPUs outside the target's cores and caches quiet?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
@@ -339,37 +325,20 @@ def other_cpus_busy(case: Case) -> Answer:
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(others)}
     busy_by_cpu = {cpu: share for cpu, share in busy.items() if share is not None}
     mean = sum(busy_by_cpu.values()) / len(busy)
-    evidence = {"busy_share_by_cpu": by_cpu(busy)}
+    observed = Graded(evidence={"busy_share_by_cpu": by_cpu(busy)})
+    graded = observed.by(case, _OTHERS_FAIL, mean)
     working = frozenset(cpu for cpu, share in busy_by_cpu.items() if share > _VISIBLE)
     text = f"the {len(others)} other CPUs are {mean:.1%} busy" + (f", most on {name_cpus(working)}" if working else "")
     bound = case.bound(_OTHERS_FAIL)
     if mean > bound:
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=mean,
-            limit=bound,
-            unit="share",
-            cpus=working,
-            evidence=evidence,
-            culprits=busiest(interval, others),
-        )
+        return graded.fails(text, cpus=working, culprits=busiest(interval, others))
     reason = why_untimed(case, interval, others)
     if len(busy_by_cpu) < len(busy) or reason is not None:
-        return Answer(Status.UNKNOWN, "unknown", reason=reason or case.why_unknown("/proc/stat"), evidence=evidence)
+        return observed.unknown(reason or case.why_unknown("/proc/stat"))
     if mean > case.bound(_OTHERS_PASS):
         text += warns_and_fails(case.bound(_OTHERS_PASS), bound, "share")
-        return Answer(
-            Status.WARN,
-            text,
-            measured=mean,
-            limit=bound,
-            unit="share",
-            cpus=working,
-            evidence=evidence,
-            culprits=busiest(interval, others),
-        )
-    return Answer(Status.PASS, text, measured=mean, limit=bound, unit="share", evidence=evidence)
+        return graded.warns(text, cpus=working, culprits=busiest(interval, others))
+    return graded.passes(text)
 
 
 def _beyond_the_caches(case: Case) -> CpuSet:
@@ -389,7 +358,7 @@ _QUEUE_FAILS = Limit(
 
 @check(
     id="run-queue-full",
-    area="load",
+    area=Area.LOAD,
     question="Are there enough other CPUs for all runnable tasks?",
     severity=Severity.INFORMATION,
     reads=(f"{LOADAVG} (the fourth field) before and after the sample",),
@@ -413,15 +382,8 @@ def run_queue_full(case: Case) -> Answer:
     cpus = len(case.online - case.target) or len(case.online)
     bound = case.bound(_QUEUE_FAILS) * cpus
     text = f"at least {others} runnable tasks for {cpus} CPU{'s' if cpus != 1 else ''}, at both ends of the sample"
-    evidence = {"runnable": counts, "cpus": cpus}
-    return Answer(
-        Status.FAIL if others > bound else Status.PASS,
-        text,
-        measured=others,
-        limit=bound,
-        unit="tasks",
-        evidence=evidence,
-    )
+    graded = Graded(measured=others, limit=bound, unit="tasks", evidence={"runnable": counts, "cpus": cpus})
+    return graded.fails(text) if others > bound else graded.passes(text)
 
 
 _AVERAGE = Limit(
@@ -431,7 +393,7 @@ _AVERAGE = Limit(
 
 @check(
     id="load-average-high",
-    area="load",
+    area=Area.LOAD,
     question="Was the machine quiet during the last minute?",
     severity=Severity.INFORMATION,
     reads=(LOADAVG,),
@@ -458,11 +420,8 @@ def load_average_high(case: Case) -> Answer:
     }
     trend = "rising" if average.over_1_min > average.over_5_min else "falling"
     text = f"{average.over_1_min:g}, {average.over_5_min:g} and {average.over_15_min:g} over 1, 5 and 15 minutes"
-    if average.over_1_min > bound:
-        return Answer(
-            Status.WARN, f"{text}: {trend}", measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence
-        )
-    return Answer(Status.PASS, text, measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence)
+    graded = Graded(measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence)
+    return graded.warns(f"{text}: {trend}") if average.over_1_min > bound else graded.passes(text)
 
 
 _OWN_PASSES = Limit(
@@ -483,7 +442,7 @@ _OWN_FAILS = Limit(
 
 @check(
     id="own-load-on-target",
-    area="load",
+    area=Area.LOAD,
     question="Does noisewatch leave the target CPUs alone?",
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
@@ -511,15 +470,11 @@ def own_load_on_target(case: Case) -> Answer:
         return unknown(stood_still(f"/proc/{min(timed)}/schedstat"))
     share_by_cpu = {cpu: interval.own_ns(cpu) / interval.length_ns for cpu in sorted(case.target)}
     worst = max(share_by_cpu.values(), default=0.0)
-    evidence = {
-        "own_share_by_cpu": by_cpu(share_by_cpu),
-        "own_share_of_one_cpu": interval.own_cpus,
-    }
-    bound = case.bound(_OWN_FAILS)
+    evidence = {"own_share_by_cpu": by_cpu(share_by_cpu), "own_share_of_one_cpu": interval.own_cpus}
     cpus = frozenset(cpu for cpu, share in share_by_cpu.items() if share > case.bound(_OWN_PASSES))
     text = f"noisewatch took {worst:.1%} of {name_cpus(cpus)}" if cpus else "noisewatch ran on other CPUs"
-    status = Status.FAIL if worst > bound else Status.WARN if cpus else Status.PASS
-    return Answer(status, text, measured=worst, limit=bound, unit="share", cpus=cpus, evidence=evidence)
+    status = Status.FAIL if worst > case.bound(_OWN_FAILS) else Status.WARN if cpus else Status.PASS
+    return Graded(cpus=cpus, evidence=evidence).by(case, _OWN_FAILS, worst).answer(status, text)
 
 
 _USERS = Limit(
@@ -533,7 +488,7 @@ _USERS = Limit(
 
 @check(
     id="other-users-logged-in",
-    area="load",
+    area=Area.LOAD,
     question="Are you the only logged-in user?",
     severity=Severity.INFORMATION,
     reads=(f"{SESSIONS}: /run/utmp, or /run/systemd/sessions",),
@@ -548,7 +503,9 @@ def other_users_logged_in(case: Case) -> Answer:
         return unknown(case.why_unknown(SESSIONS))
     text = f"{sessions.users} users in {sessions.sessions} sessions"
     evidence = {"sessions": sessions.sessions, "users": sessions.users}
-    status = Status.FAIL if sessions.users > case.bound(_USERS) else Status.PASS
-    if status == Status.PASS and case.snapshot.platform.container != NONE:
+    graded = Graded(evidence=evidence).by(case, _USERS, sessions.users)
+    if sessions.users > case.bound(_USERS):
+        return graded.fails(text)
+    if case.snapshot.platform.container != NONE:
         return unknown(f"{text}, but {case.container_words} cannot see who uses the machine")
-    return Answer(status, text, measured=sessions.users, limit=case.bound(_USERS), unit="users", evidence=evidence)
+    return graded.passes(text)

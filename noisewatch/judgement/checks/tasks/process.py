@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, check, unknown
+from noisewatch.judgement.check import Answer, Graded, check, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import (
@@ -26,7 +26,7 @@ _FULL = 2
 
 @check(
     id="layout-not-random",
-    area="process",
+    area=Area.PROCESS,
     question="Is the address layout randomized for each run?",
     severity=Severity.WARNING,
     reads=(Knob.ADDRESS_RANDOMISATION, PERSONALITY),
@@ -48,22 +48,17 @@ def layout_not_random(case: Case) -> Answer:
     level = case.snapshot.settings.knobs.integer(Knob.ADDRESS_RANDOMISATION)
     personality = case.snapshot.settings.own.personality
     evidence = {Knob.ADDRESS_RANDOMISATION.value: level, "personality": personality}
+    graded = Graded(measured=level, evidence=evidence)
     if level is not None and level < _FULL:
         text = "address layouts are fixed" if level == 0 else "the heap always follows the program"
-        fix = turned(case, Knob.ADDRESS_RANDOMISATION, _FULL)
-        return Answer(Status.WARN, text, measured=level, evidence=evidence, fix=fix)
+        return graded.warns(text, fix=turned(case, Knob.ADDRESS_RANDOMISATION, _FULL))
     if personality is not None and personality & NO_RANDOMISATION:
-        return Answer(
-            Status.WARN,
-            "programs started from here have a fixed layout (setarch -R)",
-            measured=level,
-            evidence=evidence,
-        )
+        return graded.warns("programs started from here have a fixed layout (setarch -R)")
     if level is None:
         return unread(case, Knob.ADDRESS_RANDOMISATION)
     if personality is None:
         return unknown(case.why_unknown(PERSONALITY))
-    return Answer(Status.PASS, "address layouts are random", measured=level, evidence=evidence)
+    return graded.passes("address layouts are random")
 
 
 _HARMLESS = frozenset({"PYTHONHASHSEED"})  # either choice is a good one, as long as it is known
@@ -72,7 +67,7 @@ _INJECTS = frozenset({"LD_PRELOAD", "LD_AUDIT"})
 
 @check(
     id="environment-alters-programs",
-    area="process",
+    area=Area.PROCESS,
     question="Is the environment free of variables that change how programs run?",
     severity=Severity.INFORMATION,
     reads=("names and size of the environment of noisewatch",),
@@ -104,7 +99,7 @@ def environment_alters_programs(case: Case) -> Answer:
 
 @check(
     id="process-traced",
-    area="process",
+    area=Area.PROCESS,
     question="Is this process free of debuggers and tracers?",
     severity=Severity.WARNING,
     reads=(f"{STATUS} (TracerPid)",),
@@ -131,7 +126,7 @@ _SPACE = ("Max address space", "Max data size")
 
 @check(
     id="resources-limited",
-    area="process",
+    area=Area.PROCESS,
     question="Are the CPU time and memory limits of a process off, and the stack limit usual?",
     severity=Severity.INFORMATION,
     reads=(LIMITS,),
@@ -165,7 +160,7 @@ _CAN_COUNT = 1 << 38 | 1 << 21  # CAP_PERFMON, CAP_SYS_ADMIN
 
 @check(
     id="hardware-counters-unusable",
-    area="process",
+    area=Area.PROCESS,
     question="Can the benchmark count instructions?",
     severity=Severity.INFORMATION,
     reads=(Knob.PERF_PARANOID, EVENT_SOURCES, f"{STATUS} (CapEff)", NAMESPACE),
@@ -185,24 +180,24 @@ def hardware_counters_unusable(case: Case) -> Answer:
     names, own = case.snapshot.settings.event_sources, case.snapshot.settings.own
     if paranoia is None:
         return unread(case, Knob.PERF_PARANOID)
-    evidence = {Knob.PERF_PARANOID.value: paranoia, "counters": None if names is None else counters_among(names)}
-    if names is not None and not counters_among(names):
-        return Answer(Status.WARN, "the processor's counters are not available", measured=paranoia, evidence=evidence)
+    counters = None if names is None else counters_among(names)
+    graded = Graded(measured=paranoia, evidence={Knob.PERF_PARANOID.value: paranoia, "counters": counters})
+    if counters is not None and not counters:
+        return graded.warns("the processor's counters are not available")
     if paranoia > _FOR_EVERYBODY:
         if own.status is None or own.is_in_user_namespace is None:
             return unknown(case.why_unknown(STATUS if own.status is None else NAMESPACE))
         if own.is_in_user_namespace or not own.status.capabilities & _CAN_COUNT:
             text = f"perf_event_paranoid is {paranoia}: only root may use the counters"
-            fix = turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY)
-            return Answer(Status.WARN, text, measured=paranoia, evidence=evidence, fix=fix)
-    if names is None:
+            return graded.warns(text, fix=turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY))
+    if counters is None:
         return unknown(case.why_unknown(EVENT_SOURCES))
-    return Answer(Status.PASS, f"{', '.join(counters_among(names))} may be used", measured=paranoia, evidence=evidence)
+    return graded.passes(f"{', '.join(counters)} may be used")
 
 
 @check(
     id="started-off-target",
-    area="process",
+    area=Area.PROCESS,
     question="Would a benchmark started here run on the target CPUs only?",
     severity=Severity.INFORMATION,
     reads=("the affinity that noisewatch was started with",),

@@ -7,14 +7,14 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, setting_of, unread
 from noisewatch.judgement.programs import as_culprits, passes_if_visible, running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
-from noisewatch.judgement.terms import Severity, Status
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.interrupts.table import counts_overflows
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.machine_lock import Owner
@@ -50,7 +50,7 @@ def _named(tasks: list[Task]) -> str:
 
 @check(
     id="profiler-runs",
-    area="kernel",
+    area=Area.KERNEL,
     question="Is the machine free of running profilers?",
     severity=Severity.WARNING,
     reads=("/proc/PID/stat", "/proc/interrupts (PMI) over the sample and the calibration", Knob.PERF_SAMPLE_RATE),
@@ -62,40 +62,21 @@ def _named(tasks: list[Task]) -> str:
 )
 def profiler_runs(case: Case) -> Answer:
     profilers, rate_by_cpu = running(case, PROFILERS), _sampling_rates(case)
-    worst = max(rate_by_cpu.values(), default=None)
-    evidence = {
-        "samples_per_s_by_cpu": by_cpu(rate_by_cpu),
-        Knob.PERF_SAMPLE_RATE.value: case.snapshot.settings.knobs.integer(Knob.PERF_SAMPLE_RATE),
-    }
-    limit = case.bound(_SAMPLES)
-    sampled: CpuSet = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > limit)
+    highest_rate = case.snapshot.settings.knobs.integer(Knob.PERF_SAMPLE_RATE)
+    evidence = {"samples_per_s_by_cpu": by_cpu(rate_by_cpu), Knob.PERF_SAMPLE_RATE.value: highest_rate}
+    graded = Graded(evidence=evidence).by(case, _SAMPLES, max(rate_by_cpu.values(), default=None))
+    sampled: CpuSet = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_SAMPLES))
     if sampled or profilers:
         rates = [f"CPU {cpu} is sampled {rate_by_cpu[cpu]:.0f} times a second" for cpu in sorted(sampled)]
         text = "; ".join([*rates, *([f"{_named(profilers)} runs"] if profilers else [])])
-        return Answer(
-            Status.FAIL,
-            text,
-            measured=worst,
-            limit=limit,
-            unit="per second",
-            cpus=sampled,
-            evidence=evidence,
-            culprits=as_culprits(profilers),
-        )
+        return graded.fails(text, cpus=sampled, culprits=as_culprits(profilers))
     reason = why_unseen(case)
     if reason is not None:
         return unknown(reason)
     reasons = [why for interval in case.intervals if (why := why_uncounted(case, interval, case.target))]
     if reasons:
         return unknown(reasons[0])
-    return Answer(
-        Status.PASS,
-        "no profiler with a known name runs, and none samples",
-        measured=worst,
-        limit=limit,
-        unit="per second",
-        evidence=evidence,
-    )
+    return graded.passes("no profiler with a known name runs, and none samples")
 
 
 def _sampling_rates(case: Case) -> dict[int, float]:
@@ -128,7 +109,7 @@ _AGENTS = frozenset(
 
 @check(
     id="security-agent-runs",
-    area="kernel",
+    area=Area.KERNEL,
     question="Is the machine free of security agents?",
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
@@ -153,7 +134,7 @@ _FILTERS = 2
 
 @check(
     id="system-calls-filtered",
-    area="kernel",
+    area=Area.KERNEL,
     question="Do system calls reach the kernel unfiltered?",
     severity=Severity.INFORMATION,
     reads=(STATUS,),
@@ -169,14 +150,10 @@ def system_calls_filtered(case: Case) -> Answer:
     mode = case.snapshot.settings.own.seccomp_mode
     if mode is None:
         return unknown(case.why_unknown(STATUS))
+    graded = Graded(measured=mode, evidence={"seccomp_mode": mode})
     if mode == _FILTERS:
-        return Answer(
-            Status.FAIL,
-            "a seccomp filter checks this process's system calls",
-            measured=mode,
-            evidence={"seccomp_mode": mode},
-        )
-    return Answer(Status.PASS, "no seccomp filter is set", measured=mode, evidence={"seccomp_mode": mode})
+        return graded.fails("a seccomp filter checks this process's system calls")
+    return graded.passes("no seccomp filter is set")
 
 
 # Events of hardware errors: rasdaemon enables them as long as a server is up.
@@ -188,7 +165,7 @@ _RARE_EVENTS = (
 
 @check(
     id="kernel-traced",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are kernel tracers and trace events off?",
     severity=Severity.WARNING,
     reads=(
@@ -296,7 +273,7 @@ _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATIS
 
 @check(
     id="kernel-statistics-collected",
-    area="kernel",
+    area=Area.KERNEL,
     question="Are the kernel's optional statistics off?",
     severity=Severity.INFORMATION,
     severity_in={LATENCY: Severity.WARNING, STRICT: Severity.WARNING},

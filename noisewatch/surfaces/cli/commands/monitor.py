@@ -142,7 +142,7 @@ def _which(model: ScreenModel) -> list[str]:
     if model.cursor is None:
         return []
     history = model.history
-    unknown = history.noisy_within(history.kept)[1]
+    unknown = history.count_noisy(history.kept)[1]
     doubt = f" ({unknown} unknown)" if unknown else ""
     kept = f"{'last ' if history.first else ''}{history.count - history.first}"
     return [

@@ -75,39 +75,39 @@ class ActingApp(App[None]):
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
         """Run an action; a fault costs only that action."""
-        with Boundary(self._cannot):
+        with Boundary(self._show_fault):
             return await super().run_action(action, default_namespace, namespaces)
         return True
 
-    def _cannot(self, reason: str, what: str = "do that") -> None:
+    def _show_fault(self, reason: str, what: str = "do that") -> None:
         """Show the fault on the front screen."""
         (self._overlays.shown or self.model).notice = f"could not {what}: {reason}"
         self.draw()
 
     def on_mouse_down(self, event: MouseDown) -> None:
         """Show the interval that was pressed on the timeline."""
-        contained(lambda: self._press(event), self._cannot)
+        contained(lambda: self._press(event), self._show_fault)
 
     def _press(self, event: MouseDown) -> None:
         is_covered = self._overlays.shown is not None or self._shows_help or self.model.is_typing
         at = number_at(self.model, event.x, event.y, *self.size)
         if at is not None and not is_covered:
-            self._changed(lambda: self.model.go_to_number(at))
+            self._change_model(lambda: self.model.go_to_number(at))
 
     def on_mouse_scroll_down(self) -> None:
-        contained(lambda: self.action_scroll(1), self._cannot)
+        contained(lambda: self.action_scroll(1), self._show_fault)
 
     def on_mouse_scroll_up(self) -> None:
-        contained(lambda: self.action_scroll(-1), self._cannot)
+        contained(lambda: self.action_scroll(-1), self._show_fault)
 
     def on_key(self, event: Key) -> None:
         if self.model.is_typing:
             event.prevent_default()
-            contained(lambda: type_key(self.model, event.key, event.character), self._cannot)
+            contained(lambda: type_key(self.model, event.key, event.character), self._show_fault)
             self.draw()
         elif self._shows_help and event.key not in SCROLLING:
             event.prevent_default()
-            self._changed(lambda: None)
+            self._change_model(lambda: None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether the action is allowed now.
@@ -118,15 +118,14 @@ class ActingApp(App[None]):
             return action in WHILE_TYPING
         return self._overlays.shown is None or action in IN_OVERLAY
 
-    def _tell(self, notice: str) -> None:
-        """Show a notice on the front screen."""
+    def _show_notice(self, notice: str) -> None:
         if self._overlays.shown is not None:
             self._overlays.shown.notice = notice
             self.draw()
         else:
-            self._changed(lambda: setattr(self.model, "notice", notice))
+            self._change_model(lambda: setattr(self.model, "notice", notice))
 
-    def _changed(self, change: Callable[[], None]) -> None:
+    def _change_model(self, change: Callable[[], None]) -> None:
         """Change the model and draw it; while the help is shown, only close the help. A fix follows the selection."""
         self.model.notice = None
         if self._shows_help:
@@ -135,18 +134,18 @@ class ActingApp(App[None]):
             change()
         if self._player is not None and self.model.is_recorded:
             self._player.read_on()
-        self._ask_for_what_is_shown()
+        self._request_shown_data()
         self.draw()
         self._find_fix()
 
-    def _ask_for_what_is_shown(self) -> None:
+    def _request_shown_data(self) -> None:
         """Ask the sampler for data that only some screens show, while these are open."""
         screen, quantity = self.model.screen, self.model.map.quantity
         has_clock = screen == Screen.CLOCK or (screen == Screen.MAP and quantity == Quantity.HEAT)
-        wants = {"clock": has_clock, "answers": screen == Screen.PREFLIGHT}
-        for name, is_wanted in wants.items():
-            if self._sampler is not None and self._sampler.asked.get(name, False) is not is_wanted:
-                self._sampler.ask(name, is_wanted)
+        required = {"clock": has_clock, "answers": screen == Screen.PREFLIGHT}
+        for name, is_required in required.items():
+            if self._sampler is not None and self._sampler.asked.get(name, False) is not is_required:
+                self._sampler.ask(name, is_required)
 
     def action_leave_at_once(self) -> None:
         self.exit()
@@ -160,34 +159,34 @@ class ActingApp(App[None]):
 
     def action_do(self, method: str, *arguments: object) -> None:
         """Call a method that only changes the model."""
-        self._changed(lambda: getattr(self.model, method)(*arguments))
+        self._change_model(lambda: getattr(self.model, method)(*arguments))
 
     def action_help(self) -> None:
         self._help_offset = 0
-        self._changed(lambda: setattr(self, "_shows_help", True))
+        self._change_model(lambda: setattr(self, "_shows_help", True))
 
     def action_freeze(self) -> None:
         """Freeze or thaw the picture; stop or play a recording."""
         player = self._player if self.model.is_recorded else None
-        self._changed(self.model.toggle_freeze if player is None else player.toggle)
+        self._change_model(self.model.toggle_freeze if player is None else player.toggle)
 
     def action_speed(self, steps: int) -> None:
         if self._player is not None and self.model.is_recorded:
             self._player.change_speed(steps)
-            self._changed(lambda: None)
+            self._change_model(lambda: None)
 
     def action_event(self, direction: int) -> None:
-        self._changed(lambda: step_to_event(self.model, direction))
+        self._change_model(lambda: step_to_event(self.model, direction))
 
     def action_filter(self) -> None:
-        self._changed(lambda: begin_filter(self.model))
+        self._change_model(lambda: begin_filter(self.model))
 
     def action_copy(self) -> None:
         """Copy the shown fix's command to the terminal's clipboard (OSC 52); it is not executed."""
         command, notice = command_to_copy(self.model)
         if command is not None and not self._shows_help:
             self.copy_to_clipboard(command)
-        self._changed(lambda: setattr(self.model, "notice", notice))
+        self._change_model(lambda: setattr(self.model, "notice", notice))
 
     def action_cpu(self, cpu: int) -> None:
         """Show the CPU on the screen of one CPU, independent of the selected row."""
@@ -199,21 +198,23 @@ class ActingApp(App[None]):
         self.model.map = replace(self.model.map, quantity=Quantity(quantity))
         self.action_do("go_to", Screen.MAP)
 
-    def action_tell_theme(self) -> None:
-        self._tell("the monitor has the terminal's own colours; noisewatch screenshot --theme light draws light ones")
+    def action_explain_theme(self) -> None:
+        self._show_notice(
+            "the monitor has the terminal's own colours; noisewatch screenshot --theme light draws light ones"
+        )
 
     def action_next(self, direction: int) -> None:
         if self.model.screen == Screen.CPU:
-            self._changed(lambda: self.model.next_cpu(direction))
+            self._change_model(lambda: self.model.next_cpu(direction))
         else:
             at = SCREENS.index(self.model.screen) + direction
-            self._changed(lambda: self.model.go_to(SCREENS[at % len(SCREENS)]))
+            self._change_model(lambda: self.model.go_to(SCREENS[at % len(SCREENS)]))
 
     def action_export(self) -> None:
         """Write the screen as pictures and its data as reports into the working directory."""
-        self._tell(contained(self._exported, lambda reason: f"nothing was written: {reason}"))
+        self._show_notice(contained(self._export_shown, lambda reason: f"nothing was written: {reason}"))
 
-    def _exported(self) -> str:
+    def _export_shown(self) -> str:
         shown = self._overlays.shown
         intervals = self.size.width * self.model.zoom  # that fit on the timeline
         reports = shown.reports() if shown is not None else window_reports(self.model, intervals)
@@ -223,16 +224,16 @@ class ActingApp(App[None]):
         """Show the fix for the culprit that the user sees selected, or close it."""
         selected = self.model.selected()
         if self.model.screen not in (*WITH_CULPRITS, Screen.IRQS):
-            said = "its fix, if any, is below: y copies it"
-            self._tell(
-                said
+            text = "its fix, if any, is below: y copies it"
+            self._show_notice(
+                text
                 if self.model.screen == Screen.PREFLIGHT
-                else f"no culprit is selected here: screens {_listing_culprits()} list them"
+                else f"no culprit is selected here: screens {_culprit_screen_numbers()} list them"
             )
         elif self.model.shows_fix:
-            self._changed(self.model.close_fix)
+            self._change_model(self.model.close_fix)
         elif selected is not None and self._access.open_machine is not None:
-            self._changed(lambda: self.model.ask_for_fix(selected))
+            self._change_model(lambda: self.model.ask_for_fix(selected))
 
     def _find_fix(self) -> None:
         """Search the requested fix for the selected culprit in a thread; one thread at a time reads the machine."""
@@ -244,10 +245,10 @@ class ActingApp(App[None]):
         from noisewatch.operations.advise import Advice, advise  # all checks: the first picture comes first
 
         self._fix_sought = self.model.fix_number
-        target, beside = frozenset(frame.target), frame.culprits
+        target, culprits = frozenset(frame.target), frame.culprits
         self.run_worker(
             lambda: contained(
-                lambda: advise(open_machine, target, selected, beside),
+                lambda: advise(open_machine, target, selected, culprits),
                 lambda reason: Advice(selected, (f"No advice: {reason}",)),
             ),
             thread=True,
@@ -259,36 +260,38 @@ class ActingApp(App[None]):
         shown, frame = self._overlays.shown, self.model.frame
         if shown is not None:
             if scripts := shown.scripts():
-                self._tell(export_scripts(scripts))
+                self._show_notice(export_scripts(scripts))
         elif frame is None or frame.verdict is None:
-            self._tell("no fix script: there is no verdict yet")
+            self._show_notice("no fix script: there is no verdict yet")
         else:
-            self._tell(contained(lambda: self._scripts_written(frame), lambda reason: f"no fix script: {reason}"))
+            self._show_notice(
+                contained(lambda: self._scripts_written(frame), lambda reason: f"no fix script: {reason}")
+            )
 
     def _scripts_written(self, frame: Frame) -> str:
         scripts = shown_scripts(frame)
         return export_scripts(scripts) if scripts else "no fix script: nothing fails or warns"
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        found = event.worker.result
+        result = event.worker.result
         if event.worker.name != "advice" or not event.worker.is_finished:
             return
-        is_wanted, self._fix_sought = self._fix_sought == self.model.fix_number, None
-        if is_wanted and self.model.awaits_fix and found is not None:
-            self.model.advice, self.model.awaits_fix = found, False
+        is_current, self._fix_sought = self._fix_sought == self.model.fix_number, None
+        if is_current and self.model.awaits_fix and result is not None:
+            self.model.advice, self.model.awaits_fix = result, False
             self.draw()
         self._find_fix()
 
     def action_ask(self, name: str) -> None:
         """Announce an overlay with its cost; start it at once only if it just shows recorded data."""
         overlay = overlay_named(name, self.model.newest)
-        self._changed(lambda: self._overlays.announce(overlay))
+        self._change_model(lambda: self._overlays.announce(overlay))
         if overlay.costs_nothing and self._overlays.shown is overlay:
             self.action_start()
 
     def action_idle_probe(self) -> None:
         """Switch the idle probe on the target CPUs on or off."""
-        self._changed(lambda: setattr(self.model, "notice", toggle_idle_probe(self._sampler, self.model.newest)))
+        self._change_model(lambda: setattr(self.model, "notice", toggle_idle_probe(self._sampler, self.model.newest)))
 
     def action_start(self) -> None:
         if self._overlays.shown is None:
@@ -297,14 +300,14 @@ class ActingApp(App[None]):
                 Screen.EVENTS: lambda: show_event(self.model),
                 Screen.PREFLIGHT: self.model.toggle_check,
             }
-            self._changed(openers.get(self.model.screen, self.model.drill_in))
+            self._change_model(openers.get(self.model.screen, self.model.drill_in))
         else:
             self._overlays.start()
             self.draw()
 
     def action_leave(self) -> None:
         if self._overlays.shown is None:
-            self._changed(self.model.go_back)
+            self._change_model(self.model.go_back)
         else:
             self._overlays.leave()
             self.draw()
@@ -319,29 +322,29 @@ class ActingApp(App[None]):
             self.draw()
             return
         if self.model.shows_fix and abs(lines) > 1:
-            self._changed(lambda: self.model.scroll_fix(lines))
+            self._change_model(lambda: self.model.scroll_fix(lines))
         elif self.model.screen in _SELECTING or (self.model.screen == Screen.OVERVIEW and abs(lines) == 1):
-            self._changed(lambda: self.model.select(lines))
+            self._change_model(lambda: self.model.select(lines))
         elif self.model.screen == Screen.MAP:
-            self._changed(lambda: self._look_at_map(self.model.map.moved(self.model, lines)))
+            self._change_model(lambda: self._set_map(self.model.map.moved(self.model, lines)))
         else:
-            self._changed(lambda: self.model.scroll(lines, _room(self.model, *self.size)))
+            self._change_model(lambda: self.model.scroll(lines, _room(self.model, *self.size)))
 
     def action_scroll_or_choose(self) -> None:
         """Show the next quantity on the map; on other screens, move a row up."""
         if self._shows_help or self._overlays.shown is not None or self.model.screen != Screen.MAP:
             self.action_scroll(-1)
         else:
-            self._changed(lambda: self._look_at_map(self.model.map.with_next_quantity()))
+            self._change_model(lambda: self._set_map(self.model.map.with_next_quantity()))
 
     def action_toggle_hidden(self) -> None:
         """Toggle the map between all CPUs and the selected one's cache; on other screens, toggle silent IRQs."""
         if self.model.screen == Screen.MAP:
-            self._changed(lambda: self._look_at_map(self.model.map.with_part_toggled()))
+            self._change_model(lambda: self._set_map(self.model.map.with_part_toggled()))
         else:
-            self._changed(self.model.toggle_silent_irqs)
+            self._change_model(self.model.toggle_silent_irqs)
 
-    def _look_at_map(self, view: MapView) -> None:
+    def _set_map(self, view: MapView) -> None:
         self.model.map = view
 
     def _open_pointed(self) -> None:
@@ -349,7 +352,7 @@ class ActingApp(App[None]):
         self.model.go_to(Screen.CPU)
 
 
-def _listing_culprits() -> str:
+def _culprit_screen_numbers() -> str:
     first, *others = sorted(SCREENS.index(screen) + 1 for screen in (*WITH_CULPRITS, Screen.IRQS))
     return f"{', '.join(map(str, [first, *others[:-1]]))} and {others[-1]}"
 

@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.event_list import fix_of, frame_of
 from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
-from noisewatch.surfaces.tui.state.filters import known_or_grave
+from noisewatch.surfaces.tui.state.filters import noise_or_grave
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same
@@ -49,7 +49,7 @@ def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_tim
     """Write the files with one name; return the name, and the reason of a failure. Scripts are executable."""
     stem = time.strftime("noisewatch-%Y%m%d-%H%M%S", now)
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
-    name = next(each for each in names if not any(os.path.lexists(f"{each}.{suffix}") for suffix in text_by_suffix))
+    name = next(free for free in names if not any(os.path.lexists(f"{free}.{suffix}") for suffix in text_by_suffix))
     for at, (suffix, text) in enumerate(text_by_suffix.items()):
         path = f"{name}.{suffix}"
         try:
@@ -69,13 +69,13 @@ def export_scripts(scripts: Mapping[str, str]) -> str:
     if reason is not None:
         return reason
     fix, *others = scripts
-    return f"written: {name}.{fix} {' '.join(f'.{each}' for each in others)}: read, then run as root"
+    return f"written: {name}.{fix} {' '.join(f'.{suffix}' for suffix in others)}: read, then run as root"
 
 
 _RUNNABLE = 0o755
 _MOST_CPUS, _MOST_CULPRITS, _MOST_EVENTS = 32, 20, 20
 _EXPORTED_NAMES = {"origin": "source"}  # by field of a frame
-_TOLD_ON_CHANGE = ("places", "irq_settings")  # fields that the shown frame need not have
+_FIELDS_SENT_ON_CHANGE = ("places", "irq_settings")  # fields that the shown frame need not have
 
 
 def window_reports(model: ScreenModel, intervals: int) -> dict[str, str]:
@@ -94,7 +94,7 @@ def _json(model: ScreenModel, frame: Frame, numbers: range) -> str:
     described = {
         _EXPORTED_NAMES.get(name, name): value
         for name, value in described_frame(frame).items()
-        if name not in _TOLD_ON_CHANGE
+        if name not in _FIELDS_SENT_ON_CHANGE
     }
     return json.dumps({"schema": 1, **described, "window": window}, indent=1) + "\n"
 
@@ -104,7 +104,7 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
     is_now = model.cursor is None
     doubt = (model.trouble or model.silence) if is_now else None
     yield f"## noisewatch: {'UNKNOWN' if doubt else (frame.verdict or 'no verdict').upper()}\n"
-    yield from (f"{prose(said)}\n" for said in (doubt, frame.remark) if said)
+    yield from (f"{prose(remark)}\n" for remark in (doubt, frame.remark) if remark)
     yield f"{prose(frame.machine)}, {frame.online_count} CPUs, {prose(target)}"
     moment = "" if is_now else f", {model.behind_s():.0f} s before the newest"
     yield f"{prose(frame.origin or 'live')}, the last of {len(numbers)} intervals of {frame.seconds:.1f} s{moment}\n"
@@ -134,7 +134,7 @@ def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
     """Return the table of CPUs: target CPUs first, the costliest on top."""
     there = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
     ordered = sorted(
-        there, key=lambda line: (line.cpu not in frame.target, -known_or_grave(line.stolen_ns_per_s), line.cpu)
+        there, key=lambda line: (line.cpu not in frame.target, -noise_or_grave(line.stolen_ns_per_s), line.cpu)
     )
     header = ["CPU", "role", "noise/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
     rows = [_cpu_cells(line, model.history.noise(line.cpu, numbers)) for line in ordered[:_MOST_CPUS]]
@@ -145,9 +145,9 @@ def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
 def _cpu_cells(line: CpuLine, lost: Sequence[float | None]) -> list[str]:
     mark = "~" if line.is_estimate and line.stolen_ns_per_s else ""
     figures = [short_rate(line.interrupts_per_s), short_rate(line.softirqs_per_s), short_share(line.busy_share)]
-    over = str(sum((each or 0) >= GRAVE_NS for each in lost))
-    unread = lost.count(None)
-    over += f" ({unread} unknown)" if unread else ""
+    over = str(sum((noise_ns or 0) >= GRAVE_NS for noise_ns in lost))
+    unknown_count = lost.count(None)
+    over += f" ({unknown_count} unknown)" if unknown_count else ""
     return [
         str(line.cpu),
         line.role,
@@ -177,9 +177,10 @@ def _checks(frame: Frame) -> Iterator[str]:
     over = f"over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without a sample"
     yield f"### Checks that did not pass, {over}, without a calibration\n"
     yield f"{tally(frame.number_of)}\n"
-    for each in frame.findings:
-        fix = f" Fix: {code(each.fix) if each.is_command else prose(each.fix)}" if each.fix else ""
-        yield f"- {label_of(each.status, each.gravity)} {code(each.id)} ({each.weight}): {prose(each.said)}{fix}"
+    for finding in frame.findings:
+        fix = f" Fix: {code(finding.fix) if finding.is_command else prose(finding.fix)}" if finding.fix else ""
+        label = label_of(finding.status, finding.gravity)
+        yield f"- {label} {code(finding.id)} ({finding.weight}): {prose(finding.said)}{fix}"
     yield ""
 
 
@@ -193,69 +194,79 @@ def _is_in(model: ScreenModel, at_ns: int, numbers: range) -> bool:
 def command_to_copy(model: ScreenModel) -> tuple[str | None, str]:
     """Return the first command for a shell with a notice, or None with the reason why there is none."""
     if model.screen == Screen.PREFLIGHT:
-        return _of_check(model)
+        return _command_of_check(model)
     if model.screen == Screen.CLOCK:
-        return _of_clock(model)
+        return _command_of_clock(model)
     if model.screen == Screen.EVENTS:
-        return _of_event(model)
+        return _command_of_event(model)
     advice = model.advice
     if model.awaits_fix:
         return None, "nothing to copy yet: what helps is being read"
     if advice is None:
         row = model.irq_listing().selected if model.screen == Screen.IRQS else None
         is_harmless = row is not None and not disturbs_target(model, row)
-        return _nothing("it disturbs no target CPU" if is_harmless else "press f for a fix")
+        return _nothing_to_copy("it disturbs no target CPU" if is_harmless else "press f for a fix")
     if not advice.commands:
-        return _by_hand(advice.by_hand)
+        return _by_hand_notice(advice.by_hand)
     (purpose, command), *others = advice.commands
-    return _copied(command, purpose, [each for each, _ in others])
+    return _command_with_notice(command, purpose, [other for other, _ in others])
 
 
-def _of_check(model: ScreenModel) -> tuple[str | None, str]:
+def _command_of_check(model: ScreenModel) -> tuple[str | None, str]:
     finding = model.selected_finding()
     findings = model.frame.findings if model.frame is not None else ()
     if finding is None:
-        return _nothing("no check is selected")
-    if not any(is_same(finding, each) for each in findings):
-        return _nothing(NOT_NOW)
+        return _nothing_to_copy("no check is selected")
+    if not any(is_same(finding, other) for other in findings):
+        return _nothing_to_copy(NOT_NOW)
     cause = model.frame.cause_of(finding) if model.frame is not None else None
     if cause is not None:
-        return _copied(cause.command, "now") if cause.command is not None else _by_hand(cause.by_hand)
-    return _copied(finding.command, "now") if finding.command is not None else _by_hand(finding.fix)
+        return (
+            _command_with_notice(cause.command, "now") if cause.command is not None else _by_hand_notice(cause.by_hand)
+        )
+    return _command_with_notice(finding.command, "now") if finding.command is not None else _by_hand_notice(finding.fix)
 
 
-def _of_clock(model: ScreenModel) -> tuple[str | None, str]:
+def _command_of_clock(model: ScreenModel) -> tuple[str | None, str]:
     """Return the first command that helps the clock."""
-    found = helpful(model.frame.findings) if model.frame is not None else []
-    commands = [(each.id, each.command) for each in found if each.command is not None]
+    findings = helpful(model.frame.findings) if model.frame is not None else []
+    commands = [(finding.id, finding.command) for finding in findings if finding.command is not None]
     if commands:
         (purpose, command), *others = commands
-        return _copied(command, purpose, [each for each, _ in others])
-    return _by_hand(next((each.fix for each in found if each.fix), None)) if found else _nothing("nothing fails here")
+        return _command_with_notice(command, purpose, [other for other, _ in others])
+    return (
+        _by_hand_notice(next((finding.fix for finding in findings if finding.fix), None))
+        if findings
+        else _nothing_to_copy("nothing fails here")
+    )
 
 
-def _of_event(model: ScreenModel) -> tuple[str | None, str]:
+def _command_of_event(model: ScreenModel) -> tuple[str | None, str]:
     """Return the event's fix, if the newest frame still has it: a fault that has ended needs no fix."""
     event = model.log.selected()
     frame = frame_of(model, event) if event is not None else None
     if event is None or frame is None:
-        return _nothing("no event is selected")
+        return _nothing_to_copy("no event is selected")
     cause = fix_of(frame, event)
     if cause is None or cause.command is None:
-        return _nothing("none is known for this event")
-    advised = [each.command for each in model.newest.causes] if model.newest is not None else []
-    return _copied(cause.command, "now") if cause.command in advised else _nothing("what helped then is over")
+        return _nothing_to_copy("none is known for this event")
+    advised = [newest_cause.command for newest_cause in model.newest.causes] if model.newest is not None else []
+    return (
+        _command_with_notice(cause.command, "now")
+        if cause.command in advised
+        else _nothing_to_copy("what helped then is over")
+    )
 
 
-def _by_hand(what: str | None) -> tuple[None, str]:
-    return _nothing("none is known to fix it") if what is None else (None, f"to be done by hand: {what}")
+def _by_hand_notice(what: str | None) -> tuple[None, str]:
+    return _nothing_to_copy("none is known to fix it") if what is None else (None, f"to be done by hand: {what}")
 
 
-def _nothing(why: str) -> tuple[None, str]:
+def _nothing_to_copy(why: str) -> tuple[None, str]:
     return None, f"no command to copy: {why}"
 
 
-def _copied(command: str, purpose: str, others: Sequence[str] = ()) -> tuple[str, str]:
+def _command_with_notice(command: str, purpose: str, others: Sequence[str] = ()) -> tuple[str, str]:
     """Return the command, with a notice of what was copied and what else is shown."""
     also = f"; also shown: {', '.join(others)}" if others else ""
     which = f" ({purpose}{also})" if others or purpose != "now" else ""
@@ -267,28 +278,32 @@ def shown_scripts(frame: Frame) -> dict[str, str]:
     if not frame.causes:
         return {}
     headings = [_heading(frame, number) for number in range(1, len(frame.causes) + 1)]
-    told = list(zip(headings, frame.causes, strict=True))
+    headed_causes = list(zip(headings, frame.causes, strict=True))
     names = {pid: name for cause in frame.causes for pid, name in cause.names}
-    about = f"{frame.machine}; {name_cpus(frame.target)}; {len(told)} causes, as the monitor showed them"
-    fixable = [(heading, cause) for heading, cause in told if cause.command is not None]
-    by_hand = [(heading, cause) for heading, cause in told if cause.command is None]
-    undone = [(heading, cause.undo) for heading, cause in reversed(fixable)]
+    about = f"{frame.machine}; {name_cpus(frame.target)}; {len(headed_causes)} causes, as the monitor showed them"
+    fixable = [(heading, cause) for heading, cause in headed_causes if cause.command is not None]
+    by_hand = [(heading, cause) for heading, cause in headed_causes if cause.command is None]
+    undo_commands = [(heading, cause.undo) for heading, cause in reversed(fixable)]
     fix = script(
         script_head("Fixes for what noisewatch shows", about),
         script_steps((heading, cause.command) for heading, cause in fixable),
         [
-            *script_comments("To make the commands above permanent:", _to_keep(fixable)),
+            *script_comments("To make the commands above permanent:", _persistent_steps(fixable)),
             *script_comments(
-                "To do by hand:", [f"{heading}: {what}" for heading, cause in by_hand for what in _rest(cause)]
+                "To do by hand:", [f"{heading}: {what}" for heading, cause in by_hand for what in _step_lines(cause)]
             ),
-            *script_comments("No command is known for:", [heading for heading, cause in by_hand if not _rest(cause)]),
+            *script_comments(
+                "No command is known for:", [heading for heading, cause in by_hand if not _step_lines(cause)]
+            ),
         ],
         names,
     )
     undo = script(
         script_head("Restores what noisewatch read before the fixes", about),
-        script_steps(undone),
-        script_comments("Not undone by this script:", [heading for heading, command in undone if command is None]),
+        script_steps(undo_commands),
+        script_comments(
+            "Not undone by this script:", [heading for heading, command in undo_commands if command is None]
+        ),
         names,
     )
     return {"fix.sh": fix, "undo.sh": undo}
@@ -296,15 +311,15 @@ def shown_scripts(frame: Frame) -> dict[str, str]:
 
 def _heading(frame: Frame, number: int) -> str:
     """Return the checks of the cause with the text on the screen."""
-    found = [each for each in frame.findings if each.cause == number]
-    said = frame.causes[number - 1].said or "; ".join(each.said for each in found)
-    return f"{', '.join(each.id for each in found)}: {said}"
+    findings = [finding for finding in frame.findings if finding.cause == number]
+    text = frame.causes[number - 1].said or "; ".join(finding.said for finding in findings)
+    return f"{', '.join(finding.id for finding in findings)}: {text}"
 
 
-def _to_keep(fixable: Iterable[tuple[str, CauseLine]]) -> list[str]:
+def _persistent_steps(fixable: Iterable[tuple[str, CauseLine]]) -> list[str]:
     kept = ((heading.partition(":")[0], cause.lines_of(FOR_GOOD) or "") for heading, cause in fixable)
     return [f"{ids}: {line}" for ids, lines in kept for line in lines.splitlines()]
 
 
-def _rest(cause: CauseLine) -> list[str]:
+def _step_lines(cause: CauseLine) -> list[str]:
     return [line for _, line in cause.steps]

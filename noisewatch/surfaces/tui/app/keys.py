@@ -63,13 +63,15 @@ BINDINGS = [
     Binding("pageup", "scroll(-10)", "scroll"),
     Binding("q", "quit", "quit, close", priority=True),  # last in the palette, whose first row Enter runs
 ]
-SCROLLING = frozenset(key for each in BINDINGS if each.action.startswith("scroll") for key in each.key.split(","))
+SCROLLING = frozenset(
+    key for binding in BINDINGS if binding.action.startswith("scroll") for key in binding.key.split(",")
+)
 WHILE_TYPING = frozenset({"leave_at_once"})
 IN_OVERLAY = frozenset(
     {"quit", "leave_at_once", "start", "leave", "scroll", "scroll_or_choose", "export", "fix_script"}
 )
 _PALETTE = ("ctrl+p", "command_palette", "command palette")  # bound by Textual
-KEYS_IN_HELP = [*((each.key, each.action, each.description) for each in BINDINGS if each.show), _PALETTE]
+KEYS_IN_HELP = [*((binding.key, binding.action, binding.description) for binding in BINDINGS if binding.show), _PALETTE]
 KEY_NAMES = tuple(key.value for key in Keys)  # of keys that are not characters
 
 
@@ -142,10 +144,10 @@ def help_rows(
     """
     title, *words = _TEXT.splitlines()
     legend: list[Row] = [_plain(line) for line in (*words, *_events())]
-    has_room_beside = width >= 2 * _COLUMN + _LEGEND
-    columns = max(min((width - (_LEGEND if has_room_beside else 0)) // _COLUMN, 4), 1)
+    has_room_for_legend = width >= 2 * _COLUMN + _LEGEND
+    columns = max(min((width - (_LEGEND if has_room_for_legend else 0)) // _COLUMN, 4), 1)
     keys = _in_columns(_by_group(bindings, in_unicode), columns)
-    if has_room_beside:
+    if has_room_for_legend:
         count = max(len(keys), len(legend))
         padded = [_cell(row, columns * _COLUMN) for row in [*keys, *([[]] * (count - len(keys)))]]
         body = [[*left, *right] for left, right in zip(padded, [*legend, *([[]] * (count - len(legend)))], strict=True)]
@@ -162,32 +164,33 @@ def help_rows(
 
 def _events() -> list[str]:
     """Return the letters below the timeline."""
-    told = [f"{mark} {kind}" for kind, mark in MARKS.items()] + [f"{SEVERAL} several"]
-    lines = ["   ".join(told[at : at + _EVENTS_A_LINE]) for at in range(0, len(told), _EVENTS_A_LINE)]
+    letters = [f"{mark} {kind}" for kind, mark in MARKS.items()] + [f"{SEVERAL} several"]
+    lines = ["   ".join(letters[at : at + _EVENTS_A_LINE]) for at in range(0, len(letters), _EVENTS_A_LINE)]
     return [f"  {'events' if not at else '':<8} {line}" for at, line in enumerate(lines)]
 
 
 def _by_group(bindings: Sequence[tuple[str, str, str]], in_unicode: bool) -> list[list[Row]]:
     """Return the rows of each group, its name first."""
     keys_of: dict[str, dict[str, list[str]]] = {name: {} for name in (_LOOK, *_GROUPS)}
-    for keys, action, doing in sorted(bindings, key=lambda each: not each[1].startswith("do('go_to")):
+    for keys, action, doing in sorted(bindings, key=lambda binding: not binding[1].startswith("do('go_to")):
         keys_of[_group_of(action)].setdefault(doing, []).extend(keys.split(","))
     return [
         [
             [(f"  {name}", "heading")],
-            *(row for doing, keys in found.items() for row in _key_rows(keys, doing, in_unicode)),
+            *(row for doing, keys in keys_by_effect.items() for row in _key_rows(keys, doing, in_unicode)),
         ]
-        for name, found in keys_of.items()
-        if found
+        for name, keys_by_effect in keys_of.items()
+        if keys_by_effect
     ]
 
 
 def _key_rows(keys: Sequence[str], doing: str, in_unicode: bool) -> list[Row]:
     """Return a row for each effect of the keys, which may differ by screen."""
     names = " ".join(name_of_key(key, in_unicode) for key in keys)
-    each = doing.split("; ")
+    effects = doing.split("; ")
     return [
-        [(f"  {name:<{_KEY}} ", "strong"), (said, "plain")] for name, said in zip_longest([names], each, fillvalue="")
+        [(f"  {name:<{_KEY}} ", "strong"), (effect, "plain")]
+        for name, effect in zip_longest([names], effects, fillvalue="")
     ]
 
 

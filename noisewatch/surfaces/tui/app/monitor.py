@@ -33,7 +33,7 @@ from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
 if TYPE_CHECKING:
     from noisewatch.surfaces.picture import Line
 
-_TELLS_SILENCE_EVERY_S = 2.0
+_SILENCE_NOTICE_PERIOD_S = 2.0
 _AWAY_S = 5.0  # between two pictures while the terminal has no focus
 _LISTENS_AFTER_S = 2.0  # the first frames come first
 _HUNG_UP = 129  # as a shell reports SIGHUP
@@ -66,9 +66,9 @@ class MonitorApp(ActingApp):
         self._overlays = OverlayHost(
             self, self._access, self.draw, self._pause_sampler, self._resume_sampler, self._keep_calibration
         )
-        self._aside: tuple[int, ...] = ()
+        self._pinned_cpus: tuple[int, ...] = ()
         self._framed_s = self._drawn_s = time.monotonic()  # when the last frame came, and was drawn
-        self._silence_told: asyncio.TimerHandle | None = None  # shows the silence, unless a frame comes
+        self._silence_timer: asyncio.TimerHandle | None = None  # shows the silence, unless a frame comes
         self._is_away = False
 
     def get_default_screen(self) -> LineScreen:
@@ -93,25 +93,25 @@ class MonitorApp(ActingApp):
 
         def read() -> None:
             frame = self.model.newest
-            for said in listener.read():
+            for device_event in listener.read():
                 if frame is not None and frame.origin is None:
-                    kind = kind_of_device(said.subsystem)
-                    self.model.log.add(Event(frame.taken_at_ns, kind, said.text, self.model.history.count))
+                    kind = kind_of_device(device_event.subsystem)
+                    self.model.log.add(Event(frame.taken_at_ns, kind, device_event.text, self.model.history.count))
             self.draw()
 
         asyncio.get_running_loop().add_reader(listener.fileno(), read)
 
     async def _follow(self, sampler: SamplerProcess) -> None:
         """Show the sampler's frames until it ends, and then the reason; after an error it is restarted once."""
-        reason = await sampler.follow(self._take_in_or_tell, self._draw_what_came)
+        reason = await sampler.follow(self._take_in_contained, self._draw_pending)
         if reason is not None and not self.model.is_recorded:
-            self._tell_of_restart(reason)
-            reason = await sampler.follow(self._take_in_or_tell, self._draw_what_came)
+            self._report_restart(reason)
+            reason = await sampler.follow(self._take_in_contained, self._draw_pending)
         if reason is not None:
             self.model.trouble, self.model.notice = f"the sampler ended: {reason}", None
             self.draw()
 
-    def _tell_of_restart(self, reason: str) -> None:
+    def _report_restart(self, reason: str) -> None:
         """Show and log the restart: what the sampler would have observed until its next frame is missing."""
         self.model.notice = f"the sampler ended and was restarted: {reason}"
         if self.model.newest is not None:
@@ -128,20 +128,20 @@ class MonitorApp(ActingApp):
     def _await_frame(self) -> None:
         """Restart the timer for the next frame; a periodic timer would wake this process needlessly."""
         self._framed_s = time.monotonic()
-        self._tell_silence_in(self.model.longest_silence_s)
+        self._schedule_silence_notice(self.model.longest_silence_s)
 
-    def _tell_silence_in(self, seconds: float) -> None:
-        if self._silence_told is not None:
-            self._silence_told.cancel()
-        self._silence_told = asyncio.get_running_loop().call_later(seconds, self._tell_silence)
+    def _schedule_silence_notice(self, seconds: float) -> None:
+        if self._silence_timer is not None:
+            self._silence_timer.cancel()
+        self._silence_timer = asyncio.get_running_loop().call_later(seconds, self._show_silence)
 
-    def _tell_silence(self) -> None:
+    def _show_silence(self) -> None:
         if self._overlays.shown is None:  # a calibration pauses the sampler
             self.model.notice_silence(time.monotonic() - self._framed_s)
             if self.model.silence is not None:
                 self.draw()
         if not self.model.is_recorded:  # no further frames are expected of a recording
-            self._tell_silence_in(_TELLS_SILENCE_EVERY_S)
+            self._schedule_silence_notice(_SILENCE_NOTICE_PERIOD_S)
 
     def on_hung_up(self) -> None:
         """Exit, as the terminal is gone; a shell's hang-up signal may have been ignored."""
@@ -152,19 +152,21 @@ class MonitorApp(ActingApp):
     def show_frame(self, frame: Frame) -> None:
         """Add a frame and draw it, unless the picture is frozen."""
         self.take_in(frame)
-        self._draw_what_came()
+        self._draw_pending()
 
     def pass_over(self, frame: Frame) -> None:
         """Add a frame that is not drawn, as if it had been."""
         self.take_in(frame)
         self.model.note_drawn()
 
-    def _take_in_or_tell(self, frame: Frame, line: bytes) -> None:
-        contained(lambda: self.take_in(frame, line), lambda reason: self._cannot(reason, "show what the sampler saw"))
+    def _take_in_contained(self, frame: Frame, line: bytes) -> None:
+        contained(
+            lambda: self.take_in(frame, line), lambda reason: self._show_fault(reason, "show what the sampler saw")
+        )
 
     def take_in(self, frame: Frame, line: bytes | None = None) -> None:
         """Add a frame to the model; of frames that come faster than they can be drawn, only the newest is drawn."""
-        self._move_aside(frame)
+        self._leave_target_cpus(frame)
         self.model.add(frame, line)
         if self._player is not None and self.model.is_recorded:
             self._player.take(frame)
@@ -174,7 +176,7 @@ class MonitorApp(ActingApp):
             self.model.own_cost = self._meter.measure(frame.sampler_cpu_s, frame.sampler_wakeups or 0)
         self._draws_soon = not self._is_away or self._framed_s - self._drawn_s >= _AWAY_S
 
-    def _draw_what_came(self) -> None:
+    def _draw_pending(self) -> None:
         if self._draws_soon:
             self._draws_soon = False
             self.draw()
@@ -216,19 +218,19 @@ class MonitorApp(ActingApp):
         return self._glyphs.has_braille
 
     def rows(self, width: int, height: int) -> list[Row]:
-        return self._as_shown(self._rows(width, height))
+        return self._for_terminal(self._rows(width, height))
 
     def rows_of_fault(self, reason: str, width: int, height: int) -> list[Row]:
         """Return the rows of a screen that cannot be drawn, with the reason."""
         screen = self._overlays.shown
         if screen is not None:
-            return self._as_shown(screen.rows_of_fault(reason, width, height))
+            return self._for_terminal(screen.rows_of_fault(reason, width, height))
         name = "help" if self._shows_help else self.model.screen
-        said = f"could not draw the {name}: {reason}; the next picture may work"
-        lines = wrapped([said, "", f"1 to {len(SCREENS)} show the other screens, q quits"], width)
-        return self._as_shown([[(line, "plain")] for line in lines[:height]])
+        message = f"could not draw the {name}: {reason}; the next picture may work"
+        lines = wrapped([message, "", f"1 to {len(SCREENS)} show the other screens, q quits"], width)
+        return self._for_terminal([[(line, "plain")] for line in lines[:height]])
 
-    def _as_shown(self, rows: list[Row]) -> list[Row]:
+    def _for_terminal(self, rows: list[Row]) -> list[Row]:
         if self.is_in_unicode:
             return rows
         return [[(in_ascii(text), style) for text, style in row] for row in rows]
@@ -263,10 +265,10 @@ class MonitorApp(ActingApp):
             self._await_frame()
             self.run_worker(self._follow(self._sampler), exclusive=False)
 
-    def _move_aside(self, frame: Frame) -> None:
+    def _leave_target_cpus(self, frame: Frame) -> None:
         """Pin this process to the sampler's CPUs, away from the target CPUs."""
-        if frame.sampler_cpu_s is None or frame.housekeeping == self._aside:
+        if frame.sampler_cpu_s is None or frame.housekeeping == self._pinned_cpus:
             return
-        self._aside = frame.housekeeping
+        self._pinned_cpus = frame.housekeeping
         with suppress(OSError):  # the sampler is refused too, and its frames have the remark
             pin_all_threads(frozenset(frame.housekeeping or frame.target[:1]))

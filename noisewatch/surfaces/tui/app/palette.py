@@ -78,15 +78,15 @@ class _Command:
             return 1.0
         if name.startswith(asked):
             return 0.9
-        if _has(name, asked):
+        if _matches(name, asked):
             return 0.7
-        return 0.5 if _has(f"{name} {self.words.lower()}", asked) else 0.0
+        return 0.5 if _matches(f"{name} {self.words.lower()}", asked) else 0.0
 
 
-def _has(text: str, asked: str) -> bool:
+def _matches(text: str, asked: str) -> bool:
     """Return whether each typed word begins a word of the text."""
     words = findall(r"\w+", text)
-    return all(any(word.startswith(each) for word in words) for each in asked.split())
+    return all(any(word.startswith(part) for word in words) for part in asked.split())
 
 
 class KeyCommands(Provider):
@@ -124,7 +124,7 @@ class KeyCommands(Provider):
             run = partial(self.app.run_action, f"map_of('{quantity}')")
             name = "map of IRQs" if quantity == Quantity.INTERRUPTS else f"map of {quantity}"  # irqs is their screen
             yield _Command(key, name, f"{quantity} on the map, over time", run)
-        run = partial(self.app.run_action, "tell_theme")
+        run = partial(self.app.run_action, "explain_theme")
         yield _Command("", "light colours, theme", "screenshot --theme light", run)
 
     def _of_cpus(self) -> Iterator[_Command]:

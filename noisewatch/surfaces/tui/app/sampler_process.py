@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.line import NOTHING_TOLD, decode_frame, standing_of
+from noisewatch.operations.frame.line import NO_FIELDS, decode_frame, stable_fields
 from noisewatch.operations.sampler import start
 from noisewatch.text import printable
 
@@ -29,19 +29,19 @@ class SamplerProcess:
         self._process = process
         self._requests: asyncio.WriteTransport | None = None
         self._inflow: _Inflow | None = None
-        self._wants_more = True
+        self._is_reading = True
         self.asked: dict[str, object] = {}
 
-    def read_on(self, wanted: bool) -> None:
+    def read_on(self, is_reading: bool) -> None:
         """Set whether frames are read; while they are not, the sampler waits."""
-        self._wants_more = wanted
-        if wanted and self._inflow is not None:
+        self._is_reading = is_reading
+        if is_reading and self._inflow is not None:
             self._inflow.go_on()
 
-    def ask(self, name: str, wanted: object) -> None:
+    def ask(self, name: str, value: object) -> None:
         """Send a setting to the sampler, now and at each restart. Its frames report whether it applies."""
-        self.asked[name] = wanted
-        self._send({name: wanted})
+        self.asked[name] = value
+        self._send({name: value})
 
     def _send(self, requests: Mapping[str, object]) -> None:
         """Send requests without waiting: requests to a stopped sampler are buffered."""
@@ -60,21 +60,21 @@ class SamplerProcess:
         self._requests = requests = await _writer_to(process.stdin)
         if self.asked:
             self._send(self.asked)
-        is_last, told = False, NOTHING_TOLD
+        is_last, omitted = False, NO_FIELDS
 
         def take(line: bytes) -> bool:
-            nonlocal is_last, told
-            frame = decode_frame(line, told)
-            is_last, told = frame.is_last, standing_of(frame)
+            nonlocal is_last, omitted
+            frame = decode_frame(line, omitted)
+            is_last, omitted = frame.is_last, stable_fields(frame)
             show(frame, line)
-            return self._wants_more
+            return self._is_reading
 
         try:
             with process.stdout as pipe, _Inflow(pipe.fileno(), take, draw) as self._inflow:
                 await self._inflow.ended
         except ValueError:  # a truncated frame, or one longer than any machine's
             process.kill()
-        said = (await errors.read()).decode("utf-8", "replace").strip().splitlines()
+        error_lines = (await errors.read()).decode("utf-8", "replace").strip().splitlines()
         status = await asyncio.to_thread(process.wait)
         requests.close()
         if self._process is not process:
@@ -82,7 +82,7 @@ class SamplerProcess:
         self._process = None
         if is_last and not status:
             return None
-        return printable(said[-1]) if said else f"status {status}"
+        return printable(error_lines[-1]) if error_lines else f"status {status}"
 
     def stop(self) -> subprocess.Popen[bytes] | None:
         """Kill the process silently, and return it so that it can be waited for."""
@@ -126,11 +126,10 @@ class _Inflow:
             self._loop.call_soon(self._hand_on)
 
     def _read(self) -> None:
-        """Read the available input."""
-        found = os.read(self._descriptor, _CHUNK)
-        *lines, self._unfinished = (self._unfinished + found).split(b"\n")
+        chunk = os.read(self._descriptor, _CHUNK)
+        *lines, self._unfinished = (self._unfinished + chunk).split(b"\n")
         self._lines += lines
-        if not found:
+        if not chunk:
             self._has_ended = True
             self._lines += [self._unfinished] * bool(self._unfinished)
             self._unfinished = b""

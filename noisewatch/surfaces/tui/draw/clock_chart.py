@@ -9,10 +9,10 @@ from typing import TypeVar
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, style_of_share, why_no_clock
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, highest_known, zoomed
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, highest_if_certain, zoomed
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, runs
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, in_sight, time_row
-from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, partly_known
+from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, available_figures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _LEAST_CHART = 3  # rows, with the row of the time
@@ -46,7 +46,7 @@ class _Lines:
     are_stale: Sequence[bool]
 
     @property
-    def known(self) -> list[float]:
+    def measured_khz(self) -> list[float]:
         return [khz for khz in self.halves if khz is not None] or [khz for cpus_khz in self.sets for khz in cpus_khz]
 
 
@@ -54,12 +54,12 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     """Return the line of the clock with axes, base and highest clock as references; or why there is no line."""
     axis = axis_of(model, width)
     lines = _lines(model, axis.numbers)
-    if not lines.known or height < _LEAST_CHART or width - LABEL < 2:
-        said = [cut([(f" {line}", "plain")], width) for line in wrap(why_no_clock(model), width - 2)]
-        return (said if not lines.known else [])[:height]
+    if not lines.measured_khz or height < _LEAST_CHART or width - LABEL < 2:
+        reasons = [cut([(f" {line}", "plain")], width) for line in wrap(why_no_clock(model), width - 2)]
+        return (reasons if not lines.measured_khz else [])[:height]
     lanes = _lanes(model, axis, height - 1, glyphs) if height >= _LEAST_WITH_LANES else []
-    tall, span = height - 1 - len(lanes), _span(model, lines.known)
-    drawn = _drawn(lines, axis, tall, span, glyphs)
+    tall, span = height - 1 - len(lanes), _span(model, lines.measured_khz)
+    drawn = _graph_rows(lines, axis, tall, span, glyphs)
     is_stale = axis.padded(lines.are_stale, False)
     tick, edge = ("┤", "┊") if glyphs.has_braille else ("+", "|")
     labels, references = _labels(span, tall, glyphs), dict(_references(model, span, tall, axis, glyphs))
@@ -76,10 +76,10 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
         ]
         for at, line in enumerate(drawn)
     ]
-    return [*rows, *lanes, time_row(model, axis, glyphs, _slowed(model, axis))]
+    return [*rows, *lanes, time_row(model, axis, glyphs, _slowdown_marks(model, axis))]
 
 
-def _drawn(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs) -> list[str]:
+def _graph_rows(lines: _Lines, axis: TimeAxis, tall: int, span: _Span, glyphs: Glyphs) -> list[str]:
     """Return the rows of the line, or of the dots of several CPUs; the two halves of a column may differ."""
     before, after = 2 * axis.before, 2 * axis.after
     if lines.sets:
@@ -95,9 +95,11 @@ def _lines(model: ScreenModel, numbers: range) -> _Lines:
     clocks, target = model.clocks, model.target
     stale, zoom = clocks.are_stale(numbers), model.zoom
     are_stale = zoomed(stale, zoom, all)
-    if model.clock_graph == ClockGraph.EACH:
+    if model.clock_graph == ClockGraph.PER_CPU:
         return _Lines(
-            [], _halves(clocks.each(target, numbers), zoom, lambda sets: frozenset[int]().union(*sets)), are_stale
+            [],
+            _halves(clocks.distinct_clocks(target, numbers), zoom, lambda sets: frozenset[int]().union(*sets)),
+            are_stale,
         )
     series = clocks.means(numbers) if model.clock_graph == ClockGraph.MEAN else clocks.slowest(numbers)
     low = (1 - DROP) * max((khz for khz in series if khz is not None), default=0)
@@ -117,14 +119,14 @@ def _halves(clocks: Sequence[V], zoom: int, of: Callable[[Sequence[V]], V]) -> l
 
 def _least(clocks: Sequence[Khz], low: float) -> Khz:
     """Return the least clock, or None if an unknown one may be less and the known ones are not below `low`."""
-    known_khz = [khz for khz in clocks if khz is not None]
-    least = min(known_khz, default=None)
-    return least if len(known_khz) == len(clocks) or (least is not None and least < low) else None
+    measured_khz = [khz for khz in clocks if khz is not None]
+    least = min(measured_khz, default=None)
+    return least if len(measured_khz) == len(clocks) or (least is not None and least < low) else None
 
 
-def _span(model: ScreenModel, known_khz: Sequence[float]) -> _Span:
+def _span(model: ScreenModel, measured_khz: Sequence[float]) -> _Span:
     """Return the span of the axis: all drawn clocks and references, with a margin."""
-    drawn = [*known_khz, *(khz for khz in (base_khz(model), highest_khz(model)) if khz is not None)]
+    drawn = [*measured_khz, *(khz for khz in (base_khz(model), highest_khz(model)) if khz is not None)]
     low, high = min(drawn), max(drawn)
     margin = max((high - low) * _MARGIN, (_LEAST_SPAN_KHZ - (high - low)) / 2, 0)
     return _Span(max(low - margin, 0), high + margin)
@@ -174,18 +176,18 @@ def lane_count(model: ScreenModel, width: int) -> int:
 
 def _shares(model: ScreenModel, numbers: range) -> list[tuple[str, list[Khz]]]:
     """Return the lanes of heat and power with a known share in sight, or a figure of at least one package now."""
-    partly = partly_known(model.frame) if model.frame is not None else set()
+    partly = available_figures(model.frame) if model.frame is not None else set()
     lanes = [("heat", model.clocks.heat(numbers)), ("power", model.clocks.power(numbers))]
     return [lane for lane in lanes if lane[0] in partly or any(share is not None for share in lane[1])]
 
 
 def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of heat and power, the highest share a column; a full bar is critical, or at the limit."""
-    known = _shares(model, axis.numbers)
-    tall = min(max((height - TALL_LINE) // max(len(known), 1), 1), _TALLEST_LANE)
+    shares_by_name = _shares(model, axis.numbers)
+    tall = min(max((height - TALL_LINE) // max(len(shares_by_name), 1), 1), _TALLEST_LANE)
     rows: list[Row] = []
-    for name, shares in known:
-        columns = axis.spread(zoomed(shares, axis.zoom, partial(highest_known, limit=HOT)))
+    for name, shares in shares_by_name:
+        columns = axis.spread(zoomed(shares, axis.zoom, partial(highest_if_certain, limit=HOT)))
         rows += [
             [
                 (f"{'' if below else name:<{LABEL}}{'':{axis.before}}", "faint"),
@@ -210,19 +212,19 @@ def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
     return runs(row)
 
 
-def _slowed(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
+def _slowdown_marks(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:
     """Return the reason that slowed the target CPUs, by column."""
     mark_by_column: dict[int, str] = {}
-    for number, (heat, power) in zip(axis.numbers, model.clocks.slowed_by(axis.numbers), strict=True):
+    for number, (heat, power) in zip(axis.numbers, model.clocks.slowdown_causes(axis.numbers), strict=True):
         if heat or power:
             column = axis.column(number)
             mark_by_column[column] = BY_HEAT if heat or mark_by_column.get(column) == BY_HEAT else BY_POWER
     return mark_by_column
 
 
-def slowed_marks(model: ScreenModel, width: int) -> frozenset[str]:
+def slowdown_marks(model: ScreenModel, width: int) -> frozenset[str]:
     """Return the marks of slowed target CPUs that are on the time axis."""
-    return frozenset(_slowed(model, axis_of(model, width)).values())
+    return frozenset(_slowdown_marks(model, axis_of(model, width)).values())
 
 
 def braille_line(values: Sequence[float | None], height: int, low: float, high: float) -> list[str]:
@@ -235,7 +237,7 @@ def braille_line(values: Sequence[float | None], height: int, low: float, high: 
 
 def braille_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
     """Return rows of Braille dots for several values in each half of a character, without joining neighbours."""
-    return _braille([[row_of(value, height * _TALL, low, high) for value in each] for each in values], height)
+    return _braille([[row_of(value, height * _TALL, low, high) for value in half] for half in values], height)
 
 
 def _braille(dots_by_column: Sequence[Sequence[int]], height: int) -> list[str]:
@@ -249,8 +251,8 @@ def _braille(dots_by_column: Sequence[Sequence[int]], height: int) -> list[str]:
 def plain_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
     """Return the rows of `braille_dots` in ASCII: a `*` for the values of two columns."""
     rows = [[" "] * (-(-len(values) // 2)) for _ in range(height)]
-    for at, each in enumerate(values):
-        for value in each:
+    for at, half in enumerate(values):
+        for value in half:
             rows[row_of(value, height, low, high)][at // 2] = "*"
     return ["".join(row) for row in rows]
 

@@ -61,8 +61,8 @@ def highest_khz(model: ScreenModel) -> int | None:
 
 def has_clock(model: ScreenModel, numbers: Iterable[int]) -> bool:
     """Return whether any clock of the target CPUs can be drawn in the intervals."""
-    if model.clock_graph == ClockGraph.EACH:
-        return any(model.clocks.each(model.target, numbers))
+    if model.clock_graph == ClockGraph.PER_CPU:
+        return any(model.clocks.distinct_clocks(model.target, numbers))
     return any(khz is not None for khz in model.clocks.slowest(numbers))
 
 
@@ -88,12 +88,12 @@ def why_no_clock(model: ScreenModel) -> str:
     if any(finding.id == "virtual-machine" for finding in frame.findings):
         return (
             f"The clock of a virtual CPU is unknown{because}. The hypervisor and the host decide on it. "
-            f"{_measured(model)}"
+            f"{_measured_clocks(model)}"
         )
-    return f"The clock of the target CPUs is unknown{because}. {_measured(model)}"
+    return f"The clock of the target CPUs is unknown{because}. {_measured_clocks(model)}"
 
 
-def _measured(model: ScreenModel) -> str:
+def _measured_clocks(model: ScreenModel) -> str:
     """Return the clocks that a calibration measured, or how to measure them."""
     measured = (
         [figures for figures in model.calibration.cpus if figures.effective_khz]
@@ -131,7 +131,7 @@ def package_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         heat, power = _degrees(package.celsius, package.critical_celsius, glyphs), _watts(package)
         text = f"{heat or 'heat ?'}, {power or 'power ?'}" if heat or power else None
         rows += fact(f"package {package.package}", text, width, why=why.get("celsius") or why.get("watts"))
-    rows += _limited(first, frame, width, glyphs)
+    rows += _slowing_rows(first, frame, width, glyphs)
     if packages and first.celsius is None:
         for sensor in frame.clock.sensors:
             heat = _degrees(sensor.celsius, sensor.critical_celsius, glyphs)
@@ -144,7 +144,9 @@ def packages_in_order(frame: Frame) -> list[ClockPackage]:
     cpus = [
         (frozenset(parse_cpu_list(package.cpus)), package) for package in (frame.clock.packages if frame.clock else ())
     ]
-    packages = [each for cpu in frame.target for its, each in cpus if cpu in its] + [package for _, package in cpus]
+    packages = [package for cpu in frame.target for its, package in cpus if cpu in its] + [
+        package for _, package in cpus
+    ]
     return list({package.package: package for package in packages}.values())
 
 
@@ -157,15 +159,15 @@ def _heat_and_power(package: ClockPackage, why: Mapping[str, str], width: int, g
     ]
 
 
-def _limited(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
+def _slowing_rows(package: ClockPackage, frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of what slowed the package or may slow it, the most important first."""
     why: Mapping[str, str] = frame.clock.reasons if frame.clock is not None else {}
-    slowed, limits, uncore = (
+    slowdown, limits, uncore = (
         mark_of(frame, glyphs, *checks)
         for checks in (("throttled", "cooling-active"), ("power-limit-lowered",), ("uncore-frequency-moves",))
     )
     return [
-        *fact("slowed", _slowed(package, width), width, slowed, why.get("slowed_ms") or why.get("throttles")),
+        *fact("slowed", _slowdown(package, width), width, slowdown, why.get("slowed_ms") or why.get("throttles")),
         *fact("limits", _limits_w(package), width, limits, why.get("limits")),
         *fact("uncore", _uncore(package), width, uncore, why.get("uncore")),
     ]
@@ -195,7 +197,7 @@ def _uncore(package: ClockPackage) -> str | None:
     return " of ".join([*([describe_clock(now)] if now is not None else []), *window]) or None
 
 
-def _slowed(package: ClockPackage, width: int) -> str | None:
+def _slowdown(package: ClockPackage, width: int) -> str | None:
     """Return how long or how often the package was slowed since boot; `since boot` is dropped if it does not fit."""
     parts = []
     if package.slowed_ms is not None:
@@ -264,14 +266,14 @@ def mark_of(frame: Frame, glyphs: Glyphs, *checks: str) -> Piece | None:
     return ("?", "unknown") if gravities & {Gravity.UNANSWERED, Gravity.OPEN} else None
 
 
-def fact(name: str, said: str | None, width: int, mark: Piece | None = None, why: str | None = None) -> list[Row]:
+def fact(name: str, value: str | None, width: int, mark: Piece | None = None, why: str | None = None) -> list[Row]:
     """Return the rows of a fact; an unknown one shows the reason without its files, which are listed below the CPUs.
 
     A text that does not fit continues in further rows.
     """
-    text = said or f"? {(why or '').partition(' (')[0]}".rstrip()
-    sign, style = (mark or (" ", "plain")) if said else (" ", "unknown")
-    lines = wrap(text, width - _LABEL, "", "" if said else "  ", keep="hyphens")
+    text = value or f"? {(why or '').partition(' (')[0]}".rstrip()
+    sign, style = (mark or (" ", "plain")) if value else (" ", "unknown")
+    lines = wrap(text, width - _LABEL, "", "" if value else "  ", keep="hyphens")
     labels = [name, *[""] * (len(lines) - 1)]
     signs = [sign, *[" "] * (len(lines) - 1)]
     return [

@@ -10,7 +10,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
-from noisewatch.surfaces.tui.state.clock_history import ClockRange, ToldFigures
+from noisewatch.surfaces.tui.state.clock_history import ClockRange, ReportedFigures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_mhz, short_duration, short_share
 
@@ -51,7 +51,7 @@ class _Column:
 
 
 def clock_table(
-    model: ScreenModel, numbers: range, width: int, height: int, glyphs: Glyphs, tells_place: bool = True
+    model: ScreenModel, numbers: range, width: int, height: int, glyphs: Glyphs, shows_place: bool = True
 ) -> list[Row]:
     """Return a heading and the CPUs by topology; if not all fit, cores with target CPUs come first.
 
@@ -67,16 +67,16 @@ def clock_table(
     shown = lines[first : first + room]
     where = (
         f"{first + 1} to {first + len(shown)} of {len(lines)}, pgdn scrolls"
-        if tells_place and len(shown) < len(lines)
+        if shows_place and len(shown) < len(lines)
         else ""
     )
-    known = _figures_of(model, frame, shown, numbers)
+    figures = _figures_of(model, frame, shown, numbers)
     rows_a_column = -(-len(shown) // across)
     wide = (width - 2 * (across - 1)) // across
     parts = [shown[begin : begin + rows_a_column] for begin in range(0, len(shown), max(rows_a_column, 1))]
-    reported = model.clocks.told if model.history.count else ToldFigures.of(frame)
-    columns = _columns(reported, known, shown, glyphs)
-    tables = [_table(model, part, columns, known, wide, where if part is parts[-1] else "", glyphs) for part in parts]
+    reported = model.clocks.reported if model.history.count else ReportedFigures.of(frame)
+    columns = _columns(reported, figures, shown, glyphs)
+    tables = [_table(model, part, columns, figures, wide, where if part is parts[-1] else "", glyphs) for part in parts]
     rows = [list(row) for row in tables[0]] if tables else []
     for at, table in enumerate(tables[1:], start=1):
         for row, more in zip(rows, table, strict=False):
@@ -121,11 +121,13 @@ def _figures_of(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numb
         {figures_of_cpu.cpu: figures_of_cpu for figures_of_cpu in frame.clock.cpus} if frame.clock is not None else {}
     )
     until = range(numbers.start, min(numbers.stop, model.number + 1))
-    ranges = {line.cpu: model.clocks.range_of(line.cpu, until) if until else _now(line) for line in shown}
-    known_ranges = [clock_range for clock_range in ranges.values() if clock_range is not None]
-    if not known_ranges:
+    ranges = {line.cpu: model.clocks.range_of(line.cpu, until) if until else _current_range(line) for line in shown}
+    measured_ranges = [clock_range for clock_range in ranges.values() if clock_range is not None]
+    if not measured_ranges:
         return _Figures(ranges, figures, None)
-    ends = [each.lowest_khz for each in known_ranges] + [clock_range.highest_khz for clock_range in known_ranges]
+    ends = [clock_range.lowest_khz for clock_range in measured_ranges] + [
+        clock_range.highest_khz for clock_range in measured_ranges
+    ]
     if not until and frame.clock is not None:
         groups = frame.clock.groups
         ends += [khz for group in groups for khz in (group.hardware_min_khz, group.hardware_max_khz) if khz is not None]
@@ -134,7 +136,7 @@ def _figures_of(model: ScreenModel, frame: Frame, shown: Sequence[CpuLine], numb
     return _Figures(ranges, figures, _Scale(max(low - margin, 0), high + margin), has_ranges=bool(until))
 
 
-def _now(line: CpuLine) -> ClockRange | None:
+def _current_range(line: CpuLine) -> ClockRange | None:
     khz = line.current_khz
     return ClockRange(khz, khz, khz, 0.0) if khz is not None else None
 
@@ -143,7 +145,7 @@ def _table(
     model: ScreenModel,
     lines: Sequence[CpuLine],
     columns: Sequence[_Column],
-    known: _Figures,
+    figures: _Figures,
     width: int,
     where: str,
     glyphs: Glyphs,
@@ -151,17 +153,17 @@ def _table(
     signs = brackets(model, lines, glyphs)
     used = 9
     kept: list[_Column] = []
-    least_range = _LEAST_RANGE + 1 if known.scale is not None else 0
-    for column in sorted(columns, key=lambda each: each.rank):
+    least_range = _LEAST_RANGE + 1 if figures.scale is not None else 0
+    for column in sorted(columns, key=lambda candidate: candidate.rank):
         if used + column.width + (least_range if kept else 0) <= width:
             kept.append(column)
             used += column.width
     kept.sort(key=columns.index)
-    bar = width - used - 1 if known.scale is not None else 0
+    bar = width - used - 1 if figures.scale is not None else 0
     bar = bar if bar >= _LEAST_RANGE else 0
     heading = f"{'CPU':>6}  "
     heading += "".join(f"{column.heading:>{column.width}}" for column in kept[:1])
-    heading += f" {_scale_heading(known.scale, bar)}" if bar else ""
+    heading += f" {_scale_heading(figures.scale, bar)}" if bar else ""
     heading += "".join(f"{column.heading:>{column.width}}" for column in kept[1:])
     heading = f"{heading}  {where}" if where and len(heading) + len(where) + 2 <= width else heading
     rows: list[Row] = [cut([(heading, "heading")], width)]
@@ -173,7 +175,7 @@ def _table(
             continue
         cells = [column.cell(line) for column in kept]
         padded: Row = [(f"{text:>{column.width}}", style) for column, (text, style) in zip(kept, cells, strict=True)]
-        drawn = _bar(known, line.cpu, bar, glyphs) if bar else []
+        drawn = _bar(figures, line.cpu, bar, glyphs) if bar else []
         rows.append(cut([*row, *padded[:1], *drawn, *padded[1:]], width))
     return rows
 
@@ -185,7 +187,7 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
     return f"{low}{high:>{room - len(low)}}"
 
 
-def _columns(reported: ToldFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
+def _columns(reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
     """Return the columns: none for figures never reported for these CPUs; the deepest idle states fit first."""
     names = reported.names({line.cpu for line in lines if line.role != Role.OFFLINE})
     columns = [_Column("GHz", 6, lambda line: _clock(line, figures))]
@@ -197,10 +199,10 @@ def _columns(reported: ToldFigures, figures: _Figures, lines: Sequence[CpuLine],
     if "heat" in names:
         columns.append(_Column("heat", 7, lambda line: _heat(figures.figures.get(line.cpu), unit)))
     if "slowed" in names:
-        wide = max((len(_slowed(figures.figures.get(line.cpu))[0]) for line in lines), default=0)
-        columns.append(_Column("slowed", max(wide + 2, 8), lambda line: _slowed(figures.figures.get(line.cpu))))
+        wide = max((len(_slowdown(figures.figures.get(line.cpu))[0]) for line in lines), default=0)
+        columns.append(_Column("slowed", max(wide + 2, 8), lambda line: _slowdown(figures.figures.get(line.cpu))))
     if "C0" in names:
-        columns.append(_Column("C0", 6, lambda line: _awake(figures.figures.get(line.cpu))))
+        columns.append(_Column("C0", 6, lambda line: _awake_cell(figures.figures.get(line.cpu))))
     for at, name in enumerate(reported.idle_names):
         if name != _AWAKE and name in names:
             columns.append(
@@ -244,30 +246,30 @@ def _heat(figures: ClockCpu | None, unit: str) -> Piece:
     return f"{figures.celsius:.0f} {unit}", style
 
 
-def _slowed(figures: ClockCpu | None) -> Piece:
+def _slowdown(figures: ClockCpu | None) -> Piece:
     """Return how long, or else how often, heat slowed the CPU since boot, and how often power did (`700× P`)."""
-    slowed_ms, times = (figures.slowed_ms, figures.throttles) if figures is not None else (None, None)
+    heat_ms, times = (figures.slowed_ms, figures.throttles) if figures is not None else (None, None)
     limited = figures.power_limit_count if figures is not None else None
     heat = f"{times}×" if times is not None else "?"
-    heat = heat if slowed_ms is None else short_duration(slowed_ms * 1e6)
-    shows_heat = heat == "?" or slowed_ms or times or not limited
+    heat = heat if heat_ms is None else short_duration(heat_ms * 1e6)
+    shows_heat = heat == "?" or heat_ms or times or not limited
     text = ", ".join([*([heat] if shows_heat else []), *([f"{limited}× P"] if limited else [])])
-    return text, "notable" if slowed_ms or times or limited else "unknown" if heat == "?" else "plain"
+    return text, "notable" if heat_ms or times or limited else "unknown" if heat == "?" else "plain"
 
 
-def _awake(figures: ClockCpu | None) -> Piece:
-    return _share(figures.awake_share if figures is not None else None)
+def _awake_cell(figures: ClockCpu | None) -> Piece:
+    return _share_cell(figures.awake_share if figures is not None else None)
 
 
-def _share(share: float | None) -> Piece:
+def _share_cell(share: float | None) -> Piece:
     return short_share(share), "unknown" if share is None else "plain"
 
 
-def _idle_cell(known: _Figures, at: int) -> Callable[[CpuLine], Piece]:
+def _idle_cell(all_figures: _Figures, at: int) -> Callable[[CpuLine], Piece]:
     def cell(line: CpuLine) -> Piece:
-        figures = known.figures.get(line.cpu)
+        figures = all_figures.figures.get(line.cpu)
         shares = (figures.idle_shares if figures is not None else None) or ()
-        return _share(shares[at] if at < len(shares) else None)
+        return _share_cell(shares[at] if at < len(shares) else None)
 
     return cell
 

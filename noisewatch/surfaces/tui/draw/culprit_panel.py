@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, f
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import asked_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of, is_least
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel, listed_cpus, unread_cpus
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel, listed_cpus, unreadable_cpus
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_change, short_duration, short_rate, short_share
 
@@ -59,7 +59,7 @@ def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     there = [line for line in there if asked is None or line.cpu in asked]
     if model.screen == Screen.OVERVIEW and not there:
         return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"
-    if unknown_cpus := unread_cpus(model):
+    if unknown_cpus := unreadable_cpus(model):
         return f"unknown on {name_cpus(unknown_cpus)}", "doubt"
     if not all(frame.tells_all_of(line.cpu) for line in there):
         return f"none among the {MOST_CULPRITS} costliest culprits: there may be others", "doubt"
@@ -144,7 +144,7 @@ def culprit_table(
     rows = [_culprit_row(line, columns, glyphs, baseline) for line in shown]
     at = listing.at - first
     if at < len(rows):
-        row = _gone_row(shown[at], columns, history) if listing.is_gone else rows[at]
+        row = _absent_row(shown[at], columns, history) if listing.is_gone else rows[at]
         rows[at] = [("".join(text for text, _ in row), "selected")]
     lanes = (
         [history(line, columns.history_width) for line in shown]
@@ -159,7 +159,7 @@ def culprit_table(
 
 def _heading(who: str, columns: _Columns, lanes: Sequence[Sequence[float | None]], glyphs: Glyphs) -> str:
     parts = who.split(", ")
-    said = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
+    title = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
     last = f"last {max(map(len, lanes), default=0)}" if any(lanes) else ""
     mark = f"  {glyphs.not_followed} not followed" if any(NOT_FOLLOWED_NS in lane for lane in lanes) else ""
     lately = f"{'':{_GAP}}{first_that_fits([last + mark, last], columns.history_width)}" if last else ""
@@ -168,16 +168,17 @@ def _heading(who: str, columns: _Columns, lanes: Sequence[Sequence[float | None]
         ("history", lately),
     )
     left = columns.of("cpu", f"{'CPU':>{columns.cpu_width}} ") + columns.of("kind", f"{'kind':<14}")
-    return left + fitted(said, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
+    return left + fitted(title, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
 
 
-def _gone_row(line: CulpritLine, columns: _Columns, history: History | None) -> Row:
+def _absent_row(line: CulpritLine, columns: _Columns, history: History | None) -> Row:
     """Return the row of the selected culprit if it was not observed in this interval, or is filtered out."""
     noise = history(line, 1) if history is not None else ()
     noise_text = "  unknown" if None in noise or NOT_FOLLOWED_NS in noise else " not seen"
     blank = {name: columns.of(name, " " * _WIDTHS[name]) for name in ("rate", "share", "change")}
     cells = blank["rate"] + columns.of("noise", noise_text) + blank["share"] + blank["change"]
-    return [(_where(line, columns) + _named(line, columns.name_width) + cells, "selected")]
+    identity = _cpu_and_kind_cells(line, columns) + _fitted_name(line, columns.name_width)
+    return [(identity + cells, "selected")]
 
 
 def _cpus(line: CulpritLine) -> str:
@@ -186,7 +187,7 @@ def _cpus(line: CulpritLine) -> str:
     return str(cpus[0]) if len(cpus) == 1 else fitting_cpu_list(cpus, _CPUS)
 
 
-def _where(line: CulpritLine, columns: _Columns) -> str:
+def _cpu_and_kind_cells(line: CulpritLine, columns: _Columns) -> str:
     """Return the cells of the culprit's CPUs and kind; of many CPUs only the first fits."""
     listed = _cpus(line)
     cpus = listed if len(listed) <= columns.cpu_width else f"{line.cpu}…"
@@ -202,14 +203,14 @@ def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline:
     if baseline is not None:
         last = columns.of("change", f" {short_change(baseline.change_of_culprit(line)):>7}")
     return [
-        (_where(line, columns), role_style),
-        (_named(line, columns.name_width), "strong" if line.role != Role.HOUSEKEEPING else "plain"),
+        (_cpu_and_kind_cells(line, columns), role_style),
+        (_fitted_name(line, columns.name_width), "strong" if line.role != Role.HOUSEKEEPING else "plain"),
         (columns.of("rate", f" {how_often:>7}"), role_style),
         (columns.of("noise", f" {noise:>8}") + last, style_of(line.stolen_ns_per_s)),
     ]
 
 
-def _named(line: CulpritLine, width: int) -> str:
+def _fitted_name(line: CulpritLine, width: int) -> str:
     return _name_in(line.name, line.process_mark, line.pid, width)
 
 

@@ -112,15 +112,15 @@ def glyphs_for(encoding: str | None, terminal: str = "", colours: str | None = N
 
 def worst_of(noise: Iterable[float | None]) -> float | None:
     """Return the greatest noise, or None if one is unknown and no known one is over the limit."""
-    return highest_known(noise, GRAVE_NS)
+    return highest_if_certain(noise, GRAVE_NS)
 
 
-def highest_known(values: Iterable[float | None], limit: float) -> float | None:
+def highest_if_certain(values: Iterable[float | None], limit: float) -> float | None:
     """Return the highest value, or None if an unknown one may be higher and no known one reaches the limit."""
     listed = list(values)
-    known_values = [value for value in listed if value is not None]
-    highest = max(known_values, default=None)
-    return highest if len(known_values) == len(listed) or (highest or 0) >= limit else None
+    measured = [value for value in listed if value is not None]
+    highest = max(measured, default=None)
+    return highest if len(measured) == len(listed) or (highest or 0) >= limit else None
 
 
 def level_of(noise_ns_per_s: float) -> int:
@@ -182,7 +182,7 @@ def level_legend(glyphs: Glyphs) -> str:
     return "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
 
 
-def scale_beside(row: int, height: int) -> str:
+def scale_label(row: int, height: int) -> str:
     """Return the noise whose bar ends in a row of `tall_rows`, counted from below; of several levels the highest."""
     level = row * len(LEVELS_NS) // height
     begins_here = level * height > (row - 1) * len(LEVELS_NS)

@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, st
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, first_that_fits, length, lines_of
 from noisewatch.surfaces.tui.state.clock_history import ClockRange
 from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
-from noisewatch.surfaces.tui.state.irq_history import LOUD_PER_S, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import culprit_of
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Quantity, Screen, ScreenModel
 from noisewatch.units import (
@@ -59,7 +59,7 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
     if frame is None:
         return cut([(f" {model.trouble or 'looking …'}", "doubt")], width)
     row, sentences = _beginning(model), sentences_of(model, frame, glyphs, of_screen)
-    if (whole := _whole(model, frame, row, sentences, width)) is not None:
+    if (whole := _complete_row(model, frame, row, sentences, width)) is not None:
         return whole
     verdict, *rest = [*row, *sentences[-1]]
     return cut([verdict, *cut_at_word(rest, width - length([verdict]))], width)
@@ -67,7 +67,9 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
 
 def has_room(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs, of_screen: Headline | None = None) -> bool:
     """Return whether a wording of the headline fits completely."""
-    return None is not _whole(model, frame, _beginning(model), sentences_of(model, frame, glyphs, of_screen), width)
+    return None is not _complete_row(
+        model, frame, _beginning(model), sentences_of(model, frame, glyphs, of_screen), width
+    )
 
 
 def _beginning(model: ScreenModel) -> Row:
@@ -84,10 +86,10 @@ def sentences_of(model: ScreenModel, frame: Frame, glyphs: Glyphs, of_screen: He
     """Return the wordings of the text behind the verdict, the longest first."""
     has_own = frame.seconds > 0 and not model.is_past
     own = list(of_screen(model, frame, glyphs)) if of_screen is not None and has_own else []
-    return _with_own(model, frame, _sentences(model, frame, glyphs), own)
+    return _with_screen_sentence(model, frame, _sentences(model, frame, glyphs), own)
 
 
-def _whole(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row], width: int) -> Row | None:
+def _complete_row(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row], width: int) -> Row | None:
     is_calm = row[0][1] == "good"  # nothing to fix
     offered = () if is_calm else _helpful_keys(model, frame)
     keys: Row = [piece for key, action in offered for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
@@ -99,7 +101,7 @@ def _whole(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row],
     return None
 
 
-def _with_own(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[Row]) -> list[Row]:
+def _with_screen_sentence(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[Row]) -> list[Row]:
     """Add the screen's own sentence; on a noisy machine it comes second, after the culprit."""
     if not own:
         return sentences
@@ -298,15 +300,19 @@ def narrow_head(
 ) -> list[Row]:
     """Return the verdict, the worst CPU and the culprit's name, in that order, below the shown snapshot or tabs."""
     if model.is_past:
-        return _in_trouble(model, tabs, width, height)
+        return _trouble_rows(model, tabs, width, height)
     verdict, culprit = verdict_of(model), culprit_of_headline(frame)
     if culprit is None:
         checks = checks_row(model, frame)
         wordings = [*sentences_of(model, frame, glyphs, of_screen), *([checks, checks[-1:]] if checks else [])]
-        first, second = [verdict], _fitting(wordings, width)
+        first, second = [verdict], _first_fitting(wordings, width)
     else:
-        first = [verdict, (" ", "plain"), *_fitting(_worst_cpu(frame, culprit, glyphs), width - length([verdict]) - 1)]
-        second = _fitting(_culprit_names(culprit, glyphs), width)
+        first = [
+            verdict,
+            (" ", "plain"),
+            *_first_fitting(_worst_cpu(frame, culprit, glyphs), width - length([verdict]) - 1),
+        ]
+        second = _first_fitting(_culprit_names(culprit, glyphs), width)
     if height == 1:
         return [_in_one_row(first, second, width)]
     above = [_state_row(model, width) or tabs] if height > 2 else []
@@ -322,7 +328,7 @@ def _in_one_row(first: Row, second: Row, width: int) -> Row:
     return next((row for row in whole if length(row) <= width), cut(bare, width))
 
 
-def _in_trouble(model: ScreenModel, tabs: Row, width: int, height: int) -> list[Row]:
+def _trouble_rows(model: ScreenModel, tabs: Row, width: int, height: int) -> list[Row]:
     """Return the reason of the trouble, before the last observed state."""
     verdict, wrong = verdict_of(model), str(model.trouble or model.silence)
     above = [tabs] if width >= NARROW and height > 2 else []
@@ -361,7 +367,7 @@ def _state_row(model: ScreenModel, width: int) -> Row | None:
     return cut([(" over its limit now", "grave")], width) if over_now(model) else None
 
 
-def _fitting(choices: Sequence[Row], width: int) -> Row:
+def _first_fitting(choices: Sequence[Row], width: int) -> Row:
     """Return the first wording that fits, or else the last one, cut."""
     return next((choice for choice in choices if length(choice) <= width), cut_at_word(choices[-1], width))
 
@@ -388,7 +394,7 @@ def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[
         return [doubt or [("no device interrupts a target CPU", "calm")]]
     rate, cpu, label = max(candidates)
     setting = model.irq_settings.get(label)
-    style: Style = "grave" if rate >= LOUD_PER_S else "notable"
+    style: Style = "grave" if rate >= FREQUENT_PER_S else "notable"
     text: Row = [
         (describe_rate(rate), style),
         (f" interrupt target CPU {cpu}", "plain"),
@@ -413,7 +419,10 @@ def clock_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence
     ranges = range_by_cpu.values()
     if not ranges:
         return []
-    low, high = min(each.lowest_khz for each in ranges), max(clock_range.highest_khz for clock_range in ranges)
+    low, high = (
+        min(clock_range.lowest_khz for clock_range in ranges),
+        max(clock_range.highest_khz for clock_range in ranges),
+    )
     spread = (high - low) / high
     target: Row = [(f"target {format_cpu_list(frame.target)}: ", "plain")]
     if spread < _STEADY:
@@ -469,15 +478,15 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     """Return how many of the intervals were over the limit, on which target CPUs, and when it was worst."""
     if model.map.quantity != Quantity.NOISE or not numbers or not frame.target:
         return []
-    count, unknown_count = model.history.noisy_within(numbers)
+    count, unknown_count = model.history.count_noisy(numbers)
     targets = [line.cpu for line in frame.cpus if line.role == Role.TARGET]
-    unread_cpus = model.history.unread_cpus(targets, numbers)
+    unknown_cpus = model.history.unknown_cpus(targets, numbers)
     read = len(numbers) - unknown_count
     if not read:
-        whose = f": {name_cpus(unread_cpus)}" if 0 < len(unread_cpus) < len(targets) else ""
+        whose = f": {name_cpus(unknown_cpus)}" if 0 < len(unknown_cpus) < len(targets) else ""
         unknown_in = describe_count(unknown_count, "interval")
         return [[(f"noise of the target CPUs unknown in all of {unknown_in}{whose}", "unknown")]]
-    doubt = _doubt(unknown_count, unread_cpus)
+    doubt = _doubt(unknown_count, unknown_cpus)
     if not count:
         return [[(f"no target CPU over {_LIMIT} in {describe_count(read, 'interval')}", "calm"), *doubt]]
     lost = [noise or 0.0 for noise in model.history.worst(numbers)]
@@ -487,19 +496,19 @@ def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: rang
     cpus = [cpu for cpu in over if any((noise or 0) >= GRAVE_NS for noise in model.history.noise(cpu, noisy))]
     where = f" on {name_cpus(cpus)}" if cpus else ""
     text: Row = [(f"over {_LIMIT} in {count} of {len(numbers)} intervals{where}", "grave"), *doubt]
-    at_ns = round((model.clocks.taken_at_s(worst_at) or 0.0) * 1e9)
+    at_ns = round((model.clocks.end_time_s(worst_at) or 0.0) * 1e9)
     when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
     worst: Row = [(f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(most)} at {when}", "plain")]
     return [[*text, *worst], text]
 
 
-def _doubt(unread: int, cpus: Sequence[int]) -> Row:
+def _doubt(unknown_count: int, cpus: Sequence[int]) -> Row:
     """Return in how many intervals noise is unknown, and on which CPUs.
 
     CPUs may be unknown even if no interval is: another CPU was over the limit there.
     """
-    parts = [str(unread)] if unread else []
-    parts += ["unknown", f"on {name_cpus(cpus)}"] if cpus else ["unknown"] if unread else []
+    parts = [str(unknown_count)] if unknown_count else []
+    parts += ["unknown", f"on {name_cpus(cpus)}"] if cpus else ["unknown"] if unknown_count else []
     return [(f", {' '.join(parts)}", "unknown")] if parts else []
 
 

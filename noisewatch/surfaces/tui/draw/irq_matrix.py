@@ -27,7 +27,7 @@ class Columns:
     groups: tuple[tuple[int, ...], ...]
     cell: int
     ends: frozenset[int]  # columns that end a node
-    each: str  # description of a column that is not a single CPU
+    description: str  # description of a column that is not a single CPU
     role_by_cpu: Mapping[int, Role]
     uncounted: CpuSet = frozenset()
 
@@ -62,12 +62,12 @@ def columns_for(model: ScreenModel, room: int) -> Columns | None:
         return None
     roles = {line.cpu: line.role for line in frame.cpus}
     cpus, places, uncounted = model.in_order(roles), model.places or {}, uncounted_cpus(frame)
-    for groups, each in _groupings(cpus, places, room):
+    for groups, description in _groupings(cpus, places, room):
         widest = max(len(str(group[0])) for group in groups)
         nodes = [getattr(places.get(group[0]), "node", None) for group in groups]
         ends = frozenset(at for at, (one, other) in enumerate(pairwise(nodes)) if one != other)
         for cell in (max(widest, 2) + 1, 1):
-            columns = Columns(tuple(groups), cell, ends, each, roles, uncounted)
+            columns = Columns(tuple(groups), cell, ends, description, roles, uncounted)
             if columns.width <= room:
                 return columns
     return None
@@ -133,7 +133,7 @@ def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
     allowed = row.allowed if row.is_numbered else None
     unknown: CpuSet | None = frozenset()
     if row.total is None:
-        unknown = (allowed if row.goes_to is None else row.goes_to) if allowed else None
+        unknown = (allowed if row.effective is None else row.effective) if allowed else None
     cells = [_cell(row, group, allowed or frozenset(), unknown, columns, glyphs) for group in columns.groups]
     return _joined(columns, cells, glyphs)
 
@@ -172,8 +172,8 @@ def history_cells(rates: Sequence[float | None], width: int, glyphs: Glyphs) -> 
     row: Row = []
     for rate in rates[-width:] if width > 0 else ():
         level = level_of_rate(rate or 0)
-        known: Piece = (glyphs.ramp[level], "plain") if level else (glyphs.quiet, "faint")
-        row.append(known if rate is not None else (glyphs.unknown, "unknown"))
+        piece: Piece = (glyphs.ramp[level], "plain") if level else (glyphs.quiet, "faint")
+        row.append(piece if rate is not None else (glyphs.unknown, "unknown"))
     return runs([*row, (" " * (width - len(rates)), "plain")])
 
 

@@ -21,7 +21,7 @@ from textual.widget import Widget
 from noisewatch.faults import contained
 from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, one_column_each, runs, text_of
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, has_single_width, runs, text_of
 
 
 @cache
@@ -37,7 +37,7 @@ def strip_of(row: Row, width: int) -> Strip:
     """Return the strip of a row, cut and padded to the width in terminal cells; pieces of one style are joined."""
     segments = [Segment(text, style_named(style)) for text, style in runs(piece for piece in row if piece[0])]
     text = text_of(row)
-    length = len(text) if one_column_each(text) else None  # None: Textual measures each character
+    length = len(text) if has_single_width(text) else None  # None: Textual measures each character
     return Strip(segments, length).adjust_cell_length(width)
 
 
@@ -76,7 +76,7 @@ class DrawnRows:
         self._stride = width + _MOVE + 1
         self._rows: list[Row] = [*rows[:height], *([] for _ in range(height - len(rows)))]
         texts = [text_of(row) for row in self._rows]
-        self.odd = frozenset[int]() if one_column_each("".join(texts)) else _odd(texts)
+        self.odd = frozenset[int]() if has_single_width("".join(texts)) else _odd(texts)
         if self.odd or max(map(len, texts), default=0) > width:
             texts = ["" if y in self.odd else text[:width] for y, text in enumerate(texts)]
         styles = ["".join([_LETTERS[style] * len(text) for text, style in row])[:width] for row in self._rows]
@@ -119,7 +119,7 @@ class DrawnRows:
 
 
 def _odd(texts: Iterable[str]) -> frozenset[int]:
-    return frozenset(y for y, text in enumerate(texts) if not one_column_each(text))
+    return frozenset(y for y, text in enumerate(texts) if not has_single_width(text))
 
 
 def _number(letters: str) -> int:
@@ -168,8 +168,8 @@ class LineView(Widget):
         width, height = self._size_drawn = self.outer_size
         before = self._drawn
         self._rows, self._drawn = contained(
-            lambda: _drawn(self._rows_of(width, height), width, height),
-            lambda reason: _drawn(self._rows_of_fault(reason, width, height), width, height),
+            lambda: _rows_as_columns(self._rows_of(width, height), width, height),
+            lambda reason: _rows_as_columns(self._rows_of_fault(reason, width, height), width, height),
         )
         spans = self._drawn.changes(before)
         for y, _, _ in spans:
@@ -212,7 +212,7 @@ class LineView(Widget):
         return strip_of(self._rows[y] if y < len(self._rows) else [], self.size.width)
 
 
-def _drawn(rows: list[Row], width: int, height: int) -> tuple[list[Row], DrawnRows]:
+def _rows_as_columns(rows: list[Row], width: int, height: int) -> tuple[list[Row], DrawnRows]:
     return rows, DrawnRows(rows, width, height)
 
 
@@ -236,7 +236,7 @@ class LineScreen(Screen[None]):
     def send(self, view: LineView, spans: Sequence[Span]) -> bool:
         """Send the spans of the view; return False if other widgets are visible, or Textual draws later."""
         shown = [(widget, region) for widget, (region, _) in self._compositor.visible_widgets.items()]
-        is_alone = [each for each in shown if each[0] is not self] == [(view, self.size.region)]
+        is_alone = [entry for entry in shown if entry[0] is not self] == [(view, self.size.region)]
         if not is_alone or self.app.screen is not self or self.app._batch_count:
             return False
         self.app._display(self, _Changes(view, spans))  # type: ignore[arg-type]  # as Textual does itself

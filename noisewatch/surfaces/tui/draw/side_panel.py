@@ -109,15 +109,15 @@ def _conditions(frame: Frame) -> tuple[str, list[Row]]:
         unknown_sensors = format_cpu_list(
             line.cpu for line in targets if line.current_khz is None or line.governor is None
         )
-        rows.append([*_fact("clock", f"{text} {'/'.join(governors)}".rstrip()), *_unread(unknown_sensors)])
+        rows.append([*_fact("clock", f"{text} {'/'.join(governors)}".rstrip()), *_unknown_note(unknown_sensors)])
     if frame.turbo is not None:
         rows.append(_fact("turbo", frame.turbo))
-    known_sensors = [sensor for sensor in frame.conditions.temperatures if sensor.celsius is not None]
-    if known_sensors:
-        hottest = max(known_sensors, key=lambda sensor: sensor.celsius or 0.0)
+    measured_sensors = [sensor for sensor in frame.conditions.temperatures if sensor.celsius is not None]
+    if measured_sensors:
+        hottest = max(measured_sensors, key=lambda sensor: sensor.celsius or 0.0)
         of = f" of {hottest.critical_celsius:g}" if hottest.critical_celsius is not None else ""
         unknown_sensors = ", ".join(sensor.name for sensor in frame.conditions.temperatures if sensor.celsius is None)
-        rows.append([*_fact("heat", f"{hottest.celsius:g}{of} °C"), *_unread(unknown_sensors)])
+        rows.append([*_fact("heat", f"{hottest.celsius:g}{of} °C"), *_unknown_note(unknown_sensors)])
     if frame.conditions.mains_power is False:
         rows.append(_fact("power", "on battery", "notable"))
     return "conditions", rows
@@ -127,7 +127,7 @@ def _fact(name: str, text: str, style: Style = "plain") -> Row:
     return [(f"{name:<7}", "faint"), (text, style)]
 
 
-def _unread(what: str) -> Row:
+def _unknown_note(what: str) -> Row:
     return [(f"  ? {what}", "unknown")] if what else []
 
 

@@ -25,7 +25,7 @@ def fitted(text: str, width: int) -> str:
     return set_cell_size(text, width)
 
 
-one_column_each = regex("[ -~°·µ×–…←-↓─-▟■-◼◆-○✓✗⠀-⣿]*").fullmatch  # characters that noisewatch itself writes
+has_single_width = regex("[ -~°·µ×–…←-↓─-▟■-◼◆-○✓✗⠀-⣿]*").fullmatch  # characters that noisewatch itself writes
 
 
 def text_of(row: Row) -> str:
@@ -34,12 +34,12 @@ def text_of(row: Row) -> str:
 
 def text_width(text: str) -> int:
     """Return the width of a text in columns of a terminal."""
-    return len(text) if one_column_each(text) else cell_len(text)  # slow: it measures each character
+    return len(text) if has_single_width(text) else cell_len(text)  # slow: it measures each character
 
 
 def length(row: Row) -> int:
     text = text_of(row)
-    return len(text) if one_column_each(text) else sum(cell_len(text) for text, _ in row)
+    return len(text) if has_single_width(text) else sum(cell_len(text) for text, _ in row)
 
 
 def runs(pieces: Iterable[Piece]) -> Row:

@@ -35,7 +35,7 @@ _STYLES: dict[str, Style] = {
 def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
     """Return the lane of runs; a shared column shows the worst repetition, and numbers are shown where they fit."""
     signs: list[tuple[str, Style]] = [(" ", "plain")] * axis.room
-    ordered = _ordered(model)
+    ordered = _repetitions_by_start(model)
     running = min((since_ns for _, since_ns in model.runs.running_since()), default=None)
     columns_of: dict[tuple[int, int], list[int]] = {}  # by begin and number
     for column, begin_ns, end_ns in _columns(model, axis):
@@ -56,7 +56,7 @@ def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
     return [(f"{'run':<{LABEL}}", "faint"), *runs(signs)]
 
 
-def _ordered(model: ScreenModel) -> list[RepetitionLine]:
+def _repetitions_by_start(model: ScreenModel) -> list[RepetitionLine]:
     return sorted(model.runs.repetitions(), key=attrgetter("began_ns"))
 
 
@@ -64,30 +64,30 @@ def _columns(model: ScreenModel, axis: TimeAxis) -> list[tuple[int, int, int]]:
     """Return each column of the lane with its start and end, in ns."""
     cells = []
     for column in range(axis.before, axis.stop):
-        times = _times(model, axis.of_column(column))
+        times = _kept_span_ns(model, axis.of_column(column))
         if times is not None:
             cells.append((column, *times))
     return cells
 
 
-def _times(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None:
+def _kept_span_ns(model: ScreenModel, numbers: Sequence[int]) -> tuple[int, int] | None:
     """Return the start of the first kept interval and the end of the last one, in ns, or None if none is kept."""
     kept = [number for number in numbers if model.history.first <= number < model.history.count]
     if not kept:
         return None
-    end_s = model.clocks.taken_at_s(kept[-1])
-    begin_s = model.clocks.taken_at_s(kept[0] - 1) if kept[0] > model.history.first else None
+    end_s = model.clocks.end_time_s(kept[-1])
+    begin_s = model.clocks.end_time_s(kept[0] - 1) if kept[0] > model.history.first else None
     begin_ns = (model.begin_ns or 0) if begin_s is None else round(begin_s * NS_PER_S)
     return None if end_s is None else (begin_ns, round(end_s * NS_PER_S))
 
 
 def runs_at(model: ScreenModel, axis: TimeAxis) -> list[str]:
     """Return the repetitions in the cursor's column, the worst first."""
-    times = _times(model, axis.of_column(axis.cursor)) if axis.cursor is not None else None
+    times = _kept_span_ns(model, axis.of_column(axis.cursor)) if axis.cursor is not None else None
     if times is None:
         return []
     repetitions = sorted(
-        overlapping(_ordered(model), *times), key=lambda repetition: _WORST_FIRST.index(repetition.outcome)
+        overlapping(_repetitions_by_start(model), *times), key=lambda repetition: _WORST_FIRST.index(repetition.outcome)
     )
     return [describe_repetition(repetition) for repetition in repetitions]
 
@@ -165,7 +165,7 @@ class TimeAxis:
         """Return the values of all places in sight, spread and padded with `blank` to all columns of the lane."""
         return [*[blank] * self.before, *self.spread(values), *[blank] * self.after]
 
-    def within(self, room: int) -> TimeAxis:
+    def with_room(self, room: int) -> TimeAxis:
         """Return the axis with another `room`, its columns aligned at the right, for a wider or narrower label."""
         return replace(self, room=max(room, 1))
 
@@ -228,7 +228,7 @@ def _end(model: ScreenModel, axis: TimeAxis) -> str:
 
 def time_of(model: ScreenModel, number: int) -> str:
     """Return the time of day of an interval, or else its time in the recording, or its age."""
-    at_ns = round((model.clocks.taken_at_s(number) or 0.0) * 1e9)
+    at_ns = round((model.clocks.end_time_s(number) or 0.0) * 1e9)
     wall_clock = model.wall_clock(at_ns)
     if wall_clock is not None:
         return wall_clock
@@ -250,13 +250,13 @@ def _axis_row(model: ScreenModel, axis: TimeAxis, width: int, glyphs: Glyphs) ->
         return [(" " * first, "plain"), (f"{begin:<{axis.width - len(end)}}{end}", "faint")] if has_ends else []
     begin, end = (begin, end) if has_ends else ("", "")
     at = LABEL + axis.cursor
-    text = _said(model, axis)
+    text = _cursor_text(model, axis)
     left, right = (first + len(begin) + 1, stop - len(end) - 1) if has_ends else (0, width)
     begin, left = (begin, left) if left <= at else ("", 0)
     end, right = (end, right) if at < right else ("", width)
     rooms = [(right - at - 1, True, begin, end), (at - left, False, begin, end)]
     rooms += [(width - at - 1, True, begin, ""), (at, False, "", end)]
-    room, is_right, begin, end = next((each for each in rooms if each[0] >= length(text)), max(rooms))
+    room, is_right, begin, end = next((choice for choice in rooms if choice[0] >= length(text)), max(rooms))
     text = cut(text, room)
     lead = f"{'':<{first}}{begin}" if begin else ""
     before = at if is_right else at - length(text)
@@ -278,9 +278,9 @@ def time_row(
     is_newest = _ends_now(model, axis)
     end = _end(model, axis) if is_newest or axis.numbers else ""
     for left in range(axis.before, axis.stop - _BETWEEN_TIMES // 2, _BETWEEN_TIMES):
-        said = time_of(model, max(axis.of_column(left)[-1], axis.numbers[0]))
-        if not marks.keys() & range(left, left + len(said)):
-            line[left : left + len(said)] = said
+        time_text = time_of(model, max(axis.of_column(left)[-1], axis.numbers[0]))
+        if not marks.keys() & range(left, left + len(time_text)):
+            line[left : left + len(time_text)] = time_text
     is_free = set(line[max(axis.stop - len(end) - 1, 0) : axis.stop]) <= {across}
     if axis.stop >= len(end) and (is_newest or is_free) and not marks.keys() & range(axis.stop - len(end), axis.stop):
         line[axis.stop - len(end) : axis.stop] = end
@@ -291,10 +291,10 @@ def time_row(
     return row if length(row) <= room + LABEL else cut(row, room + LABEL)
 
 
-def _said(model: ScreenModel, axis: TimeAxis) -> Row:
+def _cursor_text(model: ScreenModel, axis: TimeAxis) -> Row:
     """Return the time and events of the shown column."""
     numbers = axis.of_column(axis.cursor) if axis.cursor is not None else range(0)
-    texts = [event.text for event in model.log.within(numbers) if event.kind != EventKind.RUN][::-1]
+    texts = [event.text for event in model.log.in_intervals(numbers) if event.kind != EventKind.RUN][::-1]
     texts += runs_at(model, axis)
     at_time = f" {_at(model)}"
     return [(f"{at_time}: ", "strong"), ("; ".join(texts) + " ", "plain")] if texts else [(f"{at_time} ", "strong")]
@@ -304,7 +304,7 @@ def _marks(model: ScreenModel, axis: TimeAxis) -> str:
     """Return a letter for each column that has an event."""
     kinds_by_column: dict[int, set[EventKind]] = {}
     column_by_number: dict[int, int] = {}
-    for event in model.log.within(axis.numbers):
+    for event in model.log.in_intervals(axis.numbers):
         column = column_by_number.get(event.number)
         if column is None:
             column = column_by_number[event.number] = axis.column(event.number)
@@ -338,6 +338,6 @@ def over_limit(model: ScreenModel) -> list[str]:
     numbers = model.history.kept
     if not numbers:
         return []
-    noisy, unread = model.history.noisy_within(numbers)
+    noisy, unknown_count = model.history.count_noisy(numbers)
     count_text = f"over {_LIMIT} in {noisy} of {describe_count(len(numbers), 'interval')}"
-    return [count_text, f"{unread} unknown"] if unread else [count_text]
+    return [count_text, f"{unknown_count} unknown"] if unknown_count else [count_text]

@@ -14,8 +14,6 @@ from noisewatch.units import short_seconds, short_share
 
 
 class EventKind(StrEnum):
-    """The kind of an event."""
-
     HOT_PLUG = "hot-plug"
     TARGET_SET = "target"
     POWER = "power"
@@ -75,10 +73,10 @@ def kind_of_device(subsystem: str) -> EventKind:
 
 def event_mark(kinds: Iterable[EventKind]) -> str:
     """Return the letter of these kinds; a verdict is the consequence of another event, and gives way to it."""
-    found = set(kinds)
-    if len(found) == 1:
-        return MARKS[next(iter(found))]
-    causes = found - {EventKind.VERDICT} or found
+    distinct = set(kinds)
+    if len(distinct) == 1:
+        return MARKS[next(iter(distinct))]
+    causes = distinct - {EventKind.VERDICT} or distinct
     return MARKS[min(causes)] if len(causes) == 1 else SEVERAL
 
 
@@ -90,11 +88,11 @@ _WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
 class FoldedEvent(Event):
     """All events about one thing, in the place of the last; `events` are these events, the newest first.
 
-    `beside` are `events` and the events that are also about other things, which keep their own lines.
+    `related` are `events` and the events that are also about other things, which keep their own lines.
     """
 
     events: tuple[Event, ...] = ()
-    beside: tuple[Event, ...] = ()
+    related: tuple[Event, ...] = ()
 
 
 def folded(events: Sequence[Event]) -> list[Event]:
@@ -109,15 +107,17 @@ def folded(events: Sequence[Event]) -> list[Event]:
         if len(group) < _LEAST_FOLDED:
             lines.append(event)
         elif event is group[0]:
-            lines.append(_one(group, _beside(group, events)))
+            lines.append(_fold(group, _related_events(group, events)))
     return lines
 
 
-def _beside(group: Sequence[Event], events: Sequence[Event]) -> list[Event]:
+def _related_events(group: Sequence[Event], events: Sequence[Event]) -> list[Event]:
     """Return the group's events, and each change of the verdict that covers at least the group's checks."""
-    alike, checks = {id(each) for each in group}, group[0].failed | group[0].recovered
+    alike, checks = {id(member) for member in group}, group[0].failed | group[0].recovered
     return [
-        each for each in events if id(each) in alike or (checks and (checks <= each.failed or checks <= each.recovered))
+        event
+        for event in events
+        if id(event) in alike or (checks and (checks <= event.failed or checks <= event.recovered))
     ]
 
 
@@ -127,25 +127,25 @@ def begins(event: Event, of: Event) -> bool:
     return checks <= event.failed if checks else event.begins
 
 
-def _one(group: Sequence[Event], beside: Sequence[Event]) -> FoldedEvent:
+def _fold(group: Sequence[Event], related: Sequence[Event]) -> FoldedEvent:
     last = group[0]
-    times = sum(begins(event, last) for event in beside) or len(group)  # filters may leave only the ends
-    over = short_seconds((beside[0].at_ns - beside[-1].at_ns) / 1e9)
+    times = sum(begins(event, last) for event in related) or len(group)  # filters may leave only the ends
+    over = short_seconds((related[0].at_ns - related[-1].at_ns) / 1e9)
     most = max((event.share for event in group if event.share is not None), default=None)
     peak = f" (peak {short_share(most)})" if most is not None else ""
     verb, lasts, is_over = _WORDS.get(last.kind, ("came", "still there", "gone"))
-    said = f"{last.about} {verb} {times} times in {over}{peak}, {lasts if begins(beside[0], last) else is_over}"
+    text = f"{last.about} {verb} {times} times in {over}{peak}, {lasts if begins(related[0], last) else is_over}"
     if last.kind == EventKind.RUN:
-        said = f"{last.about} {times} times in {over}, last: {last.text}"
+        text = f"{last.about} {times} times in {over}, last: {last.text}"
     return FoldedEvent(
         at_ns=last.at_ns,
         kind=last.kind,
-        text=said,
+        text=text,
         number=last.number,
         about=last.about,
         begins=last.begins,
         events=tuple(group),
-        beside=tuple(beside),
+        related=tuple(related),
     )
 
 

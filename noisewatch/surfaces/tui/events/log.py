@@ -22,7 +22,7 @@ _MOST = 1000
 
 
 @dataclass(slots=True)
-class KnownSettings:
+class LastSettings:
     """The last known value of each setting, so that a setting that was unreadable in between is still compared."""
 
     _value_by_setting: dict[Setting, Value] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class EventLog:
     filter: str = ""
     folds: bool = True  # whether repeated events are one line
     _judged: Frame | None = None  # the last frame with a verdict
-    _settings: KnownSettings = field(default_factory=KnownSettings)
+    _settings: LastSettings = field(default_factory=LastSettings)
     _episodes: tuple[Episodes, ...] = field(default_factory=all_episodes)
 
     def add(self, event: Event) -> None:
@@ -102,10 +102,10 @@ class EventLog:
         A CPU that goes offline is reported by the kernel, and again by the next frame. An event's end, or the outcome
         of a repetition, is known only later.
         """
-        for known in reversed(self.events):
-            if known.number < event.number - 1:
+        for earlier in reversed(self.events):
+            if earlier.number < event.number - 1:
                 break
-            if (known.kind, known.text) == (event.kind, event.text):
+            if (earlier.kind, earlier.text) == (event.kind, event.text):
                 return
         later = []
         while self.events and _time_of(self.events[-1]) > _time_of(event):
@@ -122,11 +122,11 @@ class EventLog:
             self.add(event)
         for kind, text in self._settings.changes(after):
             self.add(Event(after.taken_at_ns, kind, text, number))
-        for each in self._episodes:
-            for event in each.changes(after, number):
+        for episodes in self._episodes:
+            for event in episodes.changes(after, number):
                 self.add(event)
 
-    def within(self, numbers: range) -> Iterator[Event]:
+    def in_intervals(self, numbers: range) -> Iterator[Event]:
         """Yield the events of these intervals, the newest first."""
         for event in reversed(self.events):
             if event.number < numbers.start:
@@ -140,8 +140,12 @@ class EventLog:
         Repeated events are folded into one, unless folding is off.
         """
         words = [(word.removeprefix("!"), not word.startswith("!")) for word in self.filter.casefold().split()]
-        found = [event for event in reversed(self.events) if all(_has(event, word) == is_so for word, is_so in words)]
-        return folded(found) if self.folds else found
+        matching = [
+            event
+            for event in reversed(self.events)
+            if all(_matches_word(event, word) == is_so for word, is_so in words)
+        ]
+        return folded(matching) if self.folds else matching
 
     def row(self) -> int:
         """Return the row of the chosen event, or of the one before it if it is forgotten or filtered out."""
@@ -158,7 +162,7 @@ class EventLog:
         """Return the event that the user sees selected."""
         listed = self.listed()
         drawn = self.drawn
-        if self.chosen is None and drawn is not None and any(is_same_event(each, drawn) for each in listed):
+        if self.chosen is None and drawn is not None and any(is_same_event(event, drawn) for event in listed):
             return drawn
         return listed[self.row()] if listed else None
 
@@ -174,7 +178,7 @@ def _time_of(event: Event) -> tuple[int, int]:
     return event.at_ns, event.number
 
 
-def _has(event: Event, word: str) -> bool:
+def _matches_word(event: Event, word: str) -> bool:
     return word in f"{event.kind} {event.text}".casefold()
 
 
@@ -182,11 +186,11 @@ def changes(before: Frame | None, after: Frame) -> Iterator[tuple[EventKind, str
     """Yield CPUs that went offline or came online, and a change of the target CPUs."""
     if before is None:
         return
-    was, now = _online(before), _online(after)
-    if gone := was - now:
-        yield EventKind.HOT_PLUG, f"{name_cpus(gone)} went offline"
-    if come := now - was:
-        yield EventKind.HOT_PLUG, f"{name_cpus(come)} came online"
+    online_before, online_after = _online(before), _online(after)
+    if removed := online_before - online_after:
+        yield EventKind.HOT_PLUG, f"{name_cpus(removed)} went offline"
+    if added := online_after - online_before:
+        yield EventKind.HOT_PLUG, f"{name_cpus(added)} came online"
     if before.target != after.target:
         chosen = f"{format_cpu_list(after.target) or 'none'} ({after.target_chosen_by})"
         yield EventKind.TARGET_SET, f"the target CPUs are now {chosen}, were {format_cpu_list(before.target) or 'none'}"
@@ -199,15 +203,15 @@ def _change_of_verdict(before: Frame, after: Frame, number: int) -> Event | None
     """
     if (before.verdict, before.failed) == (after.verdict, after.failed):
         return None
-    said = list(_changes_of_verdict(before, after))
-    if not said:
+    sentences = list(_changes_of_verdict(before, after))
+    if not sentences:
         return None
     failed, recovered = frozenset(after.failed), frozenset(before.failed)
     failed, recovered = failed - recovered, recovered - failed
     return Event(
         after.taken_at_ns,
         EventKind.VERDICT,
-        "; ".join(said),
+        "; ".join(sentences),
         number,
         about=", ".join(sorted(failed or recovered)) if not (failed and recovered) else "",
         begins=bool(failed),

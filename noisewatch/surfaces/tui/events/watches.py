@@ -45,8 +45,8 @@ class Watch:
     rests_s: float  # time that the figure has to be below
     readings: Callable[[Frame], Mapping[Subject, float | None]]
     absent: Callable[[Frame, Subject], float | None]  # the figure of a subject without a reading
-    begun: Callable[[str, str, Episode], str]
-    ended: Callable[[str, str, Episode], str]
+    describe_begin: Callable[[str, str, Episode], str]
+    describe_end: Callable[[str, str, Episode], str]
     is_share: bool = False  # whether the figure is a share of a CPU
     is_least: Callable[[Frame, Subject], bool] = lambda frame, subject: False
 
@@ -66,7 +66,7 @@ class Episodes:
         readings = self.watch.readings(frame)
         if not readings and not self._lasting:
             return
-        ended = self._follow(frame, number, readings)
+        finished = self._follow(frame, number, readings)
         begun = {
             subject: Episode(
                 began_ns=frame.taken_at_ns - round(frame.seconds * 1e9),
@@ -80,22 +80,22 @@ class Episodes:
             if value is not None and value >= self.watch.begins_at and subject not in self._lasting
         }
         self._lasting.update(begun)
-        if not ended and not begun:
+        if not finished and not begun:
             return
-        for name, cpus, episode in _by_name(ended):
-            text = self.watch.ended(name, cpus, episode)
+        for name, cpus, episode in _by_name(finished):
+            text = self.watch.describe_end(name, cpus, episode)
             about = f"{name} on {cpus}" if cpus else name
             share = episode.highest if self.watch.is_share else None
             yield Event(episode.last_ns, self.watch.kind, text, episode.last_number, about, begins=False, share=share)
         for name, cpus, episode in _by_name(begun):
             about = f"{name} on {cpus}" if cpus else name
-            text = self.watch.begun(name, cpus, episode)
+            text = self.watch.describe_begin(name, cpus, episode)
             share = episode.highest if self.watch.is_share else None
             yield Event(frame.taken_at_ns, self.watch.kind, text, number, about, share=share)
 
     def _follow(self, frame: Frame, number: int, readings: Mapping[Subject, float | None]) -> dict[Subject, Episode]:
         """Update the current episodes, and return those that ended."""
-        ended = {}
+        finished = {}
         for subject, episode in list(self._lasting.items()):
             value = readings[subject] if subject in readings else self.watch.absent(frame, subject)
             if value is None or value >= self.watch.ends_below:
@@ -108,8 +108,8 @@ class Episodes:
                     is_least=episode.is_least or self.watch.is_least(frame, subject),
                 )
             elif frame.taken_at_ns - episode.last_ns >= self.watch.rests_s * 1e9:
-                ended[subject] = self._lasting.pop(subject)
-        return ended
+                finished[subject] = self._lasting.pop(subject)
+        return finished
 
 
 def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Episode]]:
@@ -118,13 +118,15 @@ def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Ep
     for subject in episodes:
         subjects_by_name.setdefault(subject[0], []).append(subject)
     for name, subjects in subjects_by_name.items():
-        found = [episodes[subject] for subject in subjects]
-        longest = max(found, key=lambda episode: episode.lasted_s)
+        same_name = [episodes[subject] for subject in subjects]
+        longest = max(same_name, key=lambda episode: episode.lasted_s)
         yield (
             name,
             name_cpus(cpu for _, cpu in subjects if cpu is not None),
             replace(
-                longest, highest=max(each.highest for each in found), is_least=any(each.is_least for each in found)
+                longest,
+                highest=max(episode.highest for episode in same_name),
+                is_least=any(episode.is_least for episode in same_name),
             ),
         )
 
@@ -186,7 +188,7 @@ def _least(episode: Episode) -> str:
     return ("at least " if episode.is_least else "") + short_share(episode.highest)
 
 
-def _takes(name: str, cpus: str, episode: Episode) -> str:
+def _begin_text(name: str, cpus: str, episode: Episode) -> str:
     return f"{name}: {_least(episode)} of {cpus}"
 
 
@@ -194,8 +196,8 @@ _BUSY = Watch(
     EventKind.BUSY, _HOT, _COOL, _HOT_RESTS_S,
     readings=_busy,
     absent=_absent_culprit,
-    begun=_takes,
-    ended=lambda name, cpus, episode: f"{name} off {cpus} after {episode.lasted_s:.0f} s ({_peak(episode)})",
+    describe_begin=_begin_text,
+    describe_end=lambda name, cpus, episode: f"{name} off {cpus} after {episode.lasted_s:.0f} s ({_peak(episode)})",
     is_share=True,
     is_least=_is_cut,
 )  # fmt: skip
@@ -203,8 +205,9 @@ _STEAL = Watch(
     EventKind.STEAL, _STEAL_BEGINS, _STEAL_ENDS, _STEAL_RESTS_S,
     readings=_on_targets(Kind.OUTSIDE, name_of=lambda line: "steal"),
     absent=_absent_culprit,
-    begun=_takes,
-    ended=lambda name, cpus, episode: f"{name} on {cpus} ended after {episode.lasted_s:.0f} s ({_peak(episode)})",
+    describe_begin=_begin_text,
+    describe_end=lambda name, cpus, episode: f"{name} on {cpus} ended"
+    f" after {episode.lasted_s:.0f} s ({_peak(episode)})",
     is_share=True,
 )  # fmt: skip
 
@@ -213,70 +216,70 @@ def _peak(episode: Episode) -> str:
     return f"peak {_least(episode)}"
 
 
-def _throttled(frame: Frame) -> Mapping[Subject, float | None]:
+def _throttle_counts(frame: Frame) -> Mapping[Subject, float | None]:
     return {
-        (f"{_BY[each.by]} of the {each.what} of {_cpus(each.cpus)}", None): each.times
-        for each in frame.conditions.throttled
+        (f"{_BY[throttled.by]} of the {throttled.what} of {_cpus(throttled.cpus)}", None): throttled.times
+        for throttled in frame.conditions.throttled
     }
 
 
-def _not_throttled(frame: Frame, subject: Subject) -> float | None:
+def _absent_throttle_count(frame: Frame, subject: Subject) -> float | None:
     """Return 0 if all counters were read: a counter that did not advance is not listed; else None."""
-    is_known = frame.seconds > 0 and all(each.times is not None for each in frame.conditions.throttled)
-    return 0.0 if is_known else None
+    is_measured = frame.seconds > 0 and all(throttled.times is not None for throttled in frame.conditions.throttled)
+    return 0.0 if is_measured else None
 
 
 def _cpus(listed: str) -> str:
     return f"{'CPU' if listed.isdigit() else 'CPUs'} {listed}"
 
 
-def _times(episode: Episode) -> str:
+def _count_text(episode: Episode) -> str:
     return describe_count(round(episode.total), "time")
 
 
 _THROTTLING = Watch(
     EventKind.HEAT, 1, 1, _THROTTLING_RESTS_S,
-    readings=_throttled,
-    absent=_not_throttled,
-    begun=lambda name, cpus, episode: f"{name}: {_times(episode)} in this interval",
-    ended=lambda name, cpus, episode: f"no {name} for {_THROTTLING_RESTS_S} s:"
-    f" {_times(episode)} within {episode.lasted_s:.0f} s",
+    readings=_throttle_counts,
+    absent=_absent_throttle_count,
+    describe_begin=lambda name, cpus, episode: f"{name}: {_count_text(episode)} in this interval",
+    describe_end=lambda name, cpus, episode: f"no {name} for {_THROTTLING_RESTS_S} s:"
+    f" {_count_text(episode)} within {episode.lasted_s:.0f} s",
 )  # fmt: skip
 _COOLING = Watch(
     EventKind.HEAT, 1, 1, 0,
-    readings=lambda frame: {(each.kind, None): each.highest_state for each in frame.conditions.cooling or ()},
+    readings=lambda frame: {(device.kind, None): device.highest_state for device in frame.conditions.cooling or ()},
     absent=lambda frame, subject: None if frame.conditions.cooling is None else 0.0,
-    begun=lambda name, cpus, episode: f"processor slowed to cool it: {name} at state {episode.highest:.0f}",
-    ended=lambda name, cpus, episode: f"processor no longer slowed: {name} was at state {episode.highest:.0f}"
+    describe_begin=lambda name, cpus, episode: f"processor slowed to cool it: {name} at state {episode.highest:.0f}",
+    describe_end=lambda name, cpus, episode: f"processor no longer slowed: {name} was at state {episode.highest:.0f}"
     f" for {episode.lasted_s:.0f} s",
 )  # fmt: skip
 
 
-def _degrees_too_many(frame: Frame) -> Mapping[Subject, float | None]:
+def _degrees_above_critical(frame: Frame) -> Mapping[Subject, float | None]:
     return {
-        (f"{each.name} (critical at {each.critical_celsius:g} °C)", None): None
-        if each.celsius is None
-        else each.celsius - each.critical_celsius
-        for each in frame.conditions.temperatures
-        if each.critical_celsius is not None
+        (f"{sensor.name} (critical at {sensor.critical_celsius:g} °C)", None): None
+        if sensor.celsius is None
+        else sensor.celsius - sensor.critical_celsius
+        for sensor in frame.conditions.temperatures
+        if sensor.critical_celsius is not None
     }
 
 
-def _degrees_left(name: str, cpus: str, episode: Episode) -> str:
+def _headroom_text(name: str, cpus: str, episode: Episode) -> str:
     left = -episode.highest
     return f"{name}: {f'{left:.0f} °C left' if left > 0 else 'reached'}"
 
 
 _CRITICAL = Watch(
     EventKind.HEAT, -_NEAR, -_FAR, 0,
-    readings=_degrees_too_many,
+    readings=_degrees_above_critical,
     absent=lambda frame, subject: None,
-    begun=_degrees_left,
-    ended=lambda name, cpus, episode: f"{name}: more than {_FAR} °C left again, after {episode.lasted_s:.0f} s",
+    describe_begin=_headroom_text,
+    describe_end=lambda name, cpus, episode: f"{name}: more than {_FAR} °C left again, after {episode.lasted_s:.0f} s",
 )  # fmt: skip
 
 # The meaning of each kind of event.
-TOLD: Mapping[EventKind, str] = {
+DESCRIPTIONS: Mapping[EventKind, str] = {
     EventKind.HOT_PLUG: "a CPU goes offline, or comes online",
     EventKind.TARGET_SET: "other CPUs become the target",
     EventKind.POWER: "mains power is lost, or comes back",

@@ -43,16 +43,16 @@ class HistoryOverlay(Overlay):
             named = access.preflight_options().history if access.preflight_options is not None else None
             return read_history(named or usual_path(), frozenset(self.target), or_others=True)
 
-        found = result_or_reason(read)
-        return lambda: self.finish(found)
+        result = result_or_reason(read)
+        return lambda: self.finish(result)
 
-    def finish(self, found: HistoryView | str) -> None:
+    def finish(self, result: HistoryView | str) -> None:
         """Store the history, or the reason of the failure."""
         self.state = OverlayState.OVER
-        if isinstance(found, str):
-            self.failure = found
+        if isinstance(result, str):
+            self.failure = result
         else:
-            self.view = found
+            self.view = result
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         return self.framed("history of this machine", self._lines(width, in_unicode), width, height, "", in_unicode)

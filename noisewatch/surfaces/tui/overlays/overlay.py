@@ -229,8 +229,8 @@ _MODULES = {
 def overlay_named(name: str, frame: Frame | None) -> Overlay:
     """Return the overlay of that name; its module is imported late, because the first picture comes first."""
     module, kind = _MODULES[name]
-    found: type[Overlay] = getattr(import_module(f"noisewatch.surfaces.tui.overlays.{module}"), kind)
-    return found.of(frame)
+    overlay_class: type[Overlay] = getattr(import_module(f"noisewatch.surfaces.tui.overlays.{module}"), kind)
+    return overlay_class.of(frame)
 
 
 _DRAW_EVERY_S = 0.25  # a calibration reports progress more often, and its chart takes milliseconds to draw
@@ -282,13 +282,13 @@ class OverlayHost:
         """Measure in a thread; the main thread changes and draws the overlay."""
         try:
             while overlay.state == OverlayState.RUNNING and self.shown is overlay and self._app.is_running:
-                take = self._measured(overlay)
+                take = self._measure(overlay)
                 if self._app.is_running:
                     self._app.call_from_thread(self._finish, overlay, take)
         finally:
             overlay.end()
 
-    def _measured(self, overlay: Overlay) -> Callable[[], None]:
+    def _measure(self, overlay: Overlay) -> Callable[[], None]:
         """Return the function that stores the result in the overlay, or the reason of the failure."""
 
         def failed(reason: str) -> Callable[[], None]:

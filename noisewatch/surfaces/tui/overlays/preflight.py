@@ -44,7 +44,7 @@ class PreflightOverlay(Overlay):
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Run preflight, or judge the recording; return the function that stores the result."""
-        result = judged(access, frozenset(self.target), _Listener(self, show))
+        result = judge_machine(access, frozenset(self.target), _Listener(self, show))
         return lambda: self.finish(result)
 
     def finish(self, result: Verdict | str) -> None:
@@ -129,7 +129,7 @@ class _Listener(QuietListener[PreflightOverlay]):
         self._show(lambda: self._overlay.remarks.append(text))
 
 
-def judged(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:
+def judge_machine(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:
     """Return the verdict on the machine, with `cpus` as announced target CPUs, or the reason why there is none."""
     if access.preflight_options is None:
         return "there is no machine"

@@ -81,11 +81,15 @@ class TraceOverlay(Overlay):
             return
         begin_ns = followed.trace.begin_ns
         for cpu in followed.target:
-            found = followed.interruptions(cpu, _MOST_KEPT)
-            self.past += [_Remembered(begin_ns + each.start_ns, cpu, each) for each in found]
+            interruptions = followed.interruptions(cpu, _MOST_KEPT)
+            self.past += [
+                _Remembered(begin_ns + interruption.start_ns, cpu, interruption) for interruption in interruptions
+            ]
         end_ns = begin_ns + followed.trace.length_ns
-        recent = (each for each in self.past if end_ns - each.at_ns <= _KEPT_NS)
-        self.past = heapq.nlargest(_MOST_KEPT, recent, key=lambda each: (each.interruption.length_ns, each.at_ns))
+        recent = (remembered for remembered in self.past if end_ns - remembered.at_ns <= _KEPT_NS)
+        self.past = heapq.nlargest(
+            _MOST_KEPT, recent, key=lambda remembered: (remembered.interruption.length_ns, remembered.at_ns)
+        )
 
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         stretch = f"window {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
@@ -106,9 +110,15 @@ class TraceOverlay(Overlay):
             return []
         end_ns = trace.begin_ns + trace.length_ns
         rows = [
-            ["", f"{(end_ns - each.at_ns) / 1e9:.1f} s", str(each.cpu), describe_ns(each.interruption.length_ns), who]
-            for each in self.past
-            if (who := parts_in_words(each.interruption.parts))
+            [
+                "",
+                f"{(end_ns - remembered.at_ns) / 1e9:.1f} s",
+                str(remembered.cpu),
+                describe_ns(remembered.interruption.length_ns),
+                who,
+            ]
+            for remembered in self.past
+            if (who := parts_in_words(remembered.interruption.parts))
         ]
         table = align([["", "ago", "CPU", "length", "who"], *rows]).splitlines() if rows else []
         return ["", "the longest interruptions of the last minute", *table]

@@ -8,7 +8,14 @@ from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, Frame
 from noisewatch.surfaces.reports.parts.wraps import wrap
-from noisewatch.surfaces.tui.draw.clock_chart import BY_HEAT, BY_POWER, TALL_LINE, chart_rows, lane_count, slowed_marks
+from noisewatch.surfaces.tui.draw.clock_chart import (
+    BY_HEAT,
+    BY_POWER,
+    TALL_LINE,
+    chart_rows,
+    lane_count,
+    slowdown_marks,
+)
 from noisewatch.surfaces.tui.draw.clock_facts import (
     fact,
     group_of_target,
@@ -50,7 +57,7 @@ _LEAST_CHART, _LEAST_MIDDLE, _LEAST_HELP = 8, 5, 4  # rows with edges; heat and 
 _TALL_CHART, _TALL_LANE = TALL_LINE + 3, 3  # further rows go to the CPUs first
 _TITLES = {
     ClockGraph.SLOWEST: "clock of the slowest target CPU, GHz",
-    ClockGraph.EACH: "clock of each target CPU, GHz",
+    ClockGraph.PER_CPU: "clock of each target CPU, GHz",
     ClockGraph.MEAN: "mean clock of the target CPUs, GHz",
 }
 _LONG_NAME = 14  # characters; a longer list of CPUs is shown as their number
@@ -105,7 +112,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     above, middle, below = _parts(model, width, height)
     numbers = in_sight(model, width - 4)
     line = chart_rows(model, width - 4, above - 2, glyphs)
-    chart = panel(_TITLES[model.clock_graph], line, width, above, glyphs, _told(model, width - 4))
+    chart = panel(_TITLES[model.clock_graph], line, width, above, glyphs, _chart_notes(model, width - 4))
     cpus = _cpus(model, width - _SIDE, middle, numbers, glyphs)
     return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *_help(model, width, below, glyphs)]
 
@@ -115,7 +122,7 @@ def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
     inside = width - _SIDE - 4
     rows = len(help_rows(model, width - 4, UNICODE))
     helps = rows + 2 if rows > 1 else 1
-    least_help = _LEAST_HELP if _found(model) else 1
+    least_help = _LEAST_HELP if _fix_count(model) else 1
     middles = _middles(model, inside)
     if not has_clock(model, in_sight(model, width - 4)):
         above = min(len(chart_rows(model, width - 4, height, UNICODE)) + 2, height - least_help - _LEAST_MIDDLE)
@@ -126,7 +133,7 @@ def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
     middle = max(min(middles[-1], height - least_help - least_chart), _LEAST_MIDDLE)
     below = _below(helps, height - middle - least_chart, least_help)
     room = height - below - _TALL_CHART - lanes * _TALL_LANE
-    middle = next((each for each in middles if middle < each <= room), middle)
+    middle = next((rows for rows in middles if middle < rows <= room), middle)
     return height - middle - below, middle, below
 
 
@@ -138,20 +145,20 @@ def _middles(model: ScreenModel, width: int) -> list[int]:
     count = len(model.frame.cpus) if model.frame is not None else 1
     remarks = len(_remarks(model, width))
     rows = [rows_for(count, across) + 2 for across in range(1, tables_across(count, width, 2) + 1)]
-    return [max(each + (remarks + 1 if remarks else 0), _SIDE_ROWS) for each in rows]
+    return [max(height + (remarks + 1 if remarks else 0), _SIDE_ROWS) for height in rows]
 
 
 def _cpus(model: ScreenModel, width: int, height: int, numbers: range, glyphs: Glyphs) -> list[Row]:
     room = _table_height(model, width - 4, height - 2)
-    rows = clock_table(model, numbers, width - 4, room, glyphs, tells_place=False)
+    rows = clock_table(model, numbers, width - 4, room, glyphs, shows_place=False)
     rows += [*([] if room < height - 2 else [[]]), *_remarks(model, width - 4)]
     shown = f"range in {len(numbers)} intervals" if len(numbers) > 1 else "clock now"
     count = len(model.cpus)
     room = clock_room(count, width - 4, room)
     first = max(min(model.offset, count - room), 0)
     title = f"CPUs {first + 1} to {first + room} of {count}, pgdn scrolls" if room < count else "CPUs"
-    told = model.clocks.told.cpus
-    since = f"slowed since boot{', P by power' * bool(told['limited'])} · " if told["slowed"] else ""
+    reported = model.clocks.reported.cpus
+    since = f"slowed since boot{', P by power' * bool(reported['limited'])} · " if reported["slowed"] else ""
     return panel(title, rows, width, height, glyphs, f"{since}T target · s sibling · {shown}")
 
 
@@ -174,8 +181,8 @@ def _remarks(model: ScreenModel, width: int) -> list[Row]:
     rows = reason_rows(model, width)
     if model.frame is None or (model.is_recorded and why is None):
         return rows
-    said = _READ_HERE if why is None else f"idle states, heat and power: {why}"
-    rows += [[(line, "faint")] for line in wrap(said, width)]
+    note = _READ_HERE if why is None else f"idle states, heat and power: {why}"
+    rows += [[(line, "faint")] for line in wrap(note, width)]
     return rows
 
 
@@ -183,61 +190,70 @@ def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the package, and below it the settings, which get their rows first."""
     frame = model.frame
     age = frame.clock.packages_age_s if frame is not None and frame.clock is not None else None
-    told = f"{age:.0f} s ago" if age is not None and age >= 1 else ""
+    age_text = f"{age:.0f} s ago" if age is not None and age >= 1 else ""
     packages, settings = package_rows(model, _SIDE - 4, glyphs), settings_rows(model, _SIDE - 4, glyphs)
     above = min(len(packages) + 2, max(height - len(settings) - 1, 3))
-    found = packages_in_order(frame) if frame is not None else []
-    upper = panel(f"package {found[0].package}" if found else "package", packages, _SIDE, above, glyphs, told)
+    shown_packages = packages_in_order(frame) if frame is not None else []
+    upper = panel(
+        f"package {shown_packages[0].package}" if shown_packages else "package",
+        packages,
+        _SIDE,
+        above,
+        glyphs,
+        age_text,
+    )
     title = f"settings of {name_cpus(frame.target[:1])}" if frame is not None and frame.target else "settings"
     return joined(upper, panel(title, settings, _SIDE, height - above + 1, glyphs), glyphs)
 
 
-def _found(model: ScreenModel) -> int:
+def _fix_count(model: ScreenModel) -> int:
     return len(helpful(model.frame.findings)) if model.frame is not None else 0
 
 
-def _below(wanted: int, room: int, least: int) -> int:
+def _below(needed: int, room: int, least: int) -> int:
     """Return the rows for fixes: all that they need if these fit, but at least `least`.
 
     If `least` is 1, a single row without edges, they get all rows that they need or that one.
     """
-    found = max(min(wanted, room), least)
-    return found if found == wanted or least > 1 else least
+    rows = max(min(needed, room), least)
+    return rows if rows == needed or least > 1 else least
 
 
 def _help(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    count = _found(model)
+    count = _fix_count(model)
     if height == 1:
         rows = help_rows(model, 10 * width, glyphs)  # in one row
         return [cut([("  what helps: ", "faint"), *rows[0]], width - 2)]
     rows = help_rows(model, width - 4, glyphs)
     measures = [] if model.is_recorded else ["c measures the clock"]
-    commands = [each.command is not None for each in helpful(model.frame.findings)] if model.frame is not None else []
+    commands = (
+        [finding.command is not None for finding in helpful(model.frame.findings)] if model.frame is not None else []
+    )
     copies = ["y copies the first command" if not commands[0] else "y copies the first"] if any(commands) else []
-    told = " · ".join([*copies, *([f"{count} found"] if count else []), *measures])
-    return panel("what helps", rows, width, height, glyphs, told)
+    hints = " · ".join([*copies, *([f"{count} found"] if count else []), *measures])
+    return panel("what helps", rows, width, height, glyphs, hints)
 
 
-def _told(model: ScreenModel, width: int) -> str:
+def _chart_notes(model: ScreenModel, width: int) -> str:
     """Return the clock of the shown interval, the range, keys of this screen, and the marks of the axis."""
-    told, numbers = [], in_sight(model, width)
+    parts, numbers = [], in_sight(model, width)
     slowest = model.clocks.slowest(numbers)
     clocks = [khz for khz in slowest if khz is not None]
     at = next(iter(model.clocks.slowest([model.number])), None) if model.number >= 0 else None
     if at is not None:
         whose = "" if model.clock_graph is ClockGraph.SLOWEST else "slowest "
-        told.append(f"{whose}{'now' if model.cursor is None else 'then'} {at / 1e6:.2f}")
+        parts.append(f"{whose}{'now' if model.cursor is None else 'then'} {at / 1e6:.2f}")
     if clocks and max(clocks) - min(clocks) >= 5000:
         low, high = min(clocks), max(clocks)
         where = _cpus_at(model, numbers[slowest.index(low)], low)
-        told.append(f"{low / 1e6:.2f}{where} to {high / 1e6:.2f}, spread {(high - low) / high:.0%}")
-    unread = [line.cpu for line in model.cpus if line.role == Role.TARGET and line.current_khz is None]
-    told += [f"unknown on {name_cpus(unread)}"] if unread and has_clock(model, numbers) else []
+        parts.append(f"{low / 1e6:.2f}{where} to {high / 1e6:.2f}, spread {(high - low) / high:.0%}")
+    without_clock = [line.cpu for line in model.cpus if line.role == Role.TARGET and line.current_khz is None]
+    parts += [f"unknown on {name_cpus(without_clock)}"] if without_clock and has_clock(model, numbers) else []
     words = {BY_HEAT: "slowed by heat", BY_POWER: "at power limit"}
-    marks = [f"{mark} {words[mark]}" for mark in sorted(slowed_marks(model, width))]
+    marks = [f"{mark} {words[mark]}" for mark in sorted(slowdown_marks(model, width))]
     uncounted = sum(model.clocks.are_uncounted(numbers))
     marks += [f"slowing unknown in {describe_count(uncounted, 'interval')}"] if uncounted else []
-    return " · ".join([*told, *marks, f"[ ] drops over {DROP:.0%}", "g graph"] if told else [])
+    return " · ".join([*parts, *marks, f"[ ] drops over {DROP:.0%}", "g graph"] if parts else [])
 
 
 def _cpus_at(model: ScreenModel, number: int, khz: int) -> str:
@@ -258,7 +274,7 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         return []
     group = group_of_target(model)
     listed = frame.clock.groups if frame.clock is not None else ()
-    groups = {cpu: each for each in listed for cpu in parse_cpu_list(each.cpus)}
+    groups = {cpu: other for other in listed for cpu in parse_cpu_list(other.cpus)}
     why: Mapping[str, str | None] = frame.clock.reasons if frame.clock is not None else {}
     missing = why_no_figures(model)
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
@@ -270,9 +286,9 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     names = frame.clock.idle_names if frame.clock is not None else ()
     driver = group.driver if group is not None else None
 
-    def setting(name: str, said_by_cpu: _ByCpu, figure: str, *checks: str, suffix: str | None = None) -> list[Row]:
+    def setting(name: str, value_by_cpu: _ByCpu, figure: str, *checks: str, suffix: str | None = None) -> list[Row]:
         mark = mark_of(frame, glyphs, *checks)
-        return _setting(name, said_by_cpu, width, mark, why.get(figure, missing), suffix)
+        return _setting(name, value_by_cpu, width, mark, why.get(figure, missing), suffix)
 
     return [
         *setting("governor", governors, "governor", "governor-not-performance", suffix=driver),
@@ -296,31 +312,31 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
 
 
 def _setting(
-    name: str, said_by_cpu: _ByCpu, width: int, mark: Piece | None, why: str | None, suffix: str | None
+    name: str, value_by_cpu: _ByCpu, width: int, mark: Piece | None, why: str | None, suffix: str | None
 ) -> list[Row]:
     """Return a row for each value of a setting; the mark precedes values that a check may complain about."""
-    cpus_by_said: dict[str | None, list[int]] = {}
-    for cpu, said in said_by_cpu.items():
-        cpus_by_said.setdefault(said, []).append(cpu)
-    first, *others = cpus_by_said or [None]
-    moving = [said for said in cpus_by_said if said is not None and not said.endswith(_STEADY)]
-    marked = moving or cpus_by_said
-    told = f"{first}, {suffix}" if first and suffix else first
-    rows = fact(name, told, width, mark if first in marked else None, why)
+    cpus_by_value: dict[str | None, list[int]] = {}
+    for cpu, value in value_by_cpu.items():
+        cpus_by_value.setdefault(value, []).append(cpu)
+    first, *others = cpus_by_value or [None]
+    moving = [value for value in cpus_by_value if value is not None and not value.endswith(_STEADY)]
+    marked = moving or cpus_by_value
+    text = f"{first}, {suffix}" if first and suffix else first
+    rows = fact(name, text, width, mark if first in marked else None, why)
     if len(others) >= _MOST_VALUES:
-        many = format_cpu_list(cpu for said in others for cpu in cpus_by_said[said])
+        many = format_cpu_list(cpu for value in others for cpu in cpus_by_value[value])
         return [*rows, *fact("", f"{len(others)} other values on {many}", width, mark)]
-    for said in others:
-        where = f"on {format_cpu_list(cpus_by_said[said])}"
-        rows += fact("", f"{said} {where}", width, mark if said in marked else None) if said else []
-        rows += [] if said else fact("", None, width, why=where)
+    for value in others:
+        where = f"on {format_cpu_list(cpus_by_value[value])}"
+        rows += fact("", f"{value} {where}", width, mark if value in marked else None) if value else []
+        rows += [] if value else fact("", None, width, why=where)
     return rows
 
 
 def _windows(frame: Frame, groups: Mapping[int, ClockGroup]) -> _ByCpu:
     """Return the clock windows by CPU, from the conditions, which are always read, and from the groups."""
     limits = frame.conditions.clock_limits
-    windows = {cpu: _window(each.min_khz, each.max_khz) for each in limits for cpu in parse_cpu_list(each.cpus)}
+    windows = {cpu: _window(limit.min_khz, limit.max_khz) for limit in limits for cpu in parse_cpu_list(limit.cpus)}
     return windows | {cpu: _window(group.min_khz, group.max_khz) for cpu, group in groups.items()}
 
 

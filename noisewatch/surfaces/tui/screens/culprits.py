@@ -9,7 +9,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
 from noisewatch.surfaces.tui.state.filters import asked_cpus, mistakes, order_in_words
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel, counted
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel, describe_culprit_count
 
 _LONGEST = 60
 
@@ -78,7 +78,7 @@ def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     listing = model.listing()
-    who = f"{counted(model, listing)}, by {order_in_words(model.sort, model.folds)}"
+    who = f"{describe_culprit_count(model, listing)}, by {order_in_words(model.sort, model.folds)}"
     top = filter_rows(model, width)
     return [*top, *with_selected(model, listing, who, width, height - len(top), glyphs)]
 
@@ -86,7 +86,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     top, listing = filter_rows(model, width - 4), model.listing()
     title = f"culprits on all CPUs, by {order_in_words(model.sort, model.folds)}"
-    keys = f"{counted(model, listing)} · s sort · g group · / filter"
+    keys = f"{describe_culprit_count(model, listing)} · s sort · g group · / filter"
     return framed_with_selected(model, listing, title, keys, width, height, glyphs, top)
 
 
@@ -95,9 +95,9 @@ def filter_rows(model: ScreenModel, width: int) -> list[Row]:
     text = _filter(model)
     if not text and not model.is_typing:
         return []
-    said = text + ("_" if model.is_typing else "")
+    visible = text + ("_" if model.is_typing else "")
     label = " filter: "
-    rows: list[Row] = [[(label, "faint"), (said[-max(width - len(label), 1) :], "strong")]]
+    rows: list[Row] = [[(label, "faint"), (visible[-max(width - len(label), 1) :], "strong")]]
     if model.is_typing:
         rows[0].append((f"  {hint(model)}", "faint"))
     else:

@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.side_panel import mark
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
 from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind, FoldedEvent, begins, folded
-from noisewatch.surfaces.tui.events.watches import TOLD
+from noisewatch.surfaces.tui.events.watches import DESCRIPTIONS
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import describe_names, short_noise
@@ -24,7 +24,7 @@ from noisewatch.units import describe_names, short_noise
 _NAME = 10  # columns of a fact's name
 _IRQ = regex(r"IRQ (\d+)")
 _OF_CLOCKS = ("governor", "turbo", "frequency", "clock")  # in the ids of checks
-_MOST_CULPRITS, _MOST_BESIDE = 6, 4
+_MOST_CULPRITS, _MOST_CONCURRENT = 6, 4
 
 
 def event_rows(model: ScreenModel, event: Event, width: int, glyphs: Glyphs) -> list[Row]:
@@ -34,8 +34,12 @@ def event_rows(model: ScreenModel, event: Event, width: int, glyphs: Glyphs) -> 
     if frame is not None:
         rows += _verdict(frame, width)
         rows += _worst(frame, width, glyphs)
-    beside = [each.text for each in model.log.within(range(event.number, event.number + 1)) if not _is_in(each, event)]
-    for text in beside[:_MOST_BESIDE]:
+    concurrent = [
+        other.text
+        for other in model.log.in_intervals(range(event.number, event.number + 1))
+        if not _is_in(other, event)
+    ]
+    for text in concurrent[:_MOST_CONCURRENT]:
         rows += _fact("also then", text, width)
     if frame is not None:
         rows += _fix(frame, event, width)
@@ -65,11 +69,11 @@ def time_in_words(model: ScreenModel, event: Event) -> str:
     return relative if wall_clock is None else f"{wall_clock}, {relative}"
 
 
-def _fact(name: str, said: str, width: int, style: Style = "plain") -> list[Row]:
-    lines = wrap(said, width - _NAME - 1) or [""]
+def _fact(name: str, text: str, width: int, style: Style = "plain") -> list[Row]:
+    lines = wrap(text, width - _NAME - 1) or [""]
     names = (name, *("" for _ in lines[1:]))
     return [
-        cut([(f" {each:<{_NAME}}", "faint"), (line, style)], width) for each, line in zip(names, lines, strict=True)
+        cut([(f" {label:<{_NAME}}", "faint"), (line, style)], width) for label, line in zip(names, lines, strict=True)
     ]
 
 
@@ -77,10 +81,10 @@ def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
     """Return the event's time; of a folded event the times at which it began last."""
     if not isinstance(event, FoldedEvent):
         return _fact("when", time_in_words(model, event), width)
-    began = [each for each in event.beside if begins(each, event.events[0])]
-    times = [model.wall_clock(each.at_ns) or f"{times_of(model, each)[1]:.0f} s" for each in began]
+    began = [earlier for earlier in event.related if begins(earlier, event.events[0])]
+    times = [model.wall_clock(start.at_ns) or f"{times_of(model, start)[1]:.0f} s" for start in began]
     shown = describe_names(times, max((width - _NAME) // 10, 1))
-    return _fact("began", shown, width) + _fact("last", event.beside[0].text, width)
+    return _fact("began", shown, width) + _fact("last", event.related[0].text, width)
 
 
 def _is_in(one: Event, event: Event) -> bool:
@@ -115,12 +119,18 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
             (noise, style_of(line.stolen_ns_per_s)),
         ]
     ]
-    found = sorted((each for each in frame.culprits if each.cpu == worst), key=lambda each: -each.stolen_ns_per_s)
-    for at, each in enumerate(found[:_MOST_CULPRITS]):
-        name = each.kind.with_name(each.name) + each.process_mark
+    culprits = sorted(
+        (culprit for culprit in frame.culprits if culprit.cpu == worst), key=lambda culprit: -culprit.stolen_ns_per_s
+    )
+    for at, culprit in enumerate(culprits[:_MOST_CULPRITS]):
+        name = culprit.kind.with_name(culprit.name) + culprit.process_mark
         lead = f"{glyphs.cause} " if at == 0 else "  "
-        noise = f"{short_noise(each.stolen_ns_per_s)}"
-        row: Row = [(f" {'':<{_NAME}}{lead}", "faint"), (f"{name}  ", "plain"), (noise, style_of(each.stolen_ns_per_s))]
+        noise = f"{short_noise(culprit.stolen_ns_per_s)}"
+        row: Row = [
+            (f" {'':<{_NAME}}{lead}", "faint"),
+            (f"{name}  ", "plain"),
+            (noise, style_of(culprit.stolen_ns_per_s)),
+        ]
         rows.append(cut(row, width))
     return rows
 
@@ -161,7 +171,7 @@ def title_of_latest(model: ScreenModel) -> str:
     """Return the title for the rows of `latest_events`."""
     if is_single(model):
         return "what the checks say of a single snapshot"
-    is_there = any(_is_told(model, event) for event in model.log.events)
+    is_there = any(_is_listed(model, event) for event in model.log.events)
     return "events, the newest first" if is_there else "no events"
 
 
@@ -196,7 +206,7 @@ def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
         return _findings(model, width, height, glyphs)
     if model.frame is None or height < _LEAST:
         return []
-    events = [event for event in reversed(model.log.events) if _is_told(model, event)]
+    events = [event for event in reversed(model.log.events) if _is_listed(model, event)]
     if not events:
         return _headed_kinds(model, (), width, height)
     room = height - 1
@@ -210,33 +220,35 @@ def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
     return [cut([(columns_of_events(model, width) + newer, "heading")], width), *rows, *kinds]
 
 
-def _is_told(model: ScreenModel, event: Event) -> bool:
+def _is_listed(model: ScreenModel, event: Event) -> bool:
     """Return whether the event is listed: events after the shown interval are not, except in a recording."""
     return model.cursor is None or model.is_recorded or event.number <= model.number
 
 
 def _findings(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the findings, the gravest first; none if too few of them fit."""
-    findings = _told_findings(model)
+    findings = _explained_findings(model)
     if height < min(len(findings), _LEAST):
         return []
-    widest = max((len(each.id) for each in findings), default=0)
+    widest = max((len(finding.id) for finding in findings), default=0)
     rows: list[Row] = []
-    for each in findings[:height]:
-        sign, style = mark(each.gravity, glyphs)
-        rows.append(cut([(f" {sign} ", style), (f"{each.id:<{widest}}  ", "strong"), (each.said, "plain")], width))
+    for finding in findings[:height]:
+        sign, style = mark(finding.gravity, glyphs)
+        rows.append(
+            cut([(f" {sign} ", style), (f"{finding.id:<{widest}}  ", "strong"), (finding.said, "plain")], width)
+        )
     return rows
 
 
-def _told_findings(model: ScreenModel) -> list[FindingLine]:
-    return [each for each in (model.frame.findings if model.frame is not None else ()) if each.said]
+def _explained_findings(model: ScreenModel) -> list[FindingLine]:
+    return [finding for finding in (model.frame.findings if model.frame is not None else ()) if finding.said]
 
 
 def most_latest(model: ScreenModel) -> int:
     """Return the most rows that the latest events can take."""
     if is_single(model):
-        return len(_told_findings(model))
-    return 1 + len(model.log.events) + 1 + len(TOLD)
+        return len(_explained_findings(model))
+    return 1 + len(model.log.events) + 1 + len(DESCRIPTIONS)
 
 
 def _headed_kinds(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
@@ -249,17 +261,17 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
 
     A copied tree is a single snapshot, and has none.
     """
-    if height < len(TOLD) or width < _NARROW or is_single(model):
+    if height < len(DESCRIPTIONS) or width < _NARROW or is_single(model):
         return []
     count_of = Counter(event.kind for event in events)
     before = _before_kind(model, width)
     silence = "a recording has none" if model.is_recorded else model.log.silence  # of this host's kernel
     rows: list[Row] = []
-    for kind, told in TOLD.items():
+    for kind, meaning in DESCRIPTIONS.items():
         count = f"{count_of[kind]} times " if count_of[kind] > 1 else "once " if count_of[kind] else ""
         unheard = silence if kind == EventKind.DEVICE else None
-        said = told if unheard is None else f"{told}: {unheard}"
-        row: Row = [(f"{count:>{before}}", "plain"), (f"{MARKS[kind]} {kind:<9} ", "strong"), (said, "faint")]
+        text = meaning if unheard is None else f"{meaning}: {unheard}"
+        row: Row = [(f"{count:>{before}}", "plain"), (f"{MARKS[kind]} {kind:<9} ", "strong"), (text, "faint")]
         rows.append(cut(row, width))
     return rows
 

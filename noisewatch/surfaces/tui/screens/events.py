@@ -6,7 +6,7 @@ from functools import reduce
 
 from noisewatch.surfaces.reports.parts.wraps import wrap_after
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, scale_beside, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted
 from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of
@@ -29,7 +29,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count
 
-_LEAST_BESIDE = 200  # columns, from which on the panel is next to the log
+_LEAST_SIDE_BY_SIDE = 200  # columns, from which on the panel is next to the log
 _LEAST_LIST, _LEAST_PANEL, _LEAST_WHO = 6, 4, 12  # rows
 _LEAST_NOISE, _TALLEST_NOISE = 6, 32  # rows
 _KEYS = (
@@ -54,41 +54,43 @@ def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the list, and below it the selected event, the kinds of events, and the noise around the event."""
     selected = model.log.selected() if model.newest is not None else None
-    if selected is not None and width >= _LEAST_BESIDE:
-        return _beside(model, selected, width, height, glyphs)
+    if selected is not None and width >= _LEAST_SIDE_BY_SIDE:
+        return _side_by_side_frames(model, selected, width, height, glyphs)
     listed = _list(model, width - 4, height)
     if is_single(model):
-        said = latest_events(model, width - 4, height - 3 - len(listed), glyphs)
-        high = height - (len(said) + 1 if said else 0)
-        return with_latest(model, panel(_title(model), listed, width, high, glyphs, _keys(model)), said, width, glyphs)
-    told = event_rows(model, selected, width - 4, glyphs) if selected is not None else []
-    told += _culprits(model, selected, width - 4, height - 3 - len(listed) - len(told), glyphs)
-    left = max(height - 3 - len(listed) - len(told), 0)
+        latest = latest_events(model, width - 4, height - 3 - len(listed), glyphs)
+        high = height - (len(latest) + 1 if latest else 0)
+        return with_latest(
+            model, panel(_title(model), listed, width, high, glyphs, _keys(model)), latest, width, glyphs
+        )
+    event_lines = event_rows(model, selected, width - 4, glyphs) if selected is not None else []
+    event_lines += _culprits(model, selected, width - 4, height - 3 - len(listed) - len(event_lines), glyphs)
+    left = max(height - 3 - len(listed) - len(event_lines), 0)
     others = _others(model, selected, width, left, glyphs)
-    left -= sum(len(each) - 1 for each in others)
-    below = min(len(told), height - 3 - _LEAST_LIST) + left if selected is not None else -1
-    above = height - below - 1 - sum(len(each) - 1 for each in others)
+    left -= sum(len(panel_rows) - 1 for panel_rows in others)
+    below = min(len(event_lines), height - 3 - _LEAST_LIST) + left if selected is not None else -1
+    above = height - below - 1 - sum(len(panel_rows) - 1 for panel_rows in others)
     listed = listed if len(listed) <= above - 2 else _list(model, width - 4, above - 2)
     frames = [panel(_title(model), listed, width, above, glyphs, _keys(model))]
     if selected is not None:
-        frames.append(panel(_about(model, selected), told[:below], width, below + 2, glyphs))
+        frames.append(panel(_about(model, selected), event_lines[:below], width, below + 2, glyphs))
     return reduce(lambda one, other: joined(one, other, glyphs), [*frames, *others])
 
 
-def _beside(model: ScreenModel, selected: Event, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _side_by_side_frames(model: ScreenModel, selected: Event, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the event next to the list, and below both the noise around it, if rows are left."""
     left = width * 3 // 5
     right = width - left
-    listed, told = _list(model, left - 4, height - 2), event_rows(model, selected, right - 4, glyphs)
-    needed = max(len(listed), len(told) + _LEAST_WHO) + 2
+    listed, event_lines = _list(model, left - 4, height - 2), event_rows(model, selected, right - 4, glyphs)
+    needed = max(len(listed), len(event_lines) + _LEAST_WHO) + 2
     chart = _noise_panel(model, selected, width, height - needed, glyphs)
     high = height - len(chart)
     kinds = kind_rows(model, model.log.events, left - 4, high - 3 - len(listed))
     above = high - (len(kinds) + 1 if kinds else 0)
     log = panel(_title(model), listed, left, above, glyphs, _keys(model))
     log = joined(log, panel(KINDS, kinds, left, len(kinds) + 2, glyphs), glyphs) if kinds else log
-    told += _culprits(model, selected, right - 4, high - 2 - len(told), glyphs)
-    return [*side_by_side(log, panel(_about(model, selected), told, right, high, glyphs)), *chart]
+    event_lines += _culprits(model, selected, right - 4, high - 2 - len(event_lines), glyphs)
+    return [*side_by_side(log, panel(_about(model, selected), event_lines, right, high, glyphs)), *chart]
 
 
 def _others(model: ScreenModel, selected: Event | None, width: int, height: int, glyphs: Glyphs) -> list[list[Row]]:
@@ -108,7 +110,7 @@ def _noise_panel(model: ScreenModel, selected: Event | None, width: int, height:
     lane = axis.spread(columns_of(model.history.worst(axis.numbers), axis.zoom))
     bars = tall_rows(lane, room, glyphs)
     rows: list[Row] = [
-        [(f"{scale_beside(room - at, room):>{LABEL - 1}} {'':{axis.before}}", "faint"), *bar]
+        [(f"{scale_label(room - at, room):>{LABEL - 1}} {'':{axis.before}}", "faint"), *bar]
         for at, bar in enumerate(bars)
     ]
     if selected is not None and selected.number in axis.numbers:
@@ -128,10 +130,10 @@ def _keys(model: ScreenModel) -> str:
 def _culprits(model: ScreenModel, event: Event | None, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprits on all CPUs in the interval of the event."""
     frame = frame_of(model, event) if event is not None and height >= _LEAST_PANEL else None
-    found = frame.culprits[: height - 1] if frame is not None else ()
-    if not found:
+    culprits = frame.culprits[: height - 1] if frame is not None else ()
+    if not culprits:
         return []
-    return culprit_table(Listing(found, len(found), is_chosen=False), "who was there", width, height, glyphs)
+    return culprit_table(Listing(culprits, len(culprits), is_chosen=False), "who was there", width, height, glyphs)
 
 
 def _title(model: ScreenModel) -> str:
@@ -139,8 +141,8 @@ def _title(model: ScreenModel) -> str:
         return f"filter: {model.log.filter}_  {hint(model)}"
     count, lines = len(model.log.events), len(model.log.listed())
     on_lines = f" in {describe_count(lines, 'line')}" if lines < count else ""
-    told = f"{describe_count(count, 'event')}{on_lines}"
-    return f"{told}, filter: {model.log.filter}" if model.log.filter else told
+    title = f"{describe_count(count, 'event')}{on_lines}"
+    return f"{title}, filter: {model.log.filter}" if model.log.filter else title
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -150,9 +152,9 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     left = height - len(rows) - 1
     if selected is None or left < _LEAST_PANEL:
         return rows
-    told = event_rows(model, selected, width, glyphs)[:left]
-    told += _culprits(model, selected, width, left - len(told), glyphs)
-    return [*rows, [(fitted(f" {_about(model, selected)}", width), "heading")], *told]
+    event_lines = event_rows(model, selected, width, glyphs)[:left]
+    event_lines += _culprits(model, selected, width, left - len(event_lines), glyphs)
+    return [*rows, [(fitted(f" {_about(model, selected)}", width), "heading")], *event_lines]
 
 
 def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
@@ -164,9 +166,9 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
     listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
     if model.newest is None or not listed:
         single = ": a copied tree is a single snapshot" if is_single(model) else ""
-        said = "no event matches" if model.log.events else f"no events{single}"
-        return [*rows, [(f"             {said}", "faint")]]
-    whole = _whole(event_row(model, listed[at], width), len(columns), width)[:room]
+        note = "no event matches" if model.log.events else f"no events{single}"
+        return [*rows, [(f"             {note}", "faint")]]
+    whole = _wrapped_row(event_row(model, listed[at], width), len(columns), width)[:room]
     room -= len(whole) - 1
     first = max(min(at - room // 2, len(listed) - room), 0)
     for number, event in enumerate(listed[first : first + room], start=first):
@@ -174,7 +176,7 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
     return rows
 
 
-def _whole(row: Row, text_at: int, width: int) -> list[Row]:
+def _wrapped_row(row: Row, text_at: int, width: int) -> list[Row]:
     """Return the selected row on as many lines as needed; its text begins at column `text_at`."""
     line = "".join(text for text, _ in row)
     return [[(fitted(part, width), "selected")] for part in wrap_after(line[:text_at], line[text_at:], width)]

@@ -10,11 +10,11 @@ from statistics import median
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, highest_known, level_pieces, zoomed
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, highest_if_certain, level_pieces, zoomed
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length, runs
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
-from noisewatch.surfaces.tui.state.irq_history import LOUD_PER_S, IrqRow, uncounted_cpus
+from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, IrqRow, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_count, describe_rate, short_duration, short_noise, short_seconds
@@ -38,7 +38,7 @@ def irq_title(row: IrqRow) -> str:
         return f"{row.name}: IRQs {', '.join(row.labels)}"
     device = row.settings[0].device if row.settings else None
     named = [f"IRQ {row.label}" if row.label.isdecimal() else row.label, row.name, device or ""]
-    return " · ".join(dict.fromkeys(each for each in named if each))
+    return " · ".join(dict.fromkeys(part for part in named if part))
 
 
 def rates_of(model: ScreenModel, row: IrqRow, columns: int) -> list[float | None]:
@@ -49,23 +49,23 @@ def rates_of(model: ScreenModel, row: IrqRow, columns: int) -> list[float | None
 
 def _rates_in(model: ScreenModel, row: IrqRow, numbers: range) -> list[float | None]:
     """Return the rate of all the row's IRQs together, by interval."""
-    return [_sum(each) for each in zip(*(model.irqs.rates(label, numbers) for label in row.labels), strict=True)]
+    return [_sum(rates) for rates in zip(*(model.irqs.rates(label, numbers) for label in row.labels), strict=True)]
 
 
 def _by_column(rates: Sequence[float | None], zoom: int) -> list[float | None]:
-    return zoomed(rates, zoom, partial(highest_known, limit=LOUD_PER_S))
+    return zoomed(rates, zoom, partial(highest_if_certain, limit=FREQUENT_PER_S))
 
 
 def _sum(rates: Sequence[float | None]) -> float | None:
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) if len(known) == len(rates) else None
+    measured = [rate for rate in rates if rate is not None]
+    return sum(measured) if len(measured) == len(rates) else None
 
 
 def irq_facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the facts that fit, and below them the IRQ's rate in the columns of the timeline."""
     axis = axis_of(model, width)
     rates = _rates_in(model, row, axis.numbers)
-    rows = [_affinity(row), *_now(model, row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
+    rows = [_affinity(row), *_rate_rows(model, row, rates, width), *_costs(model, row, glyphs), *_moves(model, row)]
     left = height - len(rows)
     if axis.numbers and width - LABEL > 1:
         lanes = [] if left < _LEAST_WITH_NOISE else _noise(model, row, axis, glyphs)
@@ -79,35 +79,36 @@ def place_rows(model: ScreenModel, row: IrqRow) -> list[Row]:
     return [_affinity(row), *_moves(model, row)]
 
 
-def fact_row(name: str, said: str, style: Style = "plain") -> Row:
-    """Return a name and a text."""
-    return [(f"{name:<{NAME}}", "faint"), (said, style)]
+def fact_row(name: str, text: str, style: Style = "plain") -> Row:
+    return [(f"{name:<{NAME}}", "faint"), (text, style)]
 
 
 def _affinity(row: IrqRow) -> Row:
     if not row.is_numbered:
         return fact_row("goes to", "each CPU has its own: it cannot be moved")
     return [
-        *fact_row("goes to", _cpus(cpu_words(row.goes_to)), "unknown" if row.goes_to is None else "strong"),
+        *fact_row("goes to", _cpus(cpu_words(row.effective)), "unknown" if row.effective is None else "strong"),
         ("   may go to ", "faint"),
         (_cpus(cpu_words(row.allowed)), "unknown" if row.allowed is None else "plain"),
         (f"   {_MOVABLE[movable_word(row)]}", "plain"),
     ]
 
 
-def _cpus(said: str) -> str:
-    return "unknown" if said == "?" else "no CPU yet" if said == "none" else f"CPU {said}"
+def _cpus(cpus: str) -> str:
+    return "unknown" if cpus == "?" else "no CPU yet" if cpus == "none" else f"CPU {cpus}"
 
 
-def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
+def _rate_rows(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: int) -> list[Row]:
     """Return the CPUs that the IRQ interrupts, the busiest first, and its rate in the intervals in sight."""
-    known = [rate for rate in rates if rate is not None]
-    said = f"median {describe_rate(median(known))}, most {describe_rate(max(known))}" if known else "unknown"
-    unknown = len(rates) - len(known)
-    said += f" in {describe_count(len(rates), 'interval')}{f' ({unknown} unknown)' if known and unknown else ''}"
-    lately: Row = [(said, "plain")]
+    measured = [rate for rate in rates if rate is not None]
+    history = (
+        f"median {describe_rate(median(measured))}, most {describe_rate(max(measured))}" if measured else "unknown"
+    )
+    unknown = len(rates) - len(measured)
+    history += f" in {describe_count(len(rates), 'interval')}{f' ({unknown} unknown)' if measured and unknown else ''}"
+    lately: Row = [(history, "plain")]
     frame = model.frame
-    now = _on_cpus(row, uncounted_cpus(frame) if frame is not None else frozenset())
+    now = _rate_by_cpu_row(row, uncounted_cpus(frame) if frame is not None else frozenset())
     if frame is not None and frame.seconds > 0 and row.total is not None:
         now = [*now, (f" over {short_seconds(frame.seconds)}", "faint")]
     if not rates:
@@ -117,16 +118,16 @@ def _now(model: ScreenModel, row: IrqRow, rates: Sequence[float | None], width: 
     return [now, [*fact_row("history", ""), *lately]]
 
 
-def _on_cpus(row: IrqRow, uncounted: CpuSet) -> Row:
+def _rate_by_cpu_row(row: IrqRow, uncounted: CpuSet) -> Row:
     if row.total is None:
         return fact_row("rate", "unknown", "unknown")
     doubt: Row = [(f", unknown on {name_cpus(uncounted)}", "unknown")] if uncounted else []
     if not row.rate_by_cpu:
         return [*fact_row("rate", "interrupts no CPU"), *doubt]
     cpus = sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
-    said = ", ".join(f"CPU {cpu}: {describe_rate(row.rate_by_cpu[cpu])}" for cpu in cpus[:_MOST_CPUS])
+    text = ", ".join(f"CPU {cpu}: {describe_rate(row.rate_by_cpu[cpu])}" for cpu in cpus[:_MOST_CPUS])
     rest = len(cpus) - _MOST_CPUS
-    return [*fact_row("rate", said + (f", and {describe_count(rest, 'more CPU')}" if rest > 0 else "")), *doubt]
+    return [*fact_row("rate", text + (f", and {describe_count(rest, 'more CPU')}" if rest > 0 else "")), *doubt]
 
 
 def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
@@ -135,17 +136,17 @@ def _costs(model: ScreenModel, row: IrqRow, glyphs: Glyphs) -> list[Row]:
     The softirqs are included unless another device interrupts that CPU as often: most of them are likely its own.
     """
     lines = sorted(culprits_of(model, row), key=lambda line: -line.stolen_ns_per_s)
-    said = ", ".join(f"{_cost(line, glyphs)} of CPU {line.cpu}" for line in lines[:_MOST_CPUS])
-    if not said:
+    costs = ", ".join(f"{_cost(line, glyphs)} of CPU {line.cpu}" for line in lines[:_MOST_CPUS])
+    if not costs:
         return []
     if row.total:
-        said += f", about {short_duration(sum(line.stolen_ns_per_s for line in lines) / row.total)} each"
+        costs += f", about {short_duration(sum(line.stolen_ns_per_s for line in lines) / row.total)} each"
     cpu = lines[0].cpu
     here = [line for line in model.culprits if line.cpu == cpu]
     if row.is_numbered and all(line in lines or (line.rate_per_s or 0) < (row.total or 0) for line in here if line.irq):
         raised = [line for line in here if line.kind == Kind.SOFTIRQ and line.name in AFTER_AN_INTERRUPT]
-        said += "".join(f"; and {_cost(line, glyphs)} of {line.name} softirqs, likely its own" for line in raised)
-    return [fact_row("costs", said)]
+        costs += "".join(f"; and {_cost(line, glyphs)} of {line.name} softirqs, likely its own" for line in raised)
+    return [fact_row("costs", costs)]
 
 
 def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
@@ -157,7 +158,7 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
     if not row.is_numbered:
         return []
     rows = []
-    for move in sorted(moves_of(model, row), key=lambda each: -each.at_ns)[:_MOST_MOVES]:
+    for move in sorted(moves_of(model, row), key=lambda irq_move: -irq_move.at_ns)[:_MOST_MOVES]:
         ago = ((model.frame.taken_at_ns if model.frame is not None else move.at_ns) - move.at_ns) / 1e9
         what = "came to CPU {}, was on CPU {}" if move.is_effective else "may go to CPU {}, was allowed on CPU {}"
         at = model.wall_clock(move.at_ns)
@@ -170,18 +171,18 @@ def _moves(model: ScreenModel, row: IrqRow) -> list[Row]:
 
 def _not_moved(model: ScreenModel, row: IrqRow) -> str:
     """Return for how long the IRQ is known not to have moved."""
-    if row.goes_to is None and row.allowed is None:
+    if row.effective is None and row.allowed is None:
         return "unknown: the kernel does not tell where it goes"
     if not all(model.irqs.knows_moves(setting, model.number) for setting in row.settings):
         return "unknown: only its last moves are kept"
     if not model.history.count or model.frame is None:
         return "unknown: a single look shows no move"
-    known = [model.irqs.affinity_known(setting, model.number) for setting in row.settings]
-    latest = max((each for each in known if each is not None), key=lambda each: each.at_ns, default=None)
-    if latest is None or None in known:
+    reports = [model.irqs.affinity_span(setting, model.number) for setting in row.settings]
+    latest = max((report for report in reports if report is not None), key=lambda report: report.at_ns, default=None)
+    if latest is None or None in reports:
         return "unknown: its affinity was not recorded then"
     for_s = (model.frame.taken_at_ns - latest.at_ns) / 1e9
-    if any(each.is_less for each in known if each is not None):
+    if any(report.is_less for report in reports if report is not None):
         return f"unknown for {short_seconds(for_s)}: the kernel no longer tells where it goes"
     if for_s <= 0:
         return "unknown before this look; affinities are read every 10 s"

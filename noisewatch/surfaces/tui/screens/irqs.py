@@ -35,7 +35,7 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count, short_rate, short_seconds
 
-_FACTS, _FACTS_OF_ONE_LOOK, _FACTS_BESIDE_FIX = 8, 5, 6  # rows of the lower frame, with its edges
+_FACTS, _FACTS_OF_ONE_LOOK, _FACTS_NEXT_TO_FIX = 8, 5, 6  # rows of the lower frame, with its edges
 _MOST_OF_FIX = 40  # rows
 _OTHERS = "other interrupts"
 _KEYS_OF_FIX = (("f", "fix"), ("y", "copy fix"))
@@ -70,12 +70,12 @@ def _keys(model: ScreenModel) -> Keys:
     """Return the keys of the screen; a fix is offered for IRQs that disturb a target CPU."""
     row = model.irq_listing().selected
     has_fix = model.shows_fix or (row is not None and disturbs_target(model, row))
-    return _KEYS if has_fix else [each for each in _KEYS if each not in _KEYS_OF_FIX]
+    return _KEYS if has_fix else [key for key in _KEYS if key not in _KEYS_OF_FIX]
 
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     table = _Table.of(model, width - 4, height, glyphs)
-    row = table.found.selected
+    row = table.listing.selected
     if row is None:  # the table explains why it is empty
         events = latest_events(model, width - 4, height - table.needed - 3, glyphs)
         upper = _framed_table(model, table, width, height - (len(events) + 1 if events else 0), glyphs)
@@ -105,7 +105,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     above, below = table.rows_in(height - lower)
     others: Row = [(fitted(f"{'':>{LABEL}} {_OTHERS}", width), "heading")]
     rows = [*above, *([others, *below] if below else [])]
-    row = table.found.selected
+    row = table.listing.selected
     if not lower or row is None:
         return with_headed_latest(model, rows, width, height, glyphs) if row is None else rows
     rows += [[] for _ in range(height - lower - len(rows))]
@@ -127,16 +127,18 @@ def _lower(model: ScreenModel, width: int) -> int:
     """Return the rows that the lower frame needs, with those of a fix on top of the first facts."""
     if model.advice is None:
         return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
-    return max(_FACTS, _FACTS_BESIDE_FIX + len(fix_below_title(model, width - 4, _MOST_OF_FIX)))
+    return max(_FACTS, _FACTS_NEXT_TO_FIX + len(fix_below_title(model, width - 4, _MOST_OF_FIX)))
 
 
 def _listing(model: ScreenModel) -> tuple[Listing[IrqRow], int]:
     """Return the listed rows, and the number of silent IRQs that are hidden."""
-    found = model.irq_listing()
-    if found.is_gone:
-        gone = replace(found.lines[found.at], total=None, rate_by_cpu={}, name=f"{found.lines[found.at].name} (gone)")
-        found = replace(found, lines=(*found.lines[: found.at], gone, *found.lines[found.at + 1 :]))
-    return found, model.silent_irqs
+    listing = model.irq_listing()
+    if listing.is_gone:
+        vanished = replace(
+            listing.lines[listing.at], total=None, rate_by_cpu={}, name=f"{listing.lines[listing.at].name} (gone)"
+        )
+        listing = replace(listing, lines=(*listing.lines[: listing.at], vanished, *listing.lines[listing.at + 1 :]))
+    return listing, model.silent_irqs
 
 
 def _notes(model: ScreenModel, frame: Frame) -> list[str]:
@@ -149,7 +151,7 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
     numbered = [setting for setting in model.irq_settings.values() if setting.irq is not None]
     if not model.irq_settings:
         notes.append("names and affinities unknown: neither /proc/interrupts nor /proc/irq tells them")
-    elif numbered and all(each.allowed is None and each.effective is None for each in numbered):
+    elif numbered and all(setting.allowed is None and setting.effective is None for setting in numbered):
         notes.append("where IRQs go, and may go, is unknown: /proc/irq cannot be read")
     return notes
 
@@ -158,7 +160,7 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
 class _Table:
     """The parts of the table above its IRQs and below them, for the height of the whole body."""
 
-    found: Listing[IrqRow]
+    listing: Listing[IrqRow]
     entries: Sequence[IrqRow | None]  # None is the gap between IRQs of devices and all others
     top: Sequence[Row]
     bottom: Sequence[Row]
@@ -169,11 +171,11 @@ class _Table:
 
     @classmethod
     def of(cls, model: ScreenModel, width: int, body: int, glyphs: Glyphs) -> _Table:
-        found, silent = _listing(model)
+        listing, silent = _listing(model)
         frame = model.frame
         if frame is None:
-            return cls(found, (), (), (), 0, False, None, width)
-        table = IrqTable.of(model, found.lines, width, glyphs)
+            return cls(listing, (), (), (), 0, False, None, width)
+        table = IrqTable.of(model, listing.lines, width, glyphs)
         top = filter_rows(model, width)
         top += [[(f" {note}", "doubt")] for note in _notes(model, frame)]
         top += table.nodes() if body >= 14 else []
@@ -181,7 +183,7 @@ class _Table:
         top.append(table.heading())
         bottom = [table.sums(frame)] if body >= 12 else []
         bottom += [legend(glyphs, width)] if body >= 16 else []
-        return cls(found, _entries(found), top, bottom, silent, body >= 7, table, width)
+        return cls(listing, _entries(listing), top, bottom, silent, body >= 7, table, width)
 
     @property
     def needed(self) -> int:
@@ -195,8 +197,8 @@ class _Table:
         room = max(height - len(self.top) - len(self.bottom), 0)
         has_note = self.least_with_note and (self.silent > 0 or len(self.entries) > room)
         room = max(room - has_note, 0)
-        at = self.found.at + (1 if None in self.entries[: self.found.at + 1] else 0)
-        first = 0 if len(self.entries) <= room or (not self.found.is_chosen and at < room) else at - room // 2
+        at = self.listing.at + (1 if None in self.entries[: self.listing.at + 1] else 0)
+        first = 0 if len(self.entries) <= room or (not self.listing.is_chosen and at < room) else at - room // 2
         first = max(min(first, len(self.entries) - room), 0)
         rows: tuple[list[Row], list[Row]] = [*self.top], []
         part = rows[0]
@@ -207,32 +209,36 @@ class _Table:
                 part = rows[1]
             else:
                 part.append(self.table.row(entry, number == at))
-        if not self.found.lines and room and self.table.model.irq_filter:
+        if not self.listing.lines and room and self.table.model.irq_filter:
             part.append([(f"{'':>{LABEL}} no IRQ matches", "faint")])
         more = [self.entries[:first], self.entries[first + room :]]
-        above, below = (sum(each is not None for each in part) for part in more)
+        above, below = (sum(row_or_gap is not None for row_or_gap in part) for part in more)
         part += [*self.bottom[:1], *([self._note(above, below)] if has_note else []), *self.bottom[1:]]
         above_rows = [cut(row, self.width) for row in rows[0]][:height]
         return above_rows, [cut(row, self.width) for row in rows[1]][: max(height - len(above_rows) - 1, 0)]
 
     def _note(self, above: int, below: int) -> Row:
         """Return a row with the numbers of rows that do not fit, and of hidden silent IRQs."""
-        said = " and ".join([*([f"{above} more above"] if above else []), *([f"{below} more below"] if below else [])])
+        hidden = " and ".join(
+            [*([f"{above} more above"] if above else []), *([f"{below} more below"] if below else [])]
+        )
         row: Row = [(f"{'':>{LABEL}} ", "plain")]
-        if said:
-            row.append((f"{said}{' · ' if self.silent else ''}", "strong"))
+        if hidden:
+            row.append((f"{hidden}{' · ' if self.silent else ''}", "strong"))
         if self.silent:
             are, them = ("s are", "them") if self.silent > 1 else (" is", "it")
-            told = f"{self.silent} silent one{are} hidden: z shows {them}"
-            left = self.width - LABEL - 1 - text_width(said) - 3
-            row.append((first_that_fits([told, f"{self.silent} silent: z"], left if said else self.width), "faint"))
+            silence = f"{self.silent} silent one{are} hidden: z shows {them}"
+            left = self.width - LABEL - 1 - text_width(hidden) - 3
+            row.append(
+                (first_that_fits([silence, f"{self.silent} silent: z"], left if hidden else self.width), "faint")
+            )
         return row
 
 
-def _entries(found: Listing[IrqRow]) -> list[IrqRow | None]:
+def _entries(listing: Listing[IrqRow]) -> list[IrqRow | None]:
     """Return the rows, with a gap between IRQs of devices and all others."""
-    first_other = next((at for at, row in enumerate(found.lines) if not row.is_numbered), 0)
-    lines = list(found.lines)
+    first_other = next((at for at, row in enumerate(listing.lines) if not row.is_numbered), 0)
+    lines = list(listing.lines)
     return [*lines[:first_other], None, *lines[first_other:]] if first_other else [*lines]
 
 
@@ -255,11 +261,11 @@ class IrqTable:
         """
         name = _NAME if width >= _WIDE else _SHORT_NAME
         room = width - LABEL - name - _TOTAL - 3
-        found = _SIDES if model.irqs.has_moved(model.number) else _SIDES[:-1]
-        for count in range(len(found), -1, -1):
-            sides = found[:count]
+        all_sides = _SIDES if model.irqs.has_moved(model.number) else _SIDES[:-1]
+        for count in range(len(all_sides), -1, -1):
+            sides = all_sides[:count]
             columns = columns_for(model, room - sum(wide for _, wide in sides))
-            if columns is not None and (not columns.each or len(columns.groups) >= _ENOUGH_GROUPS):
+            if columns is not None and (not columns.description or len(columns.groups) >= _ENOUGH_GROUPS):
                 break
         left = room - sum(wide for _, wide in sides) - (columns.width if columns is not None else 0)
         longest = min(max((text_width(_short(row.name)) for row in rows), default=0), _LONGEST_NAME)
@@ -270,15 +276,19 @@ class IrqTable:
     @property
     def is_shared(self) -> bool:
         """Whether several CPUs share a column."""
-        return self.columns is not None and bool(self.columns.each)
+        return self.columns is not None and bool(self.columns.description)
 
     def marks(self) -> Row:
         """Return the row that marks target CPUs, and describes columns that are not single CPUs."""
         wide = LABEL + self.name + _TOTAL + 3
-        each = self.columns.each if self.columns is not None else ""
-        said = first_that_fits([f" a column: worst of {each}", f" worst of {each}"], wide) if each else ""
+        description = self.columns.description if self.columns is not None else ""
+        note = (
+            first_that_fits([f" a column: worst of {description}", f" worst of {description}"], wide)
+            if description
+            else ""
+        )
         return [
-            (fitted(said, wide), "strong"),
+            (fitted(note, wide), "strong"),
             *(mark_cells(self.columns, self.glyphs) if self.columns is not None else []),
         ]
 
@@ -297,14 +307,14 @@ class IrqTable:
         if self.history:
             kept = self.model.number + 1 - self.model.history.first
             count = min(self.history * self.model.zoom, kept)
-            said = [f" last {describe_count(count, 'interval')}", f" last {count}", ""]
-            row.append((fitted(first_that_fits(said, self.history + 1), self.history + 1), "faint"))
+            titles = [f" last {describe_count(count, 'interval')}", f" last {count}", ""]
+            row.append((fitted(first_that_fits(titles, self.history + 1), self.history + 1), "faint"))
         return row
 
     def row(self, of: IrqRow, is_selected: bool) -> Row:
         """Return the row of one IRQ, or of all IRQs of a device."""
         style: Style = "selected" if is_selected else "plain"
-        row: Row = [(self._named(of.label, of.name), style), (f"{short_rate(of.total):>{_TOTAL}} ", style)]
+        row: Row = [(self._label_and_name(of.label, of.name), style), (f"{short_rate(of.total):>{_TOTAL}} ", style)]
         row += rate_cells(of, self.columns, self.glyphs) if self.columns is not None else []
         for name, wide in self.sides:
             text = self._side(name, of)
@@ -313,15 +323,15 @@ class IrqTable:
             row += [(" ", "plain"), *history_cells(rates_of(self.model, of, self.history), self.history, self.glyphs)]
         return row
 
-    def _named(self, label: str, name: str) -> str:
-        shown = _with_its_end(name, self.name) if label.isdecimal() else fitted(_short(name), self.name)
+    def _label_and_name(self, label: str, name: str) -> str:
+        shown = _fitted_with_end(name, self.name) if label.isdecimal() else fitted(_short(name), self.name)
         return f"{label:>{LABEL}.{LABEL}} {shown} "
 
     def _side(self, name: str, of: IrqRow) -> str:
         if not of.is_numbered:
             return ""
         if name == "goes":
-            return cpu_words(of.goes_to)
+            return cpu_words(of.effective)
         return movable_word(of) if name == "move" else move_words(self.model, of)
 
     def sums(self, frame: Frame) -> Row:
@@ -332,7 +342,10 @@ class IrqTable:
                 rate_by_cpu[cpu] = rate_by_cpu.get(cpu, 0.0) + rate
         total = sum(rate_by_cpu.values()) if frame.irqs is not None else None
         of = IrqRow("", "all, per CPU", Kind.LOCAL, total, rate_by_cpu)
-        row: Row = [(self._named(of.label, of.name), "strong"), (f"{short_rate(of.total):>{_TOTAL}} ", "strong")]
+        row: Row = [
+            (self._label_and_name(of.label, of.name), "strong"),
+            (f"{short_rate(of.total):>{_TOTAL}} ", "strong"),
+        ]
         return row + (rate_cells(of, self.columns, self.glyphs) if self.columns is not None else [])
 
 
@@ -345,7 +358,7 @@ def _side_style(text: str) -> Style:
     return "unknown" if text == "?" else "faint" if text in ("mgd", "no") else "plain"
 
 
-def _with_its_end(name: str, width: int) -> str:
+def _fitted_with_end(name: str, width: int) -> str:
     """Return the name fitted to the width, with its end kept: queues of a device differ only there."""
     if text_width(name) <= width:
         return fitted(name, width)

@@ -19,7 +19,7 @@ _CLOCK_SHARES = (0.01, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.97)  # of the highest cl
 _HOT = 80  # °C
 _OLD_CLOCKS = "clocks unknown: no CPU is known to have had a tick, up to which its clock is counted"
 LIMIT = short_share(GRAVE_NS / 1e9)
-_TOLD = (2, 4, 6, 8)  # levels in the legend
+_LEGEND_LEVELS = (2, 4, 6, 8)  # levels in the legend
 Values = Sequence[float | None]
 
 
@@ -64,18 +64,18 @@ class Scale:
 
     def one_of(self, values: Iterable[float | None]) -> float | None:
         """Return the value to show for several, or None if an unknown one may be that."""
-        found = list(values)
+        all_values = list(values)
         if self.limit is not None:
-            return worst_of(found)
-        there = [value for value in found if value != OFFLINE_NS]
-        known = [value for value in there if value is not None]
+            return worst_of(all_values)
+        there = [value for value in all_values if value != OFFLINE_NS]
+        measured = [value for value in there if value is not None]
         if not there:
-            return OFFLINE_NS if found else None
-        return (min if self.is_best_high else max)(known) if len(known) == len(there) else None
+            return OFFLINE_NS if all_values else None
+        return (min if self.is_best_high else max)(measured) if len(measured) == len(there) else None
 
     def legend(self) -> list[tuple[int, str]]:
         """Return some levels with the values at which they begin."""
-        return [(level, self.in_words(self.levels[level - 1])) for level in _TOLD if self.has_levels]
+        return [(level, self.in_words(self.levels[level - 1])) for level in _LEGEND_LEVELS if self.has_levels]
 
 
 def scale_of(model: ScreenModel, quantity: Quantity) -> Scale:
@@ -108,8 +108,8 @@ def _interrupts(model: ScreenModel) -> Scale:
 
 
 def _clock(model: ScreenModel) -> Scale:
-    known = highest_khz(model) or _highest_now(model)
-    highest = known or 1
+    highest_measured = highest_khz(model) or _highest_now(model)
+    highest = highest_measured or 1
     least = base_khz(model) or _CLOCK_SHARES[-2] * highest
     return Scale(
         title="clock, GHz",
@@ -119,7 +119,7 @@ def _clock(model: ScreenModel) -> Scale:
         styles={"calm": least, "notable": 0},
         marked=f"below {least / 1e6:.1f} GHz",
         is_best_high=True,
-        has_levels=known is not None,
+        has_levels=highest_measured is not None,
         why_unknown=_OLD_CLOCKS if _highest_now(model) is not None and model.history.count else why_no_clock(model),
     )
 
@@ -156,8 +156,8 @@ def _why_no_heat(model: ScreenModel) -> str:
             else why.replace("this screen was shut", "neither it nor the clock was shown")
         )
     reasons = frame.clock.reasons
-    told = reasons.get("celsius") or reasons.get("core_celsius")
-    return told or "no sensor of a core or a package tells it"
+    reason = reasons.get("celsius") or reasons.get("core_celsius")
+    return reason or "no sensor of a core or a package tells it"
 
 
 def _with_offline(model: ScreenModel, cpu: int, numbers: range, values: Sequence[float | None]) -> Values:

@@ -57,7 +57,7 @@ def map_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     if model.frame is None:
         return panel("map", [], width, height, glyphs)
-    scale, found, drawn = _drawn(model, width - 4, height - 2, glyphs)
+    scale, layout, drawn = _scale_layout_rows(model, width - 4, height - 2, glyphs)
     frames = [
         panel(
             _title(scale, part, is_first=at == 0),
@@ -65,13 +65,13 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
             width,
             len(rows) + 2,
             glyphs,
-            _right(model, scale, found, glyphs) if at == 0 else "",
+            _right(model, scale, layout, glyphs) if at == 0 else "",
         )
-        for at, (part, rows) in enumerate(zip(found.parts, drawn, strict=True))
+        for at, (part, rows) in enumerate(zip(layout.parts, drawn, strict=True))
     ]
-    if found.panel > 1:
-        rows, events = _below(model, found.panel - 1, width - 4, glyphs)
-        high = found.panel + 1 - (len(events) + 1 if events else 0)
+    if layout.panel > 1:
+        rows, events = _below(model, layout.panel - 1, width - 4, glyphs)
+        high = layout.panel + 1 - (len(events) + 1 if events else 0)
         frames.append(panel(pointed_title(model), rows, width, high, glyphs, "enter opens it · up down another"))
     else:
         events = []
@@ -82,17 +82,17 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     """Return the body with headings instead of frames."""
     if model.frame is None or height < 2:
         return []
-    scale, found, drawn = _drawn(model, width, height - 1, glyphs)
+    scale, layout, drawn = _scale_layout_rows(model, width, height - 1, glyphs)
     rows: list[Row] = []
-    for at, (part, lanes) in enumerate(zip(found.parts, drawn, strict=True)):
+    for at, (part, lanes) in enumerate(zip(layout.parts, drawn, strict=True)):
         heading = f" {_title(scale, part, is_first=at == 0)}"
         if at == 0:
-            parts = _right(model, scale, found, glyphs).split(" · ")
-            said = [f"{heading}   {' · '.join(parts[:count])}" for count in range(len(parts), 0, -1)]
-            heading = first_that_fits([*said, heading], width)
+            parts = _right(model, scale, layout, glyphs).split(" · ")
+            headings = [f"{heading}   {' · '.join(parts[:count])}" for count in range(len(parts), 0, -1)]
+            heading = first_that_fits([*headings, heading], width)
         rows += [[(heading, "heading")], *lanes]
-    if found.panel > 1:
-        pointed, events = _below(model, found.panel - 1, width, glyphs)
+    if layout.panel > 1:
+        pointed, events = _below(model, layout.panel - 1, width, glyphs)
         rows += [[(f" {pointed_title(model)}", "heading")], *pointed]
         rows += [[(f" {title_of_latest(model)}", "heading")], *events] if events else []
     return rows
@@ -104,20 +104,22 @@ def _below(model: ScreenModel, height: int, width: int, glyphs: Glyphs) -> tuple
     return rows, latest_events(model, width, height - len(rows) - 1, glyphs)
 
 
-def _drawn(model: ScreenModel, width: int, room: int, glyphs: Glyphs) -> tuple[Scale, Layout, list[list[Row]]]:
+def _scale_layout_rows(
+    model: ScreenModel, width: int, room: int, glyphs: Glyphs
+) -> tuple[Scale, Layout, list[list[Row]]]:
     """Return the scale, the layout, and the rows of each of its parts, in at most `room` rows."""
     scale = scale_of(model, model.map.quantity)
     why = _why_unknown(model, scale, width)
     panel_rows = pointed_height(model)
     most_below = panel_rows + 1 + most_latest(model)
-    found = layout_of(model, room - len(why), glyphs, panel_rows, most_below)
-    legend = [pair_legend(scale, width, glyphs)] if found.is_paired else []
+    layout = layout_of(model, room - len(why), glyphs, panel_rows, most_below)
+    legend = [pair_legend(scale, width, glyphs)] if layout.is_paired else []
     if legend:
-        found = layout_of(model, room - len(why) - 1, glyphs, panel_rows, most_below)
-    drawn = _lanes(model, found, scale, width, glyphs)
+        layout = layout_of(model, room - len(why) - 1, glyphs, panel_rows, most_below)
+    drawn = _lanes(model, layout, scale, width, glyphs)
     drawn[0] = [*why, *drawn[0]]
-    drawn[-1] = [*drawn[-1], *legend, *([pointed_line(model, width, glyphs)] if found.panel == 1 else [])]
-    return scale, found, drawn
+    drawn[-1] = [*drawn[-1], *legend, *([pointed_line(model, width, glyphs)] if layout.panel == 1 else [])]
+    return scale, layout, drawn
 
 
 def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
@@ -131,24 +133,24 @@ def _why_unknown(model: ScreenModel, scale: Scale, width: int) -> list[Row]:
     return [cut([(f" {scale.why_unknown}", "doubt")], width)]
 
 
-def _lanes(model: ScreenModel, found: Layout, scale: Scale, width: int, glyphs: Glyphs) -> list[list[Row]]:
+def _lanes(model: ScreenModel, layout: Layout, scale: Scale, width: int, glyphs: Glyphs) -> list[list[Row]]:
     """Return the rows of each part, with their labels, in the columns of the timeline."""
-    labels = _Labels.of(model, found, glyphs)
-    axis = axis_of(model, width).within(width - labels.width - 1)
+    labels = _Labels.of(model, layout, glyphs)
+    axis = axis_of(model, width).with_room(width - labels.width - 1)
     numbers, cursor = axis.numbers, axis.cursor - axis.before if axis.cursor is not None else None
     before: Row = [(" " * axis.before, "plain")]
     after: Row = [(" " * axis.after, "plain")]
     drawn: list[list[Row]] = []
-    for part in found.parts:
+    for part in layout.parts:
         rows: list[Row] = []
         for row in part.rows:
             places = [_columns([scale.values(line.cpu, numbers) for line in lane], scale, axis.zoom) for lane in row]
-            values = [axis.spread(each) for each in places]
-            if found.is_paired:
+            values = [axis.spread(lane_values) for lane_values in places]
+            if layout.is_paired:
                 lower = values[1] if len(values) > 1 else None
                 lanes = [pair_row(values[0], lower, scale, cursor, glyphs)]
             else:
-                lanes = lane_rows(values[0], scale, found.lines, cursor, glyphs)
+                lanes = lane_rows(values[0], scale, layout.lines, cursor, glyphs)
             rows += [[*labels.of_line(row, at), *before, *lane, *after] for at, lane in enumerate(lanes)]
         drawn.append(rows)
     return drawn
@@ -156,8 +158,8 @@ def _lanes(model: ScreenModel, found: Layout, scale: Scale, width: int, glyphs: 
 
 def _columns(values: Sequence[Values], scale: Scale, zoom: int) -> Values:
     """Return the one value to show for the CPUs of a lane and the intervals of a column, grouped from the newest."""
-    each = values[0] if len(values) == 1 else [scale.one_of(at_once) for at_once in zip(*values, strict=True)]
-    return zoomed(each, zoom, scale.one_of)
+    merged = values[0] if len(values) == 1 else [scale.one_of(at_once) for at_once in zip(*values, strict=True)]
+    return zoomed(merged, zoom, scale.one_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +171,12 @@ class _Labels:
     signs: Mapping[int, str]
 
     @classmethod
-    def of(cls, model: ScreenModel, found: Layout, glyphs: Glyphs) -> _Labels:
-        lanes = found.lanes
-        alone = [lane[0] for lane in lanes] if all(len(lane) == 1 for lane in lanes) and not found.is_paired else []
+    def of(cls, model: ScreenModel, layout: Layout, glyphs: Glyphs) -> _Labels:
+        lanes = layout.lanes
+        alone = [lane[0] for lane in lanes] if all(len(lane) == 1 for lane in lanes) and not layout.is_paired else []
         signs = brackets(model, alone, glyphs)
         labels = cls(_WIDEST_LABEL, model.map.pointed(model), signs)
-        wide = max((len(labels._text(row)) for part in found.parts for row in part.rows), default=0)
+        wide = max((len(labels._text(row)) for part in layout.parts for row in part.rows), default=0)
         return cls(min(wide, _WIDEST_LABEL), labels.pointed, signs)
 
     def of_line(self, row: Sequence[Lane], line: int) -> Row:
@@ -182,9 +184,9 @@ class _Labels:
         if line > 0:
             return [(" " * (self.width + 1), "plain")]
         text = self._text(row)
-        lines = [each for lane in row for each in lane]
-        is_target = any(each.role == Role.TARGET for each in lines)
-        style = style_of_label(is_target, any(each.cpu == self.pointed for each in lines))
+        lines = [cpu_line for lane in row for cpu_line in lane]
+        is_target = any(cpu_line.role == Role.TARGET for cpu_line in lines)
+        style = style_of_label(is_target, any(cpu_line.cpu == self.pointed for cpu_line in lines))
         return [(f"{text:<{self.width}}", style), (" ", "plain")]
 
     def _text(self, row: Sequence[Lane]) -> str:
@@ -199,19 +201,29 @@ def _title(scale: Scale, part: MapPart, is_first: bool) -> str:
     return " · ".join([*([scale.title] if is_first else []), *([part.title] if part.title else [])])
 
 
-def _right(model: ScreenModel, scale: Scale, found: Layout, glyphs: Glyphs) -> str:
+def _right(model: ScreenModel, scale: Scale, layout: Layout, glyphs: Glyphs) -> str:
     """Return the meaning of levels, what lanes share, and keys; the last parts are dropped first if they do not fit."""
-    each = max((len(lane) for lane in found.lanes), default=1)
+    cpus_per_lane = max((len(lane) for lane in layout.lanes), default=1)
     worst = "lowest" if scale.is_best_high else "worst"
     levels = "  ".join(f"{glyphs.ramp[level]} {text}" for level, text in scale.legend())
     following = model.map.with_next_quantity().quantity
-    opened = ["z all CPUs"] if model.map.opens_part else ["z its cache alone"] if len(found.parts) > 1 else []
+    opened = ["z all CPUs"] if model.map.opens_part else ["z its cache alone"] if len(layout.parts) > 1 else []
     pointed = model.map.pointed(model)
     return " · ".join(
         [
-            *([f"enter CPU {pointed}"] if not found.panel and pointed is not None else []),
-            *([f"{worst} of up to {each} CPUs {'in each half' if found.is_paired else 'a row'}"] if each > 1 else []),
-            *(([levels] if levels else []) if not found.is_paired else ["two CPUs a row"] if each == 1 else []),
+            *([f"enter CPU {pointed}"] if not layout.panel and pointed is not None else []),
+            *(
+                [f"{worst} of up to {cpus_per_lane} CPUs {'in each half' if layout.is_paired else 'a row'}"]
+                if cpus_per_lane > 1
+                else []
+            ),
+            *(
+                ([levels] if levels else [])
+                if not layout.is_paired
+                else ["two CPUs a row"]
+                if cpus_per_lane == 1
+                else []
+            ),
             *([f"{worst} of {model.zoom} intervals a column"] if model.zoom > 1 else []),
             f"k {following}",
             *opened,
@@ -286,8 +298,8 @@ def pair_legend(scale: Scale, width: int, glyphs: Glyphs) -> Row:
     parts: list[Row] = [[(f" {glyphs.halves[0]} upper {glyphs.halves[1]} lower CPU ", "plain")]]
     quiet = scale.quiet or f"<{scale.in_words(scale.levels[1])}"
     for level in _first_levels() if scale.has_levels else ():
-        said = quiet if level == 1 else scale.in_words(scale.levels[level - 1])
-        parts.append([("  ", halves_style(level, level)), (f" {said} ", "plain")])
+        meaning = quiet if level == 1 else scale.in_words(scale.levels[level - 1])
+        parts.append([("  ", halves_style(level, level)), (f" {meaning} ", "plain")])
     signs = zip(glyphs.over, ("upper", "lower", "both"), strict=True)
     parts += [[(f" {' '.join(map(' '.join, signs))} {scale.marked} ", "plain")]] if scale.has_levels else []
     parts.append([(f" {glyphs.unknown} unknown ", "plain")])
@@ -339,13 +351,13 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
     """
     lines = in_topology_order(model, model.cpus)
     if model.map.opens_part:
-        lines = _alone(model, lines)
+        lines = _cpus_of_one_place(model, lines)
     parts = _parts(model, lines, room)
-    found = _shared(parts, room - (len(parts) - 1), glyphs)
-    count = sum(len(part.rows) for part in found)
-    left = room - count - (len(found) - 1)
+    parts_shown = _fitting_parts(parts, room - (len(parts) - 1), glyphs)
+    count = sum(len(part.rows) for part in parts_shown)
+    left = room - count - (len(parts_shown) - 1)
     if left < _LEAST_PANEL and left < count:
-        return Layout(found, 1, max(left, 0))
+        return Layout(parts_shown, 1, max(left, 0))
     panel = min(max(panel_rows, _LEAST_PANEL), left) if left >= _LEAST_PANEL else 0
     most = _HIGHEST if model.history.count else 1
     high = min(1 + (left - panel) // count, _HIGH, most)
@@ -353,17 +365,17 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
         panel = max(min(most_below, left - (high - 1) * count), panel)
         high = min(1 + (left - panel) // count, most)
         panel = left - (high - 1) * count
-    return Layout(found, high, panel)
+    return Layout(parts_shown, high, panel)
 
 
-def _alone(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
+def _cpus_of_one_place(model: ScreenModel, lines: Sequence[CpuLine]) -> list[CpuLine]:
     """Return the CPUs of the selected CPU's cache, or else of its node."""
     pointed = model.map.pointed(model)
     for by_cache in (True, False):
         place = next((_place(model, line, by_cache) for line in lines if line.cpu == pointed), None)
-        found = [line for line in lines if _place(model, line, by_cache) == place]
-        if place is not None and len(found) < len(lines):
-            return found
+        neighbours = [line for line in lines if _place(model, line, by_cache) == place]
+        if place is not None and len(neighbours) < len(lines):
+            return neighbours
     return list(lines)
 
 
@@ -394,30 +406,30 @@ def _parts(model: ScreenModel, lines: Sequence[CpuLine], room: int) -> list[tupl
     return [("", list(lines))]
 
 
-def _shared(parts: Sequence[tuple[str, list[CpuLine]]], room: int, glyphs: Glyphs) -> list[MapPart]:
+def _fitting_parts(parts: Sequence[tuple[str, list[CpuLine]]], room: int, glyphs: Glyphs) -> list[MapPart]:
     """Return the parts with each CPU in its own lane if all fit, or else with as few in a lane as needed."""
     room, count = max(room, 1), sum(len(lines) for _, lines in parts)
     across = 1 if count <= room or not glyphs.has_tones else 2
     for by_role in (True, False):
-        for each in range(max(count // (room * across), 1), count + 1):
-            found = [MapPart(title, _rows(lines, each, across, by_role)) for title, lines in parts]
-            if sum(len(part.rows) for part in found) <= room:
-                return found
+        for cpus_per_lane in range(max(count // (room * across), 1), count + 1):
+            shared = [MapPart(title, _rows(lines, cpus_per_lane, across, by_role)) for title, lines in parts]
+            if sum(len(part.rows) for part in shared) <= room:
+                return shared
             if all(
                 len(part.rows) <= len({line.role for line in lines})
-                for part, (_, lines) in zip(found, parts, strict=True)
+                for part, (_, lines) in zip(shared, parts, strict=True)
             ):
                 break
     return [MapPart("", _rows([line for _, lines in parts for line in lines], count, 1, by_role=False))]
 
 
-def _rows(lines: Sequence[CpuLine], each: int, across: int, by_role: bool) -> list[Sequence[Lane]]:
+def _rows(lines: Sequence[CpuLine], cpus_per_lane: int, across: int, by_role: bool) -> list[Sequence[Lane]]:
     """Return the rows of lanes, in the order of their first CPUs."""
     roles = dict.fromkeys(line.role for line in lines) if by_role else (None,)
     rows: list[Sequence[Lane]] = []
     for role in roles:
         of_role = [line for line in lines if role is None or line.role == role]
-        lanes = [of_role[first : first + each] for first in range(0, len(of_role), each)]
+        lanes = [of_role[first : first + cpus_per_lane] for first in range(0, len(of_role), cpus_per_lane)]
         rows += [lanes[first : first + across] for first in range(0, len(lanes), across)]
     order = {line.cpu: at for at, line in enumerate(lines)}
     return sorted(rows, key=lambda row: order[row[0][0].cpu])
@@ -483,8 +495,8 @@ def _line(model: ScreenModel) -> CpuLine | None:
 
 def _culprits(model: ScreenModel) -> list[CulpritLine]:
     pointed = model.map.pointed(model)
-    found = [line for line in model.culprits if line.cpu == pointed]
-    return sorted(found, key=lambda line: -line.stolen_ns_per_s)
+    culprits = [line for line in model.culprits if line.cpu == pointed]
+    return sorted(culprits, key=lambda line: -line.stolen_ns_per_s)
 
 
 def _why_none(line: CpuLine) -> str:
@@ -499,7 +511,7 @@ def _figures(model: ScreenModel, line: CpuLine, glyphs: Glyphs) -> Row:
         return [(" offline", "faint")]
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
     celsius = celsius_by_cpu(model.frame).get(line.cpu) if model.frame is not None else None
-    said = [
+    figures = [
         f"{short_rate(line.interrupts_per_s)} irq/s",
         f"{short_rate(line.softirqs_per_s)} sirq/s",
         f"load {short_share(line.busy_share)}",
@@ -508,4 +520,4 @@ def _figures(model: ScreenModel, line: CpuLine, glyphs: Glyphs) -> Row:
         f"{celsius:.0f} °C" if celsius is not None else "",
     ]
     noise = f" noise {mark}{short_noise(line.stolen_ns_per_s)}"
-    return [(noise, style_of(line.stolen_ns_per_s)), ("".join(f"   {each}" for each in said if each), "plain")]
+    return [(noise, style_of(line.stolen_ns_per_s)), ("".join(f"   {figure}" for figure in figures if figure), "plain")]

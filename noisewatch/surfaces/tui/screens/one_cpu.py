@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, len
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_beside_panel, with_selected
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel, counted
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel, describe_culprit_count
 from noisewatch.units import describe_clock, short_duration, short_noise, short_rate, short_share
 
 _KEYS = (
@@ -52,9 +52,9 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     lanes: list[Row] = []
     if height >= _LOWEST_WITH_LANES:
         axis = axis_of(model, width)
-        lanes = _drawn(model, _lanes(model, line.cpu, axis), axis, 1, glyphs)
+        lanes = _lane_rows(model, _lanes(model, line.cpu, axis), axis, 1, glyphs)
     lanes = lanes if 2 * len(lanes) <= height else []
-    top = [*_known(model, line, width, glyphs), *lanes]
+    top = [*_figure_rows(model, line, width, glyphs), *lanes]
     who = f"culprits on CPU {line.cpu}, by {model.sort}"
     return [*top, *with_selected(model, model.listing(), who, width, height - len(top), glyphs)]
 
@@ -64,19 +64,19 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     line = _line(model)
     if line is None:
         return panel("cpu", _body(model, width - 4, height - 2, glyphs), width, height, glyphs)
-    known = _known(model, line, width - 4, glyphs)
+    figure_rows = _figure_rows(model, line, width - 4, glyphs)
     axis, listing = axis_of(model, width - 4), model.listing()
     lanes = _lanes(model, line.cpu, axis)
-    room = min(height - listing.needed - _WITH_SELECTED, int(height * _MOST_LANES)) - len(known) - 3
+    room = min(height - listing.needed - _WITH_SELECTED, int(height * _MOST_LANES)) - len(figure_rows) - 3
     tall = max(min(room // len(lanes), _TALLEST), 1)
-    top = [*known, *_drawn(model, lanes, axis, tall, glyphs)[: height // 2]]
+    top = [*figure_rows, *_lane_rows(model, lanes, axis, tall, glyphs)[: height // 2]]
     title = place_title(model, [line], glyphs)
-    titles = [f"{title} {glyphs.bullet} {each}" if each else title for each in shared_words(model, line.cpu)]
+    titles = [f"{title} {glyphs.bullet} {words}" if words else title for words in shared_words(model, line.cpu)]
     title = first_that_fits(titles, width - 6)
     keys = f"tab next CPU · w zoom · {level_legend(glyphs)}"
     upper = panel(title, top, width, len(top) + 2, glyphs, keys)
     title = f"culprits on CPU {line.cpu}, by {model.sort}"
-    keys = f"{counted(model, listing)} · s sort"
+    keys = f"{describe_culprit_count(model, listing)} · s sort"
     return [*upper, *framed_beside_panel(model, listing, title, keys, width, height - len(upper), glyphs)]
 
 
@@ -84,7 +84,7 @@ def _line(model: ScreenModel) -> CpuLine | None:
     return next((line for line in model.cpus if line.cpu == model.cpu), None)
 
 
-def _known(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> list[Row]:
+def _figure_rows(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the figures of this interval, of the idle probe, and of the last calibration."""
     measured = [measured_row(line)] if model.frame is not None and model.frame.has_idle_probe else []
     figures = _figures(line, _commands(model, line.cpu), width, glyphs)
@@ -93,13 +93,13 @@ def _known(model: ScreenModel, line: CpuLine, width: int, glyphs: Glyphs) -> lis
 
 def _commands(model: ScreenModel, cpu: int) -> list[str]:
     """Return the commands that run on the CPU, with the CPU time that each had."""
-    found = []
+    commands = []
     for run in model.frame.runs if model.frame is not None else ():
         share = dict(run.share_by_cpu).get(cpu)
         if share is not None:
             name = run.programs[0] if run.programs else "a command"
-            found.append(f"command {name} {short_share(share)}")
-    return found
+            commands.append(f"command {name} {short_share(share)}")
+    return commands
 
 
 def _figures(line: CpuLine, commands: Sequence[str], width: int, glyphs: Glyphs) -> Row:
@@ -119,14 +119,16 @@ def _figures(line: CpuLine, commands: Sequence[str], width: int, glyphs: Glyphs)
         (role, "plain"),
         (f"noise {mark}{short_noise(line.stolen_ns_per_s)}", style_of(line.stolen_ns_per_s)),
     ]
-    said = [f"   {figure}" for figure in figures if figure]
-    fitting = ["".join(said[:count]) for count in range(len(said), -1, -1)]
+    texts = [f"   {figure}" for figure in figures if figure]
+    fitting = ["".join(texts[:count]) for count in range(len(texts), -1, -1)]
     return [*row, (first_that_fits(fitting, width - length(row)), "plain")]
 
 
 def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the CPU's results of the last calibration, with a histogram of gaps of one microsecond and more."""
-    figures = next((each for each in model.calibration.cpus if each.cpu == cpu), None) if model.calibration else None
+    figures = (
+        next((result for result in model.calibration.cpus if result.cpu == cpu), None) if model.calibration else None
+    )
     if figures is None or figures.trouble is not None:
         return []
     from noisewatch.surfaces.reports.parts.charts import (
@@ -137,11 +139,11 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
     if ago_s is not None and ago_s < 0:  # the shown interval is before the calibration
         return []
     ago = f" {ago_s:.0f} s ago" if ago_s is not None else ""
-    said = f" calibrated{ago}: {short_share(figures.stolen_share)} in {short_rate(figures.gaps_per_s)} gaps/s, p99 "
-    said += f"{short_duration(figures.gap_p99_ns)}, longest {short_duration(figures.gap_max_ns)}  "
-    room = min(width - length([(said, "plain")]), _WIDEST_STRIP)
+    summary = f" calibrated{ago}: {short_share(figures.stolen_share)} in {short_rate(figures.gaps_per_s)} gaps/s, p99 "
+    summary += f"{short_duration(figures.gap_p99_ns)}, longest {short_duration(figures.gap_max_ns)}  "
+    room = min(width - length([(summary, "plain")]), _WIDEST_STRIP)
     drawn = strip(figures.gap_histogram, room, glyphs.ramp) if room >= _LEAST_STRIP else ""
-    return [cut([(said, "plain"), (drawn, "notable")], width)]
+    return [cut([(summary, "plain"), (drawn, "notable")], width)]
 
 
 def _calibrated_ago_s(model: ScreenModel) -> float | None:
@@ -158,16 +160,16 @@ def _lanes(model: ScreenModel, cpu: int, axis: TimeAxis) -> list[_Lane]:
     """Return one lane for all noise, and one for each kind of noise that occurred."""
     kept = axis.numbers
     numbers = kept[-_MOST_INTERVALS:]
-    unread = -(-(len(kept) - len(numbers)) // axis.zoom)  # columns of kept frames that are not decoded
+    undecoded = -(-(len(kept) - len(numbers)) // axis.zoom)  # columns of kept frames that are not decoded
     lanes: list[_Lane] = [("noise", columns_of(model.history.lane(cpu, kept), axis.zoom))]
     lost_by_kind = model.history.noise_by_kind(cpu, numbers)
     for kind in sorted(lost_by_kind, key=KINDS.index):
-        shown = [*(None for _ in range(unread)), *columns_of(lost_by_kind[kind], axis.zoom)]
+        shown = [*(None for _ in range(undecoded)), *columns_of(lost_by_kind[kind], axis.zoom)]
         lanes.append((_LABELS.get(Kind(kind), kind), shown[len(shown) - axis.places :]))
     return lanes
 
 
-def _drawn(model: ScreenModel, lanes: Sequence[_Lane], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:
+def _lane_rows(model: ScreenModel, lanes: Sequence[_Lane], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:
     """Return the lanes in the columns of the timeline, `tall` rows each, and below them the time."""
     rows = [row for name, shown in lanes for row in _lane(name, shown, axis, tall, glyphs)]
     return [*rows, time_row(model, axis, glyphs)] if axis.numbers else rows

@@ -30,7 +30,7 @@ from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_beside_panel, with_selected
 from noisewatch.surfaces.tui.state.filters import cpus_in_order, order_in_words
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel, counted
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel, describe_culprit_count
 from noisewatch.units import describe_count, short_change, short_duration, short_rate, short_share
 
 _CPU_PANEL_SHARE = 0.5
@@ -61,15 +61,15 @@ def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> li
     if across is None or not lines:
         rows = cpu_rows(model, width - 4, most - 2, glyphs)
         return panel("CPUs", rows, width, min(most, len(rows) + 2), glyphs)
-    each = -(-len(lines) // across)
-    parts = [lines[first : first + each] for first in range(0, len(lines), each)]
+    cpus_per_panel = -(-len(lines) // across)
+    parts = [lines[first : first + cpus_per_panel] for first in range(0, len(lines), cpus_per_panel)]
     wide, more = divmod(width, len(parts))
     drawn = [
         panel(
             place_title(model, part, glyphs),
             _part_rows(model, part, wide + (at < more) - 4, glyphs),
             wide + (at < more),
-            each + _AROUND,
+            cpus_per_panel + _AROUND,
             glyphs,
             level_legend(glyphs) if part is parts[-1] else "",
         )
@@ -83,29 +83,29 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
     if height < 1:
         return []
     lines = model.cpus
-    found = density(len(lines), width, height - 1)
-    if found.form == Form.COLUMNS:
-        room = width // found.across - len(COLUMN_HEADING) - 1
-        column = COLUMN_HEADING + fitted(first_that_fits(_described(model, room), room), room) + " "
-        heading: Row = [(column * (-(-len(lines) // found.rows)), "heading")]
-        return [heading, *column_rows(model, lines, found, width, glyphs)]
-    cells = cell_rows(lines, found, glyphs) if found.form != Form.ROWS else []
-    if _has_cell_heading(found, height):
-        cells.insert(0, cell_heading(found, width, glyphs))
+    layout = density(len(lines), width, height - 1)
+    if layout.form == Form.COLUMNS:
+        room = width // layout.across - len(COLUMN_HEADING) - 1
+        column = COLUMN_HEADING + fitted(first_that_fits(_history_descriptions(model, room), room), room) + " "
+        heading: Row = [(column * (-(-len(lines) // layout.rows)), "heading")]
+        return [heading, *column_rows(model, lines, layout, width, glyphs)]
+    cells = cell_rows(lines, layout, glyphs) if layout.form != Form.ROWS else []
+    if _has_cell_heading(layout, height):
+        cells.insert(0, cell_heading(layout, width, glyphs))
     return [*cells, *_single_rows(model, width, height - len(cells), glyphs)]
 
 
 def row_room(cpu_count: int, width: int, height: int) -> int:
     """Return how many CPUs have their own row in a panel of that size."""
-    found = density(cpu_count, width, height - 1)
-    if found.form == Form.COLUMNS:
+    layout = density(cpu_count, width, height - 1)
+    if layout.form == Form.COLUMNS:
         return cpu_count
-    return max(height - 1 - (found.rows + _has_cell_heading(found, height) if found.form != Form.ROWS else 0), 0)
+    return max(height - 1 - (layout.rows + _has_cell_heading(layout, height) if layout.form != Form.ROWS else 0), 0)
 
 
-def _has_cell_heading(found: Density, height: int) -> bool:
+def _has_cell_heading(layout: Density, height: int) -> bool:
     """Return whether cells have a heading; where rows are scarce, the row is used for another CPU instead."""
-    return found.form not in (Form.ROWS, Form.COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
+    return layout.form not in (Form.ROWS, Form.COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
 
 
 def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -125,10 +125,10 @@ def _part_rows(
     has_measured = model.frame is not None and model.frame.has_idle_probe and width >= _NARROW
     heading = f"   CPU  noise/s{MEASURED_HEADING if has_measured else ''}"
     heading += "  change" if model.baseline is not None else ""
-    figures = _figures_beside(model, width - len(heading) - 2)
-    heading += "".join(f"{each.heading:>{each.width}}" for each in figures) + "  "
+    figures = _fitting_figures(model, width - len(heading) - 2)
+    heading += "".join(f"{figure.heading:>{figure.width}}" for figure in figures) + "  "
     left = max(width - len(heading), 0)
-    described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _described(model, left)
+    described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _history_descriptions(model, left)
     rows: list[Row] = [[(heading + first_that_fits(described, left), "heading")]]
     signs = brackets(model, shown, glyphs)
     return rows + [
@@ -142,26 +142,26 @@ class _Figure:
 
     heading: str
     width: int
-    said: Callable[[CpuLine], str]
+    text: Callable[[CpuLine], str]
 
 
 _CLOCK = _Figure("GHz", 6, lambda line: "?" if line.current_khz is None else f"{line.current_khz / 1e6:.2f}")
-_BESIDE = (
+_CPU_FIGURES = (
     _Figure("irq/s", 8, lambda line: short_rate(line.interrupts_per_s)),
     _Figure("sirq/s", 8, lambda line: short_rate(line.softirqs_per_s)),
     _Figure("load", 7, lambda line: short_share(line.busy_share)),
     _CLOCK,
 )
 # The columns that give way to the history, in this order, if it would have fewer columns than the number.
-_GIVE_WAY = ((_BESIDE[1], 24), (_BESIDE[2], 16), (_CLOCK, 16), (_BESIDE[0], 16))
+_GIVE_WAY = ((_CPU_FIGURES[1], 24), (_CPU_FIGURES[2], 16), (_CLOCK, 16), (_CPU_FIGURES[0], 16))
 
 
-def _figures_beside(model: ScreenModel, width: int) -> list[_Figure]:
+def _fitting_figures(model: ScreenModel, width: int) -> list[_Figure]:
     """Return the figures that leave enough of the width for the history."""
     has_clock = any(line.current_khz is not None for line in model.cpus)
-    shown = [each for each in _BESIDE if each is not _CLOCK or has_clock]
+    shown = [candidate for candidate in _CPU_FIGURES if candidate is not _CLOCK or has_clock]
     for figure, least in _GIVE_WAY:
-        if figure in shown and width - sum(each.width for each in shown) < least:
+        if figure in shown and width - sum(other.width for other in shown) < least:
             shown.remove(figure)
     return shown
 
@@ -171,13 +171,13 @@ def _cpu_row(
     line: CpuLine,
     sign: str,
     width: int,
-    beside: Sequence[_Figure],
+    columns: Sequence[_Figure],
     has_measured: bool,
     glyphs: Glyphs,
 ) -> Row:
     role_style = ROLE_STYLES.get(line.role, "faint")
     figures = _figures(model, line, role_style, has_measured, glyphs)
-    figures.append(("".join(f"{each.said(line):>{each.width}}" for each in beside) + " ", role_style))
+    figures.append(("".join(f"{column.text(line):>{column.width}}" for column in columns) + " ", role_style))
     if line.role == Role.OFFLINE:
         figures = [(fitted("  offline", length(figures)), "faint")]
     row: Row = [(f" {ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}{sign}", role_style), *figures]
@@ -194,11 +194,11 @@ def _figures(model: ScreenModel, line: CpuLine, role_style: Style, has_measured:
     return row
 
 
-def _described(model: ScreenModel, width: int) -> list[str]:
+def _history_descriptions(model: ScreenModel, width: int) -> list[str]:
     """Return descriptions of the history, from long to short."""
-    count = len(intervals_beside(model, width))
-    each = f", {model.zoom} a column" if model.zoom > 1 else ""
-    return [f"last {describe_count(count, 'interval')}{each}", f"last {count}{each}", f"last {count}", ""]
+    count = len(fitting_intervals(model, width))
+    per_column = f", {model.zoom} a column" if model.zoom > 1 else ""
+    return [f"last {describe_count(count, 'interval')}{per_column}", f"last {count}{per_column}", f"last {count}", ""]
 
 
 class Form(StrEnum):
@@ -214,11 +214,11 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """A grid of CPUs: `rows` rows of `across` cells, with `each` CPUs in a cell."""
+    """A grid of CPUs: `rows` rows of `across` cells, with `cpus_per_cell` CPUs in a cell."""
 
     form: Form
     across: int
-    each: int
+    cpus_per_cell: int
     rows: int
 
     @property
@@ -243,8 +243,10 @@ def density(count: int, width: int, rows: int) -> Density:
         if across * room >= count:
             return Density(form, across, 1, -(-count // across))
     across = _across(width, 1)
-    each = -(-count // (across * room))
-    return Density(Form.PAIRS if each == 2 else Form.GROUPS, across, each, -(-count // (across * each)))
+    cpus_per_cell = -(-count // (across * room))
+    return Density(
+        Form.PAIRS if cpus_per_cell == 2 else Form.GROUPS, across, cpus_per_cell, -(-count // (across * cpus_per_cell))
+    )
 
 
 def _across(width: int, cell: int) -> int:
@@ -264,13 +266,13 @@ _BRAILLE = 0x2800  # U+2800 is the pattern without a dot; each dot is a bit
 _DOT_COLUMNS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # from the lowest dot up
 
 
-def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, width: int, glyphs: Glyphs) -> list[Row]:
+def column_rows(model: ScreenModel, lines: Sequence[CpuLine], layout: Density, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the CPUs in their order, down one column after the other."""
-    wide = width // found.across
+    wide = width // layout.across
     rows: list[Row] = []
-    for at in range(found.rows):
+    for at in range(layout.rows):
         row: Row = []
-        for line in lines[at :: found.rows]:
+        for line in lines[at :: layout.rows]:
             mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
             lost = "offline" if line.role == Role.OFFLINE else mark + short_duration(line.stolen_ns_per_s)
             row += [
@@ -283,28 +285,28 @@ def column_rows(model: ScreenModel, lines: Sequence[CpuLine], found: Density, wi
     return rows
 
 
-def cell_rows(lines: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> list[Row]:
+def cell_rows(lines: Sequence[CpuLine], layout: Density, glyphs: Glyphs) -> list[Row]:
     """Return rows of cells: one for each CPU, with its mark if it fits, or for several neighbours.
 
     A shared cell shows the worst of its CPUs; housekeeping CPUs do not hide the noise of a target CPU.
     """
-    groups = [lines[first : first + found.each] for first in range(0, len(lines), found.each)]
+    groups = [lines[first : first + layout.cpus_per_cell] for first in range(0, len(lines), layout.cpus_per_cell)]
     rows: list[Row] = []
-    for first in range(0, len(groups), found.across):
+    for first in range(0, len(groups), layout.across):
         row: Row = [(f"{groups[first][0].cpu:>{LABEL_WIDTH - 1}} ", "faint")]
-        for place, group in enumerate(groups[first : first + found.across]):
-            row += _cell(group, found, glyphs)
+        for place, group in enumerate(groups[first : first + layout.across]):
+            row += _cell(group, layout, glyphs)
             if gap_after(place):
                 row.append((" ", "plain"))
         rows.append(row)
     return rows
 
 
-def _cell(group: Sequence[CpuLine], found: Density, glyphs: Glyphs) -> Row:
-    if found.form == Form.PAIRS and glyphs.has_braille and _can_be_paired(group):
+def _cell(group: Sequence[CpuLine], layout: Density, glyphs: Glyphs) -> Row:
+    if layout.form == Form.PAIRS and glyphs.has_braille and _can_be_paired(group):
         return [_pair(group, glyphs)]
     there = [line for line in group if line.role != Role.OFFLINE]
-    has_mark = found.cell_width > 1
+    has_mark = layout.cell_width > 1
     if not there:
         return [(f"{OFFLINE_MARK * 2} " if has_mark else OFFLINE_MARK, "faint")]
     there = [line for line in there if line.role != Role.HOUSEKEEPING] or there
@@ -332,24 +334,24 @@ def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
     )
 
 
-def cell_heading(found: Density, width: int, glyphs: Glyphs) -> Row:
+def cell_heading(layout: Density, width: int, glyphs: Glyphs) -> Row:
     """Return the heading that explains the cells."""
-    each = "one CPU a cell" if found.each == 1 else f"worst of {found.each} CPUs a cell"
-    if found.form == Form.PAIRS and glyphs.has_braille:
-        each = "two CPUs a cell, side by side"
-    marks = "   T target  s sibling  x offline" if found.cell_width > 1 else "   x offline"
-    what = f"  CPU noise/s now, {each}"
+    meaning = "one CPU a cell" if layout.cpus_per_cell == 1 else f"worst of {layout.cpus_per_cell} CPUs a cell"
+    if layout.form == Form.PAIRS and glyphs.has_braille:
+        meaning = "two CPUs a cell, side by side"
+    marks = "   T target  s sibling  x offline" if layout.cell_width > 1 else "   x offline"
+    what = f"  CPU noise/s now, {meaning}"
     return [(first_that_fits([what + marks, what], width), "heading")]
 
 
-def intervals_beside(model: ScreenModel, width: int) -> range:
+def fitting_intervals(model: ScreenModel, width: int) -> range:
     """Return the intervals that fit into `width` columns, up to the shown one."""
     return range(max(model.number + 1 - width * model.zoom, model.history.first), model.number + 1)
 
 
 def history_pieces(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
     """Return the CPU's noise up to the shown interval, drawn from the left, next to its figures."""
-    numbers = intervals_beside(model, width)
+    numbers = fitting_intervals(model, width)
     shown = columns_of(model.history.lane(cpu, numbers), model.zoom)[-width:] if width > 0 else []
     return [*level_pieces(shown, glyphs), (" " * (width - len(shown)), "plain")]
 
@@ -373,7 +375,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpus = framed_cpus(model, width, _most_cpu_rows(height), glyphs)
     listing, title = model.listing(), _culprits_title(model, "the target CPUs")
-    keys = f"{counted(model, listing)} · s sort · g group · / filter"
+    keys = f"{describe_culprit_count(model, listing)} · s sort · g group · / filter"
     return [*cpus, *framed_beside_panel(model, listing, title, keys, width, height - len(cpus), glyphs)]
 
 

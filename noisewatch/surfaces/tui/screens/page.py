@@ -34,7 +34,7 @@ def tab_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     """Return the tabs with machine and time; without room the machine is shortened first, then the tabs."""
     frame, clock = model.frame, model.wall_clock()
     machine = (frame.machine, frame.online_count, frame.origin) if frame is not None else None
-    begin, after = _tabs_beside(machine, model.screen, width, glyphs, clock is not None)
+    begin, after = _row_before_clock(machine, model.screen, width, glyphs, clock is not None)
     return [*begin, (f"  {clock}", "plain")] if after else begin
 
 
@@ -43,7 +43,7 @@ _CLOCK: Row = [("  00:00:00", "plain")]
 
 
 @lru_cache(maxsize=8)
-def _tabs_beside(
+def _row_before_clock(
     machine: _Named | None, screen: Screen, width: int, glyphs: Glyphs, has_clock: bool
 ) -> tuple[Row, bool]:
     """Return the row before the clock, and whether the clock follows."""
@@ -51,10 +51,10 @@ def _tabs_beside(
     right = _CLOCK if has_clock else []
     machines = _machines(machine, glyphs)
     named, digits = _tabs(screen, True), _tabs(screen, False)
-    for told, tabs in (*((each, named) for each in machines), *((each, digits) for each in machines)):
-        left = width - length([*name, *told, *tabs, *right])
+    for machine_row, tabs in (*((row, named) for row in machines), *((row, digits) for row in machines)):
+        left = width - length([*name, *machine_row, *tabs, *right])
         if left >= 2:
-            return [*name, *told, (" " * left, "plain"), *tabs], has_clock
+            return [*name, *machine_row, (" " * left, "plain"), *tabs], has_clock
     if length([*name, *digits]) < width // 2:
         return ends([*name, *machines[0]], [("  ", "plain"), *digits], width), False
     return cut([*name, *machines[0]], width), False
@@ -64,12 +64,12 @@ def _machines(machine: _Named | None, glyphs: Glyphs) -> list[Row]:
     """Return the machine's name, its number of CPUs and its origin, from complete to short."""
     if machine is None:
         return [[]]
-    name, cpus, told_by = machine
+    name, cpus, origin_text = machine
     host: Piece = (f"  {name}", "plain")
     count: Piece = (f" {glyphs.bullet} {cpus} CPUs", "plain")
-    if told_by is None:
+    if origin_text is None:
         return [[host, count], [host]]
-    origin: Piece = (f"  {told_by}", "faint")
+    origin: Piece = (f"  {origin_text}", "faint")
     return [[host, count, origin], [host, origin], [origin]]
 
 
@@ -84,18 +84,18 @@ def _tabs(shown: Screen, has_names: bool) -> Row:
     return row
 
 
-def status_row(model: ScreenModel, width: int, counted: Sequence[str] = ()) -> Row:
+def status_row(model: ScreenModel, width: int, noise_counts: Sequence[str] = ()) -> Row:
     """Return baseline, runs, idle probe, target CPUs and failed checks, and at the right the monitor's own cost.
 
-    If it fits, also in how many intervals there was noise, as `counted`.
+    If it fits, also in how many intervals there was noise, as `noise_counts`.
     """
     frame = model.frame
     if frame is None:
         return []
     row: Row = [(f"{frame.remark}  ", "doubt")] if frame.remark else []
     if not model.is_stale or model.cursor is not None:
-        told = [describe_run(run, frame.target) for run in frame.runs]
-        row += [(f"{each}  ", "strong") for each in told if each]
+        run_texts = [describe_run(run, frame.target) for run in frame.runs]
+        row += [(f"{text}  ", "strong") for text in run_texts if text]
     if not model.is_stale:  # without the sampler there is no idle probe
         row += [*words, ("  ", "plain")] if (words := header_words(frame)) else []
     if model.baseline is not None:
@@ -106,7 +106,7 @@ def status_row(model: ScreenModel, width: int, counted: Sequence[str] = ()) -> R
     chosen: Row = [(f" ({frame.target_chosen_by})", "faint")]
     checks = checks_row(model, frame) if frame.seconds > 0 else []  # without rates the headline shows them
     checks = [("  ", "plain"), *checks] if checks else []
-    counts: Row = [(f"  {', '.join(counted)}", "plain")] if counted else []
+    counts: Row = [(f"  {', '.join(noise_counts)}", "plain")] if noise_counts else []
     for own in _own_costs(model):
         for left in (
             [*row, *target, *chosen, *checks, *counts],
@@ -216,7 +216,7 @@ def page(
         shown = [(key, _space_does(model) if key == "space" else does) for key, does in shown]
     copies = model.frame is not None and has_command(model, model.frame)
     if model.screen in (Screen.CLOCK, Screen.PREFLIGHT) and not copies:
-        shown = [each for each in shown if each != COPY]
+        shown = [binding for binding in shown if binding != COPY]
     if model.is_recorded:
         shown = [(key, does) for key, does in shown if key not in _MEASURING]
     shown = (("q", "close"), *shown[1:]) if model.has_opened else shown
@@ -235,8 +235,8 @@ def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs, of_scr
     headline = headline_row(model, width, glyphs, of_screen)
     if parts.head < 2:
         return [headline]
-    counted = over_limit(model) if parts.timeline < _FRAMED_TIMELINE else []
-    status = [status_row(model, width, counted)] if parts.head > 2 else []
+    noise_counts = over_limit(model) if parts.timeline < _FRAMED_TIMELINE else []
+    status = [status_row(model, width, noise_counts)] if parts.head > 2 else []
     return [tab_row(model, width, glyphs), headline, *status]
 
 
@@ -245,8 +245,8 @@ def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
         return timeline_rows(model, width, height, glyphs)
     rows = timeline_rows(model, width - 4, height - 2, glyphs)
     arrows = _ARROWS["left right"] if glyphs.has_braille else "left right"
-    found = "clock drops" if model.screen == Screen.CLOCK else "spikes"
-    keys = f"[ ] {found} · {{ }} events · {arrows} step · w zoom"
+    jump_targets = "clock drops" if model.screen == Screen.CLOCK else "spikes"
+    keys = f"[ ] {jump_targets} · {{ }} events · {arrows} step · w zoom"
     return panel(timeline_title(model), rows, width, height, glyphs, " · ".join([*over_limit(model), keys]))
 
 

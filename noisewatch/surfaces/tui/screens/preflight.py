@@ -44,39 +44,39 @@ def all_checks() -> tuple[Check, ...]:
 
 def check_named(name: str) -> Check | None:
     """Return the check of that id, or None, as for a recording of another version."""
-    return next((each for each in all_checks() if each.id == name), None)
+    return next((check for check in all_checks() if check.id == name), None)
 
 
 def grid_rows(gravities: str, width: int, glyphs: Glyphs, selected: Area | None = None) -> list[Row]:
     """Return one character a check, by area in columns, the gravest first; the `selected` area is highlighted."""
-    found = found_in(gravities)
-    by_area = marks_by_area((Area(check.area), gravity) for check, gravity in found)
+    checks = checks_with_gravities(gravities)
+    by_area = marks_by_area((Area(check.area), gravity) for check, gravity in checks)
     rows = [_selected(_styled_row(pieces), selected) for pieces in grid(by_area, width, glyphs.has_braille)]
-    told: Row = []
+    legend_row: Row = []
     for pieces in legend(glyphs.has_braille):
-        told += [*_styled_row(pieces), ("   ", "plain")]
-    return [cut(row, width) for row in (*rows, told)]
+        legend_row += [*_styled_row(pieces), ("   ", "plain")]
+    return [cut(row, width) for row in (*rows, legend_row)]
 
 
 def named_rows(gravities: str, width: int, glyphs: Glyphs) -> list[Row]:
     """Return all checks by name, in columns, the gravest first."""
-    found = sorted(found_in(gravities), key=lambda each: _GRAVITIES.index(each[1]))
-    widest = max((len(check.id) for check, _ in found), default=0) + 2
+    checks = sorted(checks_with_gravities(gravities), key=lambda rated_check: _GRAVITIES.index(rated_check[1]))
+    widest = max((len(check.id) for check, _ in checks), default=0) + 2
     columns = max((width + _NAME_GAP) // (widest + _NAME_GAP), 1)
-    height = -(-len(found) // columns)
-    return [_named(found[at::height], widest, glyphs) for at in range(height)]
+    height = -(-len(checks) // columns)
+    return [_named_row(checks[at::height], widest, glyphs) for at in range(height)]
 
 
-def _named(found: Sequence[tuple[Check, Gravity]], widest: int, glyphs: Glyphs) -> Row:
+def _named_row(checks: Sequence[tuple[Check, Gravity]], widest: int, glyphs: Glyphs) -> Row:
     row: Row = []
-    for check, gravity in found:
+    for check, gravity in checks:
         text, style = mark(gravity, glyphs)
         name_style: Style = "faint" if gravity in (Gravity.PASSED, Gravity.LEFT_OUT) else style
         row += [(f"{text} ", style), (f"{check.id:<{widest - 2 + _NAME_GAP}}", name_style)]
     return row
 
 
-def found_in(gravities: str) -> list[tuple[Check, Gravity]]:
+def checks_with_gravities(gravities: str) -> list[tuple[Check, Gravity]]:
     """Return the frame's checks with their gravities; empty for a frame of another version with other checks."""
     checks = all_checks()
     if len(gravities) != len(checks):
@@ -105,7 +105,7 @@ def cause_list(
     if room < 1 or not listing.lines:
         return []
     first = listing.first_in(room)
-    rows = [_row(each, frame, width, glyphs) for each in listing.lines[first : first + room]]
+    rows = [_row(finding, frame, width, glyphs) for finding in listing.lines[first : first + room]]
     if not is_selected:
         return rows
     at = listing.at - first
@@ -114,7 +114,7 @@ def cause_list(
     return rows
 
 
-def unseen(listing: Listing[FindingLine], shown: int) -> str:
+def describe_hidden(listing: Listing[FindingLine], shown: int) -> str:
     """Return how many causes are above and below the shown ones."""
     first = listing.first_in(shown) if shown > 0 else 0
     counts = {"above": first, "below": len(listing.lines) - first - shown}
@@ -127,36 +127,36 @@ def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
     if finding.cause is None:
         # `no such file (/sys/…)` for `/sys/…: no such file`, as narrow screens cut the end
         path, colon, why = finding.said.partition(": ")
-        said = f"{why} ({path})" if colon and path.startswith("/") and " " not in path else finding.said
-        return cut([(f"{text}    ", style), (f"{finding.id}  ", "strong"), (said, "plain")], width)
+        message = f"{why} ({path})" if colon and path.startswith("/") and " " not in path else finding.said
+        return cut([(f"{text}    ", style), (f"{finding.id}  ", "strong"), (message, "plain")], width)
     number: Row = [(f"{text} ", style), (f"{finding.cause:<2} ", "strong")]
     if width < _NARROW:
         return cut([*number, (finding.id, "strong")], width)
-    all_names = "  " + ", ".join(each.id for each in _of_cause(frame, finding.cause))
+    all_names = "  " + ", ".join(member.id for member in _of_cause(frame, finding.cause))
     first_name = f"  {finding.id}, …"
-    names = [each for each in (all_names, first_name) if len(each) <= width * _NAMES_SHARE] or [first_name]
-    whole = _said(frame, finding.cause)
+    names = [choice for choice in (all_names, first_name) if len(choice) <= width * _NAMES_SHARE] or [first_name]
+    whole = _cause_text(frame, finding.cause)
     room = width - length(number)
-    for said in (whole, f"{whole.partition('; ')[0]}; …"):
-        for beside in (*names, ""):  # the detail below names the checks too
-            if len(said) + len(beside) <= room:
-                return ends([*number, (said, "plain")], [(beside, "faint")], width)
+    for cause_text in (whole, f"{whole.partition('; ')[0]}; …"):
+        for names_text in (*names, ""):  # the detail below names the checks too
+            if len(cause_text) + len(names_text) <= room:
+                return ends([*number, (cause_text, "plain")], [(names_text, "faint")], width)
     return ends([*number, (whole, "plain")], [(names[0], "faint")], width)
 
 
 def _of_cause(frame: Frame, number: int) -> list[FindingLine]:
-    return [each for each in frame.findings if each.cause == number]
+    return [finding for finding in frame.findings if finding.cause == number]
 
 
-def _said(frame: Frame, number: int) -> str:
+def _cause_text(frame: Frame, number: int) -> str:
     """Return what is wrong: the cause's text, or else as many findings as fit."""
     cause = frame.causes[number - 1]
     if cause.said is not None:
         return cause.said
-    first, *more = (each.said for each in _of_cause(frame, number))
-    for each in more:
-        if len(first) + len(each) <= _LONGEST_TITLE:
-            first += f"; {each}"
+    first, *more = (member.said for member in _of_cause(frame, number))
+    for text in more:
+        if len(first) + len(text) <= _LONGEST_TITLE:
+            first += f"; {text}"
     return first
 
 
@@ -178,16 +178,16 @@ def cause_detail(
         ]
         return [*rows, *(cause_why(frame, finding, width) if model.opens_check else [])]
     cause = frame.causes[finding.cause - 1]
-    rows = _wrapped([_said(frame, finding.cause)], width - 2)
+    rows = _wrapped([_cause_text(frame, finding.cause)], width - 2)
     rows = [
         [mark(finding.gravity, glyphs) if at == 0 else (" ", "plain"), (" ", "plain"), *row]
         for at, row in enumerate(rows)
     ]
     for purpose, line in cause.steps:
         rows += _step(purpose, line, width)
-    found = _of_cause(frame, finding.cause)
-    settled = [each.id for each in found if each.id in cause.settles]
-    others = [each.id for each in found if each.id not in cause.settles]
+    members = _of_cause(frame, finding.cause)
+    settled = [member.id for member in members if member.id in cause.settles]
+    others = [member.id for member in members if member.id not in cause.settles]
     label = OPEN if cause.is_open else HELPS if settled or cause.command else SEE
     rows += _step(FIXES, ", ".join(settled), width) + _step(label, ", ".join(others), width)
     return [*rows, *(cause_why(frame, finding, width) if model.opens_check else [])]
@@ -201,12 +201,12 @@ def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row
     """Return for each check of the cause its question, its finding, why it matters, and its limits."""
     if finding is None:
         return []
-    found = [finding] if finding.cause is None else _of_cause(frame, finding.cause)
+    members = [finding] if finding.cause is None else _of_cause(frame, finding.cause)
     lines: list[str] = []
-    for each in found:
-        check = check_named(each.id)
-        lines += ["", f"{each.id} ({each.weight}): {check.question if check is not None else ''}".rstrip(" :")]
-        lines += [each.said] if finding.cause is not None else []
+    for member in members:
+        check = check_named(member.id)
+        lines += ["", f"{member.id} ({member.weight}): {check.question if check is not None else ''}".rstrip(" :")]
+        lines += [member.said] if finding.cause is not None else []
         if check is not None:
             lines += [f"why: {check.why}", f"what helps: {check.remedy}"]
             lines += [f"limit: {describe_limit(one)}" for one in check.limits]
@@ -245,9 +245,9 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     frame, room = model.frame, width - 4
     if frame is None or frame.verdict is None:
         return panel("preflight", [[("no verdict yet", "faint")]], width, height, glyphs)
-    told = _told(model, frame, room, glyphs)
-    if told is not None:
-        return _scrolled(model, *told, width, height, glyphs)
+    expanded = _expanded_checks(model, frame, room, glyphs)
+    if expanded is not None:
+        return _scrolled_panel(model, *expanded, width, height, glyphs)
     listing = model.findings()
     area = model.area
     detail = (
@@ -270,7 +270,7 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     title, position = _title(frame, listing.selected, area), _position(frame, listing, area)
     parts = (
         (title, position, _cut(model, detail, shown + left), shown + left),
-        (f"what to do, the gravest first, {rates}", unseen(listing, len(causes)), causes, len(causes)),
+        (f"what to do, the gravest first, {rates}", describe_hidden(listing, len(causes)), causes, len(causes)),
         (f"all {len(frame.gravities)} checks", f"{_heading(frame)} · v all", checks, len(checks)),
         ("what this rests on", "", basis, len(basis)),
     )
@@ -295,16 +295,18 @@ def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
     return [*shown, [(f"… {below} more rows below: {key}", "faint")]]
 
 
-def _told(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]] | None:
+def _expanded_checks(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]] | None:
     """Return title and rows of the checks that are shown in full, or None."""
-    if model.tells_all_checks:
+    if model.shows_all_checks:
         return f"all {len(frame.gravities)} checks", all_rows(frame, width, glyphs)
     if model.area is not None and model.opens_check:
         return model.area, whole_rows(frame, model.area, width, glyphs)
     return None
 
 
-def _scrolled(model: ScreenModel, title: str, rows: list[Row], width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _scrolled_panel(
+    model: ScreenModel, title: str, rows: list[Row], width: int, height: int, glyphs: Glyphs
+) -> list[Row]:
     """Return a panel with the visible part of the rows."""
     room = height - 2
     first = max(min(model.check_offset, len(rows) - room), 0)
@@ -318,9 +320,9 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     frame = model.frame
     if frame is None or frame.verdict is None:
         return [[(" no verdict yet", "faint")]]
-    told = _told(model, frame, width - 1, glyphs)
-    if told is not None:
-        return _told_body(model, *told, height)
+    expanded = _expanded_checks(model, frame, width - 1, glyphs)
+    if expanded is not None:
+        return _expanded_body(model, *expanded, height)
     listing, area = model.findings(), model.area
     whole = cause_detail(model, frame, listing, width - 1, glyphs) if listing.lines else []
     if area is not None:
@@ -328,7 +330,7 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     most = height - 2 if model.opens_check else max(int(height * _DETAIL_SHARE), height - 2 - len(listing.lines))
     detail = _cut(model, whole, max(most, 0))
     rows = cause_list(listing, frame, width, max(height - 2 - len(detail), 0), glyphs, is_selected=area is None)
-    hidden = unseen(listing, len(rows))
+    hidden = describe_hidden(listing, len(rows))
     grid = grid_rows(frame.gravities, width - 1, glyphs, area) if frame.gravities else []
     left = height - 3 - len(rows) - len(detail)
     has_grid = bool(grid) and len(grid) <= left
@@ -344,12 +346,12 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
     ]
 
 
-def _told_body(model: ScreenModel, title: str, rows: list[Row], height: int) -> list[Row]:
+def _expanded_body(model: ScreenModel, title: str, rows: list[Row], height: int) -> list[Row]:
     first = max(min(model.check_offset, len(rows) - height + 1), 0)
     model.check_offset = first
     shown = rows[first : first + max(height - 1, 0)]
-    said = f" {title}: rows {first + 1} to {first + len(shown)} of {len(rows)}"
-    head: Row = [(said, "heading")]
+    heading = f" {title}: rows {first + 1} to {first + len(shown)} of {len(rows)}"
+    head: Row = [(heading, "heading")]
     return [head, *([(" ", "plain"), *row] for row in shown)]
 
 
@@ -402,35 +404,39 @@ def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
         ("sample", sample),
         ("in a script", f"noisewatch preflight{cpus} --wait 300 --lock || exit 1"),
     )
-    return [[(f"{name:<13}", "faint"), (said, "plain")] for name, said in lines]
+    return [[(f"{name:<13}", "faint"), (text, "plain")] for name, text in lines]
 
 
 def areas_of(frame: Frame) -> list[Area]:
     """Return the areas that have checks, in the order of the screen."""
-    there = {check.area for check, _ in found_in(frame.gravities)}
+    there = {check.area for check, _ in checks_with_gravities(frame.gravities)}
     return [area for area in Area if area in there]
 
 
 def brief_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row]:
     """Return one row for each check, the gravest first."""
-    return [cut([*head, told], width) for head, told in _answers(frame, area, glyphs)]
+    return [cut([*head, answer], width) for head, answer in _answers(frame, area, glyphs)]
 
 
 def _answers(frame: Frame, area: Area, glyphs: Glyphs) -> list[tuple[Row, Piece]]:
     """Return for each check its mark and name, and its finding; of a passed check its answer or question."""
-    said = {each.id: each.said for each in frame.findings}
-    found = _of_area(frame, area)
-    widest = max((len(check.id) for check, _ in found), default=0)
+    text_by_check = {finding.id: finding.said for finding in frame.findings}
+    checks = _of_area(frame, area)
+    widest = max((len(check.id) for check, _ in checks), default=0)
     answers: list[tuple[Row, Piece]] = []
-    for check, gravity in found:
+    for check, gravity in checks:
         text, style = mark(gravity, glyphs)
-        name: Piece = (f"{check.id:<{widest}}  ", "strong" if check.id in said else "plain")
-        told: Piece = (said[check.id], "plain") if check.id in said else (_aside(frame, check, gravity), "faint")
-        answers.append(([(f"{text} ", style), name], told))
+        name: Piece = (f"{check.id:<{widest}}  ", "strong" if check.id in text_by_check else "plain")
+        answer: Piece = (
+            (text_by_check[check.id], "plain")
+            if check.id in text_by_check
+            else (_answer_or_question(frame, check, gravity), "faint")
+        )
+        answers.append(([(f"{text} ", style), name], answer))
     return answers
 
 
-def _aside(frame: Frame, check: Check, gravity: Gravity) -> str:
+def _answer_or_question(frame: Frame, check: Check, gravity: Gravity) -> str:
     """Return the answer of a check that passed or does not apply, or its question if there is no answer."""
     if check.asks_calibration and gravity == Gravity.LEFT_OUT:
         return _NOT_ASKED
@@ -442,20 +448,20 @@ def _aside(frame: Frame, check: Check, gravity: Gravity) -> str:
 
 
 def _of_area(frame: Frame, area: Area) -> list[tuple[Check, Gravity]]:
-    found = [(check, gravity) for check, gravity in found_in(frame.gravities) if check.area == area]
-    return sorted(found, key=lambda each: _GRAVITIES.index(each[1]))
+    checks = [(check, gravity) for check, gravity in checks_with_gravities(frame.gravities) if check.area == area]
+    return sorted(checks, key=lambda rated_check: _GRAVITIES.index(rated_check[1]))
 
 
 def whole_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row]:
     """Return for each check of the area its finding, its question, why it matters, and its limits."""
     rows: list[Row] = []
-    for (head, (told, style)), (check, _) in zip(_answers(frame, area, glyphs), _of_area(frame, area), strict=True):
-        lines = [] if told == check.question else [check.question]
+    for (head, (answer, style)), (check, _) in zip(_answers(frame, area, glyphs), _of_area(frame, area), strict=True):
+        lines = [] if answer == check.question else [check.question]
         lines += [f"why: {check.why}"]
         lines += [f"limit: {one.name}: {describe_value(one.value, one.unit)}" for one in check.limits]
-        has_room = length(head) + len(told) <= width
-        rows.append(cut([*head, (told, style)] if has_room else head, width))
-        lines = lines if has_room else [told, *lines]
+        has_room = length(head) + len(answer) <= width
+        rows.append(cut([*head, (answer, style)] if has_room else head, width))
+        lines = lines if has_room else [answer, *lines]
         rows += [[(f"    {part}", "faint")] for line in lines for part in wrap(line, width - 4, "", "  ")]
     return rows
 
@@ -474,10 +480,10 @@ def in_columns(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     wide = (width + _GAP) // count - _GAP
     rows = all_rows(frame, wide, glyphs)
     height = -(-len(rows) // count)
-    return [_beside(rows[at::height], wide) for at in range(height)]
+    return [_joined_columns(rows[at::height], wide) for at in range(height)]
 
 
-def _beside(rows: Sequence[Row], wide: int) -> Row:
+def _joined_columns(rows: Sequence[Row], wide: int) -> Row:
     row: Row = []
     for part in rows:
         row += [*part, (" " * (wide - length(part) + _GAP), "plain")]

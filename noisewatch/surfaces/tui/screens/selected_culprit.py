@@ -13,7 +13,7 @@ from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
 from noisewatch.surfaces.reports.parts.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
-from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_beside, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.headline import likely_irq
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
@@ -82,9 +82,9 @@ def framed_beside_panel(
     model: ScreenModel, listing: Listing[CulpritLine], title: str, keys: str, width: int, height: int, glyphs: Glyphs
 ) -> list[Row]:
     """Return `framed_with_selected`, on a wide screen with the side panel next to it."""
-    beside = SIDE if width >= LEAST_WITH_SIDE else 0
-    culprits = framed_with_selected(model, listing, title, keys, width - beside, height, glyphs)
-    return side_by_side(culprits, side_panel(model, beside, height, glyphs)) if beside else culprits
+    side_width = SIDE if width >= LEAST_WITH_SIDE else 0
+    culprits = framed_with_selected(model, listing, title, keys, width - side_width, height, glyphs)
+    return side_by_side(culprits, side_panel(model, side_width, height, glyphs)) if side_width else culprits
 
 
 def with_selected(
@@ -99,11 +99,11 @@ def with_selected(
     if selected is None or left < _LEAST_FACTS or width < _LEAST_WIDTH:
         return with_headed_latest(model, table(height), width, height, glyphs)
     facts, events = _selected_and_events(model, selected, width - 1, left, glyphs)
-    shown = _headed(culprit_title(model, selected), [[(" ", "plain"), *row] for row in facts], width)
-    return [*table(listing.needed), *shown, *_headed(title_of_latest(model), events, width)]
+    shown = _with_heading(culprit_title(model, selected), [[(" ", "plain"), *row] for row in facts], width)
+    return [*table(listing.needed), *shown, *_with_heading(title_of_latest(model), events, width)]
 
 
-def _headed(title: str, rows: Sequence[Row], width: int) -> list[Row]:
+def _with_heading(title: str, rows: Sequence[Row], width: int) -> list[Row]:
     return [[(fitted(f" {title}", width), "heading")], *rows] if rows else []
 
 
@@ -111,7 +111,7 @@ def _selected_and_events(
     model: ScreenModel, selected: CulpritLine, width: int, height: int, glyphs: Glyphs
 ) -> tuple[list[Row], list[Row]]:
     """Return the selected culprit's rows and the latest events, with one row left between; its chart takes the rest."""
-    rows, noise = _told(model, selected, width, height, glyphs)
+    rows, noise = _facts_and_noise(model, selected, width, height, glyphs)
     events = latest_events(model, width, height - len(rows) - (_SHORTEST if noise else 0) - 1, glyphs)
     left = min(height - len(rows) - (len(events) + 1 if events else 0), _TALLEST)
     if noise and left > 0:
@@ -123,8 +123,8 @@ def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
     """Return the rows of `room` for the selected culprit: those that the table leaves, or its share if few are left."""
     free = room - needed
     if model.shows_fix:
-        wanted = len(_advised(model.advice.lines, width)) if model.advice else 0
-        return min(max(wanted, free, _LEAST_FACTS), room - LEAST_TABLE)
+        fix_height = len(_advice_lines(model.advice.lines, width)) if model.advice else 0
+        return min(max(fix_height, free, _LEAST_FACTS), room - LEAST_TABLE)
     below = max(free, min(_FACTS, room // 2))
     return below if below >= _LEAST_FACTS else 0
 
@@ -155,13 +155,13 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
     if advice is None:
         return []
     about: Row = [(f" {advice.about.name}{advice.about.process_mark} on CPU {advice.about.cpu}", "strong")]
-    rows: list[Row] = [about, *_advised(advice.lines, width)]
+    rows: list[Row] = [about, *_advice_lines(advice.lines, width)]
     if len(rows) < most:
         return [[], *rows]
     to_do = next((command for _, command in advice.commands), advice.by_hand)
     if len(rows) > most and to_do is not None:  # the fix comes before the reason
         first = [line for line in advice.lines if line.partition(": ")[2] == to_do]
-        rows = [about, *_advised([*first, *(line for line in advice.lines if line not in first)], width)]
+        rows = [about, *_advice_lines([*first, *(line for line in advice.lines if line not in first)], width)]
     model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
     shown = rows[model.advice.offset : model.advice.offset + max(most, 0)]
     if shown and model.advice.offset + most < len(rows):
@@ -169,7 +169,7 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
     return shown
 
 
-def _advised(lines: Iterable[str], width: int) -> list[Row]:
+def _advice_lines(lines: Iterable[str], width: int) -> list[Row]:
     return [[(f" {line}", "plain")] for line in wrap_all(lines, width - 2, keep="hyphens")]
 
 
@@ -181,7 +181,7 @@ def culprit_title(model: ScreenModel, line: CulpritLine) -> str:
     return f"{line.kind.with_name(line.name)}{line.process_mark} on {name_cpus(cpus_of(line), format_cpu_strides)}"
 
 
-def _told(
+def _facts_and_noise(
     model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs
 ) -> tuple[list[Row], Sequence[float | None]]:
     """Return the facts about the culprit and its noise over time; or its fix."""
@@ -191,7 +191,7 @@ def _told(
     return [
         *_where(model, line),
         *_costs(model, line, width - NAME, glyphs),
-        *_lately(model, noise, width - NAME, is_least(line)),
+        *_recent_noise(model, noise, width - NAME, is_least(line)),
         *_gaps(noise, width - NAME, glyphs),
     ], noise
 
@@ -214,25 +214,24 @@ def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
 def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprit's cost on each CPU, the costliest first, and whether it was measured."""
     what, on = what_is_same(line), cpus_of(line)
-    same = [each for each in model.culprits if each.cpu in on and what_is_same(each) == what]
-    same = [each for each in same if isinstance(line, FoldedLine) or line.tid in (None, each.tid)]
-    found = sorted(by_cpu(same), key=lambda each: -each.stolen_ns_per_s)
-    if not found:
-        return [fact_row("costs", _unseen(history_of(model)(line, 1)))]
+    same = [other for other in model.culprits if other.cpu in on and what_is_same(other) == what]
+    same = [other for other in same if isinstance(line, FoldedLine) or line.tid in (None, other.tid)]
+    costliest = sorted(by_cpu(same), key=lambda culprit: -culprit.stolen_ns_per_s)
+    if not costliest:
+        return [fact_row("costs", _why_no_cost(history_of(model)(line, 1)))]
     mark = glyphs.estimate
     least = "at least " if is_least(line) else ""
-    parts = [f"{least}{_cost(found[0], glyphs)} ({short_share(found[0].stolen_ns_per_s / 1e9)})"]
-    parts += [f", {_cost(each, glyphs)}" for each in found[1:_MOST_CPUS]]
-    parts += [f", {len(found) - _MOST_CPUS} more"] if len(found) > _MOST_CPUS else []
+    parts = [f"{least}{_cost(costliest[0], glyphs)} ({short_share(costliest[0].stolen_ns_per_s / 1e9)})"]
+    parts += [f", {_cost(culprit, glyphs)}" for culprit in costliest[1:_MOST_CPUS]]
+    parts += [f", {len(costliest) - _MOST_CPUS} more"] if len(costliest) > _MOST_CPUS else []
     parts += [f"   {describe_rate(line.rate_per_s)}"] if line.rate_per_s else []
     if line.is_estimate:
-        is_counted = line.kind in (*INTERRUPT_KINDS, Kind.SOFTIRQ)
-        parts.append(f"   {mark} {'counted, at a typical cost' if is_counted else 'it may have been elsewhere'}")
+        is_interrupt = line.kind in (*INTERRUPT_KINDS, Kind.SOFTIRQ)
+        parts.append(f"   {mark} {'counted, at a typical cost' if is_interrupt else 'it may have been elsewhere'}")
     return [fact_row("costs", first_that_fits(["".join(parts[:count]) for count in range(len(parts), 0, -1)], width))]
 
 
-def _unseen(noise: Sequence[float | None]) -> str:
-    """Return why the culprit has no cost in the shown interval."""
+def _why_no_cost(noise: Sequence[float | None]) -> str:
     if NOT_FOLLOWED_NS in noise:
         return f"unknown: {_BELOW}"
     return "unknown: its CPU was not read" if None in noise else "not seen in this interval"
@@ -242,44 +241,46 @@ def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
     return f"{glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)} of CPU {line.cpu}"
 
 
-def _lately(model: ScreenModel, noise: Sequence[float | None], width: int, is_cut: bool) -> list[Row]:
+def _recent_noise(model: ScreenModel, noise: Sequence[float | None], width: int, is_cut: bool) -> list[Row]:
     """Return the culprit's usual and highest noise, and since when it has been there."""
-    known = [each for each in noise if each is not None and each != NOT_FOLLOWED_NS]
-    if not known:
+    measured = [value for value in noise if value is not None and value != NOT_FOLLOWED_NS]
+    if not measured:
         return []
-    usual, count = f"most {short_noise(max(known))}", describe_count(len(noise), "interval")
-    if len(known) < len(noise):
-        usual = said = f"{usual} in {len(known)} of {count}"  # the median of known ones would be too high
+    usual, count = f"most {short_noise(max(measured))}", describe_count(len(noise), "interval")
+    if len(measured) < len(noise):
+        usual = history = f"{usual} in {len(measured)} of {count}"  # the median of known ones would be too high
     elif is_cut:
-        usual = said = f"{usual} or more in {count}"
+        usual = history = f"{usual} or more in {count}"
     else:
-        usual = f"median {short_noise(median(known))}, {usual}"
-        said = f"{usual} in {count}"
-    there = next((at for at, each in enumerate(reversed(noise)) if each is None or each <= 0), len(noise))
+        usual = f"median {short_noise(median(measured))}, {usual}"
+        history = f"{usual} in {count}"
+    there = next((at for at, value in enumerate(reversed(noise)) if value is None or value <= 0), len(noise))
     if not there:
-        return [fact_row("history", said)]
+        return [fact_row("history", history)]
     if there == len(noise):
-        return [fact_row("history", first_that_fits([f"{said}, there in all of them", said], width))]
+        return [fact_row("history", first_that_fits([f"{history}, there in all of them", history], width))]
     least = " at least" if noise[-1 - there] != 0 else ""
     first = model.number + 1 - there
-    taken_s = model.clocks.taken_at_s(first)
-    at = model.wall_clock(round(taken_s * 1e9)) if taken_s is not None else None
+    end_s = model.clocks.end_time_s(first)
+    at = model.wall_clock(round(end_s * 1e9)) if end_s is not None else None
     since = (
         f"without a break since {at}{least}" if at is not None else f"for{least} {describe_count(there, 'interval')}"
     )
-    return [fact_row("history", first_that_fits([f"{said}, there {since}", f"{usual}, there {since}", said], width))]
+    return [
+        fact_row("history", first_that_fits([f"{history}, there {since}", f"{usual}, there {since}", history], width))
+    ]
 
 
 def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row]:
     """Return the number of intervals with unknown noise, by their marks, and why."""
-    left_out, unread = noise.count(NOT_FOLLOWED_NS), noise.count(None)
-    found = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
-    found += [(f"{glyphs.unknown} {unread} unknown", ": not read")] if unread else []
-    choices = ("   ".join(f"{said}{why}" for said, why in found), "   ".join(said for said, _ in found))
-    return [fact_row("", first_that_fits(choices, width))] if found else []
+    left_out, unknown = noise.count(NOT_FOLLOWED_NS), noise.count(None)
+    counts = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
+    counts += [(f"{glyphs.unknown} {unknown} unknown", ": not read")] if unknown else []
+    choices = ("   ".join(f"{count}{why}" for count, why in counts), "   ".join(count for count, _ in counts))
+    return [fact_row("", first_that_fits(choices, width))] if counts else []
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprit's noise over time, with a scale at the left if rows suffice."""
     rows = tall_rows(noise[-max(width - NAME, 1) :], height, glyphs)
-    return [[(f"{scale_beside(height - at, height):>{NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]
+    return [[(f"{scale_label(height - at, height):>{NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]

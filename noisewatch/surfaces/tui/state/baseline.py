@@ -35,8 +35,8 @@ class Baseline:
         """Return the change of the culprit's noise (ns/s), or None if the baseline's frames may have left it out."""
         absent_ns = 0.0 if line.cpu in self.whole_cpus else None
         before = [self.noise_by_culprit.get(identity_of(part), absent_ns) for part in parts_of(line)]
-        known_noise = [noise for noise in before if noise is not None]
-        return line.stolen_ns_per_s - sum(known_noise) if len(known_noise) == len(before) else None
+        measured_noise = [noise for noise in before if noise is not None]
+        return line.stolen_ns_per_s - sum(measured_noise) if len(measured_noise) == len(before) else None
 
 
 def identity_of(line: CulpritLine) -> Identity:
@@ -71,5 +71,5 @@ def baseline_of(history: History, last: int) -> Baseline:
 
 
 def _mean(losses: list[float | None]) -> float | None:
-    known_losses = [lost for lost in losses if lost is not None]
-    return sum(known_losses) / len(known_losses) if len(known_losses) == len(losses) else None
+    measured_losses = [lost for lost in losses if lost is not None]
+    return sum(measured_losses) / len(measured_losses) if len(measured_losses) == len(losses) else None

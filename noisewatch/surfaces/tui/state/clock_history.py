@@ -18,7 +18,7 @@ from noisewatch.cpus import parse_cpu_list
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import ClockPackage, Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import highest_known
+from noisewatch.surfaces.tui.draw.glyphs import highest_if_certain
 from noisewatch.surfaces.tui.state.history import CAPACITY
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 
@@ -40,10 +40,10 @@ def share_of_power(frame: Frame) -> float:
     return _highest((package.watts, package.long_limit_w or package.rated_w) for package in _packages(frame))
 
 
-def partly_known(frame: Frame) -> set[str]:
+def available_figures(frame: Frame) -> set[str]:
     """Return which of `heat` and `power` is known for at least one target package."""
     figures = {
-        "heat": [each.celsius for each in _packages(frame)],
+        "heat": [package.celsius for package in _packages(frame)],
         "power": [package.watts for package in _packages(frame)],
     }
     return {name for name, values in figures.items() if any(value is not None for value in values)}
@@ -63,13 +63,15 @@ def _packages(frame: Frame) -> list[ClockPackage]:
 
 
 def _highest(values: Iterable[tuple[float | None, float | None]]) -> float:
-    highest = highest_known((value / limit if value is not None and limit else None for value, limit in values), HOT)
+    highest = highest_if_certain(
+        (value / limit if value is not None and limit else None for value, limit in values), HOT
+    )
     return math.nan if highest is None else highest
 
 
-DROP = 0.05  # of the clock: a larger fall within _DROPS_WITHIN intervals is a drop
-_DROPS_WITHIN = 10
-_TENS = 4  # digits of kHz that `each` leaves out
+DROP = 0.05  # of the clock: a larger fall within _DROP_INTERVALS intervals is a drop
+_DROP_INTERVALS = 10
+_TENS = 4  # digits of kHz that `distinct_clocks` leaves out
 _UNKNOWN = 0
 _KNOWS_TICKS, _BY_HEAT, _BY_POWER, _UNCOUNTED = 1, 2, 4, 8
 N = TypeVar("N", int, float)
@@ -79,7 +81,7 @@ class ClockGraph(StrEnum):
     """The clock drawn over time: of the slowest target CPU, of each target CPU, or their mean."""
 
     SLOWEST = "slowest"
-    EACH = "each"
+    PER_CPU = "each"
     MEAN = "mean"
 
     @property
@@ -105,7 +107,7 @@ class ClockRange:
     is_stale: bool = False  # no interval is known to have a tick: the clocks show no spread
 
 
-class ToldFigures:
+class ReportedFigures:
     """The CPUs for which each figure was reported in the session; a column that was shown once stays.
 
     Figures are `age` (of a clock), `heat`, `slowed`, `limited` (by power), `C0`, and idle states by their names.
@@ -117,7 +119,6 @@ class ToldFigures:
 
     @classmethod
     def of(cls, frame: Frame) -> Self:
-        """Return the figures of one frame."""
         reported = cls()
         reported.add(frame)
         return reported
@@ -127,7 +128,6 @@ class ToldFigures:
         return {name for name, cpus_with_figure in self.cpus.items() if not cpus_with_figure.isdisjoint(cpus)}
 
     def add(self, frame: Frame) -> None:
-        """Add the figures of a frame."""
         if frame.clock is None:
             return
         self.idle_names = frame.clock.idle_names or self.idle_names
@@ -154,12 +154,12 @@ class ClockHistory:
         self._slowest = array("i")
         self._last_whole = _UNKNOWN  # the slowest clock of the last interval in which all were known
         self._means = array("f")
-        self._each: dict[int, frozenset[int]] = {}  # the last results of `each` ...
-        self._each_of: Sequence[int] = ()  # ... and its CPUs
+        self._distinct_by_number: dict[int, frozenset[int]] = {}  # the last results of `distinct_clocks` ...
+        self._distinct_cpus: Sequence[int] = ()  # ... and its CPUs
         self._flags = array("B")
         self._heat, self._power = array("f"), array("f")  # shares of the critical temperature, and of the power limit
         self._limited: Mapping[str, int] = {}  # times that each power limit was reached, since boot
-        self.told = ToldFigures()
+        self.reported = ReportedFigures()
 
     def add(self, frame: Frame, irqs: IrqHistory) -> None:
         """Append the next interval; the settings of `irqs` identify the interrupts that are ticks."""
@@ -167,12 +167,12 @@ class ClockHistory:
         ticks = {label for label, setting in irqs.settings.items() if setting.kind == Kind.TICK}
         ticked = {cpu for line in frame.irqs or () if line.label in ticks for cpu in line.cpus}
         flags = _KNOWS_TICKS if ticks and frame.irqs is not None else 0
-        slowed_by = {throttled.by for throttled in frame.conditions.throttled if throttled.times}
-        flags |= _BY_HEAT if "heat" in slowed_by else 0
-        flags |= _BY_POWER if self._is_limited(frame) or "power" in slowed_by else 0
+        throttle_causes = {throttled.by for throttled in frame.conditions.throttled if throttled.times}
+        flags |= _BY_HEAT if "heat" in throttle_causes else 0
+        flags |= _BY_POWER if self._is_limited(frame) or "power" in throttle_causes else 0
         flags |= _UNCOUNTED if any(throttled.times is None for throttled in frame.conditions.throttled) else 0
         _put(self._flags, at, flags)
-        self.told.add(frame)
+        self.reported.add(frame)
         _put(self._heat, at, share_of_heat(frame))
         _put(self._power, at, share_of_power(frame))
         khz_by_cpu = {
@@ -180,7 +180,7 @@ class ClockHistory:
             for line in frame.cpus
             if line.current_khz is not None
         }
-        self.told.cpus["age"].update(cpu for cpu, khz in khz_by_cpu.items() if khz < 0)
+        self.reported.cpus["age"].update(cpu for cpu, khz in khz_by_cpu.items() if khz < 0)
         for cpu in khz_by_cpu.keys() - self._khz_by_cpu.keys():
             self._khz_by_cpu[cpu] = array("i", [_UNKNOWN]) * len(self._at_s)
         for cpu, column in self._khz_by_cpu.items():
@@ -215,21 +215,21 @@ class ClockHistory:
 
     def means(self, numbers: Iterable[int]) -> list[float | None]:
         """Return the mean clock (kHz) of the target CPUs, among CPUs with a tick if any had one; None is unknown."""
-        return _known(self._read(self._means, numbers))
+        return _none_if_unknown(self._read(self._means, numbers))
 
-    def each(self, cpus: Sequence[int], numbers: Iterable[int]) -> list[frozenset[int]]:
+    def distinct_clocks(self, cpus: Sequence[int], numbers: Iterable[int]) -> list[frozenset[int]]:
         """Return the distinct clocks (kHz, rounded to 10 MHz) of the CPUs by interval; cached for the same CPUs."""
         columns = [self._khz_by_cpu[cpu] for cpu in cpus if cpu in self._khz_by_cpu]
         first, at = max(self.count - self.capacity, 0), self.capacity
-        cached, self._each_of = self._each if self._each_of == cpus else {}, cpus
-        self._each = {
+        cached, self._distinct_cpus = self._distinct_by_number if self._distinct_cpus == cpus else {}, cpus
+        self._distinct_by_number = {
             number: cached[number]
             if number in cached
             else frozenset(round(abs(column[number % at]), -_TENS) for column in columns) - {_UNKNOWN}
             for number in numbers
             if first <= number < self.count
         }
-        return [self._each.get(number, frozenset()) for number in numbers]
+        return [self._distinct_by_number.get(number, frozenset()) for number in numbers]
 
     def drops(self) -> list[int]:
         """Return the kept intervals in which the slowest target CPU's clock fell by more than DROP.
@@ -243,18 +243,18 @@ class ClockHistory:
                 continue
             is_low = bool(lately) and khz < (1 - DROP) * max(lately)
             drops += [number] if is_low and not was_low else []
-            lately, was_low = [*lately[1 - _DROPS_WITHIN :], khz], is_low
+            lately, was_low = [*lately[1 - _DROP_INTERVALS :], khz], is_low
         return drops
 
     def heat(self, numbers: Iterable[int]) -> list[float | None]:
         """Return the highest temperature of a target package as a share of the critical one; None is unknown."""
-        return _known(self._read(self._heat, numbers))
+        return _none_if_unknown(self._read(self._heat, numbers))
 
     def power(self, numbers: Iterable[int]) -> list[float | None]:
         """Return the highest power of a target package as a share of PL1, by interval; None is unknown."""
-        return _known(self._read(self._power, numbers))
+        return _none_if_unknown(self._read(self._power, numbers))
 
-    def slowed_by(self, numbers: Iterable[int]) -> list[tuple[bool, bool]]:
+    def slowdown_causes(self, numbers: Iterable[int]) -> list[tuple[bool, bool]]:
         """Return by interval whether heat slowed a target CPU, and whether a power limit was reached."""
         return [(bool(flags & _BY_HEAT), bool(flags & _BY_POWER)) for flags in self._read(self._flags, numbers)]
 
@@ -270,17 +270,17 @@ class ClockHistory:
     def range_of(self, cpu: int, numbers: range) -> ClockRange | None:
         """Return the range of the CPU's clocks in the intervals, or None if none is known."""
         read = self._read(self._khz_by_cpu.get(cpu), numbers)
-        known_khz = [khz for khz in read if khz]
-        if not known_khz:
+        measured_khz = [khz for khz in read if khz]
+        if not measured_khz:
             return None
-        fresh = [khz for khz in known_khz if khz > 0] or [-khz for khz in known_khz]
+        fresh = [khz for khz in measured_khz if khz > 0] or [-khz for khz in measured_khz]
         kept = range(max(numbers.start, self.count - self.capacity), min(numbers.stop, self.count))
         age_s = self._age_s(cpu, kept[-1])
         knows_ticks = age_s is not None or all(flags & _KNOWS_TICKS for flags in self._read(self._flags, kept))
-        is_stale = max(known_khz) < 0
-        return ClockRange(min(fresh), max(fresh), abs(known_khz[-1]), age_s, knows_ticks, is_stale)
+        is_stale = max(measured_khz) < 0
+        return ClockRange(min(fresh), max(fresh), abs(measured_khz[-1]), age_s, knows_ticks, is_stale)
 
-    def taken_at_s(self, number: int) -> float | None:
+    def end_time_s(self, number: int) -> float | None:
         """Return the end of the interval (CLOCK_MONOTONIC, seconds), or None if it is not kept."""
         first = max(self.count - self.capacity, 0)
         return self._at_s[number % self.capacity] if first <= number < self.count else None
@@ -288,7 +288,7 @@ class ClockHistory:
     def _age_s(self, cpu: int, number: int) -> float | None:
         column = self._khz_by_cpu[cpu]
         earlier = range(number, max(self.count - self.capacity, 0) - 1, -1)
-        ticked = next((each for each in earlier if column[each % self.capacity] > 0), None)
+        ticked = next((tick_number for tick_number in earlier if column[tick_number % self.capacity] > 0), None)
         if ticked is None:
             return None
         return self._at_s[number % self.capacity] - self._at_s[ticked % self.capacity]
@@ -307,8 +307,8 @@ class ClockHistory:
 
 def _slowest(clocks: Iterable[int]) -> int:
     """Return the slowest clock of CPUs with a tick, or else the slowest stale one as a negative number."""
-    known_khz = [khz for khz in clocks if khz]
-    return min((khz for khz in known_khz if khz > 0), default=max(known_khz, default=_UNKNOWN))
+    measured_khz = [khz for khz in clocks if khz]
+    return min((khz for khz in measured_khz if khz > 0), default=max(measured_khz, default=_UNKNOWN))
 
 
 def _mean(clocks: Sequence[int]) -> float:
@@ -316,7 +316,7 @@ def _mean(clocks: Sequence[int]) -> float:
     return sum(measured) / len(measured) if measured else math.nan
 
 
-def _known(shares: Iterable[float]) -> list[float | None]:
+def _none_if_unknown(shares: Iterable[float]) -> list[float | None]:
     return [share if share > 0 else None for share in shares]  # NaN is not > 0
 
 

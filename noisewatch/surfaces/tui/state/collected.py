@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.clock_history import ClockHistory
 from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, what_is_same
 from noisewatch.surfaces.tui.state.history import CAPACITY, CpuReadings, History
-from noisewatch.surfaces.tui.state.irq_history import IrqHistory, told
+from noisewatch.surfaces.tui.state.irq_history import IrqHistory, describe_moves
 from noisewatch.surfaces.tui.state.run_history import RunHistory
 
 _ENTRY = struct.Struct("<qiif")  # hash of the culprit, CPU, thread, ns/s
@@ -47,7 +47,7 @@ class _Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Interval:
     """The packed culprits of one interval, and the CPUs whose culprits may be incomplete."""
 
     packed: bytes
@@ -83,7 +83,7 @@ class CulpritHistory:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.count = 0
-        self._told: deque[_Told] = deque(maxlen=capacity)
+        self._intervals: deque[_Interval] = deque(maxlen=capacity)
         self._unpacked: dict[int, _Entries] = {}
         self._last_unknown = -1  # the interval in which a CPU could not be read
         self._lanes: dict[_Asked, _Lane] = {}  # the last queries, least recently used first
@@ -101,7 +101,7 @@ class CulpritHistory:
         if unknown:
             self._last_unknown = self.count - 1
         misses_target = frame.is_cut and frame.culprits[-1].role != Role.HOUSEKEEPING
-        self._told.append(_Told(packed, unknown, misses_target, frame.is_cut))
+        self._intervals.append(_Interval(packed, unknown, misses_target, frame.is_cut))
 
     def noise(self, line: CulpritLine, numbers: Iterable[int], cpus: CpuSet | None = None) -> list[float | None]:
         """Return the culprit's noise (ns/s) by interval, on the CPU where it is highest; `cpus` None is all CPUs.
@@ -112,12 +112,12 @@ class CulpritHistory:
         """
         what = hash(what_is_same(line))
         tid = None if isinstance(line, FoldedLine) else line.tid
-        first = self.count - len(self._told)
+        first = self.count - len(self._intervals)
         if (
             isinstance(numbers, range)
             and max(first, self._last_unknown + 1) <= numbers.start < numbers.stop <= self.count
         ):
-            return self._known(line, (what, tid, cpus, line.role == Role.HOUSEKEEPING), numbers, first)
+            return self._measured_noise(line, (what, tid, cpus, line.role == Role.HOUSEKEEPING), numbers, first)
         asked = list(numbers)
         cpus_by_interval = [
             _by_cpu(self._entries(number, first).get(what, ()), tid, cpus) if first <= number < self.count else None
@@ -125,11 +125,11 @@ class CulpritHistory:
         ]
         ever_on = frozenset(cpus_of(line)).union(*(cpus for cpus in cpus_by_interval if cpus))
         return [
-            None if cpus is None else self._told[number - first].noise(line, cpus, ever_on)
+            None if cpus is None else self._intervals[number - first].noise(line, cpus, ever_on)
             for number, cpus in zip(asked, cpus_by_interval, strict=True)
         ]
 
-    def _known(self, line: CulpritLine, asked: _Asked, numbers: range, first: int) -> list[float | None]:
+    def _measured_noise(self, line: CulpritLine, asked: _Asked, numbers: range, first: int) -> list[float | None]:
         """Return the culprit's noise in intervals in which all CPUs could be read, decoding each interval only once."""
         what, tid, cpus, _ = asked
         lane = self._lanes.pop(asked, None)
@@ -137,7 +137,7 @@ class CulpritHistory:
             lane = _Lane(numbers.start)
         for number in range(lane.begin + len(lane.noise), numbers.stop):
             noise_by_cpu = _by_cpu(self._entries(number, first).get(what, ()), tid, cpus)
-            lane.noise.append(self._told[number - first].noise(line, noise_by_cpu, frozenset()))
+            lane.noise.append(self._intervals[number - first].noise(line, noise_by_cpu, frozenset()))
         del lane.noise[: numbers.start - lane.begin]
         lane.begin = numbers.start
         self._lanes[asked] = lane
@@ -149,7 +149,7 @@ class CulpritHistory:
         """Return the culprits of an interval by hash, from a cache of the last intervals."""
         if number not in self._unpacked:
             entries: dict[int, list[_Entry]] = defaultdict(list)
-            for what, cpu, tid, noise in _ENTRY.iter_unpack(self._told[number - first].packed):
+            for what, cpu, tid, noise in _ENTRY.iter_unpack(self._intervals[number - first].packed):
                 entries[what].append((cpu, tid, noise))
             self._unpacked[number] = dict(entries)
             if len(self._unpacked) > _MOST_UNPACKED:
@@ -259,7 +259,7 @@ class Collected:
         """Add the next frame, and its encoded line; the first frame has no rates, and is not added to the history."""
         number = self.history.count
         self.log.compare(self.newest, frame, number)
-        for text in told(self.irqs.follow(frame, number), frozenset(frame.target)):
+        for text in describe_moves(self.irqs.follow(frame, number), frozenset(frame.target)):
             self.log.add(Event(frame.taken_at_ns, EventKind.IRQ, text, number))
         for at_ns, text, about in self.runs.follow(frame):
             self.log.add(Event(at_ns, EventKind.RUN, text, self._interval_at(at_ns, number), about))
@@ -279,7 +279,7 @@ class Collected:
     def _interval_at(self, at_ns: int, newest: int) -> int:
         """Return the kept interval that contains the time; `newest` is the interval being added."""
         kept = range(self.history.first, newest)
-        return kept.start + bisect_left(kept, at_ns / 1e9, key=lambda number: self.clocks.taken_at_s(number) or 0.0)
+        return kept.start + bisect_left(kept, at_ns / 1e9, key=lambda number: self.clocks.end_time_s(number) or 0.0)
 
     @property
     def is_stale(self) -> bool:

@@ -33,7 +33,7 @@ def matching(lines: Iterable[CulpritLine], text: str) -> list[CulpritLine]:
 
 def mistakes(text: str) -> list[str]:
     """Return a message for each malformed word of the filter."""
-    return [said for word in text.split() if (said := _mistake(word.removeprefix("!"))) is not None]
+    return [message for word in text.split() if (message := _mistake(word.removeprefix("!"))) is not None]
 
 
 def asked_cpus(text: str) -> CpuSet | None:
@@ -109,7 +109,7 @@ def cpus_in_order(lines: Sequence[CpuLine], sort: SortOrder, room: int) -> list[
 
     def weight(line: CpuLine) -> float:
         if line.stolen_ns_per_s is None and line.role != Role.OFFLINE:
-            return known_or_grave(None)
+            return noise_or_grave(None)
         return (line.interrupts_per_s if sort == SortOrder.RATE else line.stolen_ns_per_s) or 0
 
     return sorted(lines, key=lambda line: (line.role != Role.TARGET, -weight(line), line.cpu))
@@ -118,7 +118,7 @@ def cpus_in_order(lines: Sequence[CpuLine], sort: SortOrder, room: int) -> list[
 def weight_of(line: CulpritLine, sort: SortOrder, baseline: Baseline | None) -> float:
     """Return the weight by which culprits are sorted; in the order by CPU, within their CPU."""
     if sort == SortOrder.CHANGE and baseline is not None:
-        return abs(known_or_grave(baseline.change_of_culprit(line)))
+        return abs(noise_or_grave(baseline.change_of_culprit(line)))
     return (line.rate_per_s or 0) if sort == SortOrder.RATE else line.stolen_ns_per_s
 
 
@@ -128,7 +128,7 @@ def culprits_in_order(lines: Iterable[CulpritLine], sort: SortOrder, baseline: B
     return sorted(lines, key=lambda line: (cpus_of(line)[0] if by_number else 0, -weight_of(line, sort, baseline)))
 
 
-def known_or_grave(ns: float | None) -> float:
+def noise_or_grave(ns: float | None) -> float:
     """Return the noise for sorting: unknown noise may be grave, and sorts as such."""
     return GRAVE_NS if ns is None else ns
 
@@ -141,4 +141,4 @@ def order_in_words(sort: SortOrder, is_folded: bool) -> str:
 def worst_cpu(lines: Sequence[CpuLine]) -> int | None:
     """Return the noisiest target CPU, or the noisiest CPU without targets; unknown noise counts as grave."""
     candidates = [line for line in lines if line.role == Role.TARGET] or lines
-    return max(candidates, key=lambda line: known_or_grave(line.stolen_ns_per_s)).cpu if candidates else None
+    return max(candidates, key=lambda line: noise_or_grave(line.stolen_ns_per_s)).cpu if candidates else None

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import fields, replace
+
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kinds import THREADS
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedLine(CulpritLine):
+class FoldedLine(CulpritLine, frozen=True):
     """All lines of one culprit, with the figures of its worst CPU; `parts` are its lines on that CPU.
 
     `is_least`: the frame may leave out some of its threads on that CPU.
@@ -26,9 +25,6 @@ class FoldedLine(CulpritLine):
     def process_mark(self) -> str:
         """The process ID in brackets, without a thread, as its threads differ."""
         return "" if self.pid is None else f" [{self.pid}]"
-
-
-_FIELDS = tuple(field.name for field in fields(CulpritLine))
 
 
 def noise_of(line: CulpritLine) -> float:
@@ -46,7 +42,7 @@ def folded(
     groups: dict[Hashable, list[CulpritLine]] = {}
     for line in lines:
         groups.setdefault(what_is_same(line), []).append(line)
-    return [_one(group, weight, cut) for group in groups.values()]
+    return [_fold_group(group, weight, cut) for group in groups.values()]
 
 
 def what_is_same(line: CulpritLine) -> Hashable:
@@ -54,13 +50,13 @@ def what_is_same(line: CulpritLine) -> Hashable:
     return (line.kind, line.name, line.pid if line.kind in THREADS else line.irq)
 
 
-def _one(group: list[CulpritLine], weight: Callable[[CulpritLine], float], cut: CpuSet) -> CulpritLine:
+def _fold_group(group: list[CulpritLine], weight: Callable[[CulpritLine], float], cut: CpuSet) -> CulpritLine:
     if len(group) == 1:
         return group[0]
     lines_of_cpus = by_cpu(group)
     worst = max(lines_of_cpus, key=lambda line: (weight(line), noise_of(line)))
-    together = _together(worst, parts_of(worst), tuple(line.cpu for line in lines_of_cpus))
-    return replace(together, is_least=worst.kind in THREADS and worst.cpu in cut)
+    folded_line = _merge_lines(worst, parts_of(worst), tuple(line.cpu for line in lines_of_cpus))
+    return replace(folded_line, is_least=worst.kind in THREADS and worst.cpu in cut)
 
 
 def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
@@ -69,13 +65,13 @@ def by_cpu(lines: Iterable[CulpritLine]) -> list[CulpritLine]:
     for line in lines:
         lines_by_cpu.setdefault(line.cpu, []).append(line)
     return [
-        cpu_lines[0] if len(cpu_lines) == 1 else _together(max(cpu_lines, key=noise_of), tuple(cpu_lines), (cpu,))
+        cpu_lines[0] if len(cpu_lines) == 1 else _merge_lines(max(cpu_lines, key=noise_of), tuple(cpu_lines), (cpu,))
         for cpu, cpu_lines in sorted(lines_by_cpu.items())
     ]
 
 
-def _together(worst: CulpritLine, parts: tuple[CulpritLine, ...], cpus: tuple[int, ...]) -> FoldedLine:
-    figures = {name: getattr(worst, name) for name in _FIELDS}
+def _merge_lines(worst: CulpritLine, parts: tuple[CulpritLine, ...], cpus: tuple[int, ...]) -> FoldedLine:
+    figures = {name: getattr(worst, name) for name in CulpritLine.__struct_fields__}
     rates = [line.rate_per_s for line in parts if line.rate_per_s is not None]
     figures["stolen_ns_per_s"] = sum(map(noise_of, parts))
     figures["rate_per_s"] = sum(rates) if rates else None
@@ -89,7 +85,6 @@ def parts_of(line: CulpritLine) -> tuple[CulpritLine, ...]:
 
 
 def cpus_of(line: CulpritLine) -> tuple[int, ...]:
-    """Return all CPUs of the line."""
     return line.cpus if isinstance(line, FoldedLine) else (line.cpu,)
 
 

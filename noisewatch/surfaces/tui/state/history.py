@@ -18,7 +18,7 @@ from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, Frame
-from noisewatch.operations.frame.line import Standing, decode_frame, encode_frame, standing_of
+from noisewatch.operations.frame.line import StableFields, decode_frame, encode_frame, stable_fields
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
 
 # Two minutes, at an interval a second: noise that lasts less than a quarter of them is not usual yet, noise that lasts
@@ -27,7 +27,7 @@ USUAL_INTERVALS = 120
 # A multiple of the distance from median to upper quartile. For normally distributed noise it would be six standard
 # deviations; of 120 intervals the quartile is itself so inexact that four are exceeded in every hour.
 _LEAST_SPREADS = 8
-_LEAST_KNOWN = 10  # intervals; fewer do not show how much noise varies, and a spike has to double it
+_LEAST_MEASURED = 10  # intervals; fewer do not show how much noise varies, and a spike has to double it
 _DOUBLE = 2  # times the noise before: a new source of noise, also on a noisy machine
 
 
@@ -48,13 +48,13 @@ def is_spike_at(losses: Sequence[float | None], at: int) -> bool:
     place = next((place for place in range(at - 1, -1, -1) if losses[place] is not None), None)
     if place is None:
         return False
-    was = losses[place] or 0.0
-    if was < GRAVE_NS or lost >= _DOUBLE * was:
+    noise_before = losses[place] or 0.0
+    if noise_before < GRAVE_NS or lost >= _DOUBLE * noise_before:
         return True
-    return _stands_out(losses, at, lost) and not _stands_out(losses, place, was)
+    return _is_unusual(losses, at, lost) and not _is_unusual(losses, place, noise_before)
 
 
-def _stands_out(losses: Sequence[float | None], at: int, lost: float) -> bool:
+def _is_unusual(losses: Sequence[float | None], at: int, lost: float) -> bool:
     """Return whether noise exceeds usual noise by a grave amount, and by more than usual noise varies.
 
     Without any known noise before, usual noise counts as none, and nothing stands out.
@@ -65,7 +65,7 @@ def _stands_out(losses: Sequence[float | None], at: int, lost: float) -> bool:
     if not before:
         return False
     middle, usual = before[len(before) // 2], before[len(before) * 3 // 4]
-    least = _LEAST_SPREADS * (usual - middle) if len(before) >= _LEAST_KNOWN else usual
+    least = _LEAST_SPREADS * (usual - middle) if len(before) >= _LEAST_MEASURED else usual
     return lost - usual >= max(GRAVE_NS, least)
 
 
@@ -119,7 +119,9 @@ class History:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
         self._lines = KeptLines(capacity)
-        self._standing: deque[tuple[int, Standing]] = deque()  # first interval, and the fields that lines leave out
+        self._omitted_fields: deque[tuple[int, StableFields]] = (
+            deque()
+        )  # first interval, and the fields that lines leave out
         self._noise_by_cpu: dict[int, array[float]] = {}
         self._worst = _column(capacity)
         self._noisy = array("L", [0]) * capacity  # number of intervals up to this one with noise over the limit
@@ -138,7 +140,7 @@ class History:
     def add(self, frame: Frame, line: bytes | None = None) -> None:
         """Append the next frame, which has rates. `line` is its encoded line; without it the frame is encoded."""
         at = self.count % self.capacity
-        self._keep_standing(standing_of(frame))
+        self._keep_omitted_fields(stable_fields(frame))
         self._lines.add(line or encode_frame(frame))
         for column in self._noise_by_cpu.values():
             column[at] = math.nan
@@ -153,11 +155,11 @@ class History:
         self._noisy[at], self._unknown[at] = self._total_noisy, self._total_unknown
         self.count += 1
 
-    def _keep_standing(self, standing: Standing) -> None:
-        if not self._standing or self._standing[-1][1] != standing:
-            self._standing.append((self.count, standing))
-        while len(self._standing) > 1 and self._standing[1][0] <= self.first:
-            self._standing.popleft()
+    def _keep_omitted_fields(self, omitted: StableFields) -> None:
+        if not self._omitted_fields or self._omitted_fields[-1][1] != omitted:
+            self._omitted_fields.append((self.count, omitted))
+        while len(self._omitted_fields) > 1 and self._omitted_fields[1][0] <= self.first:
+            self._omitted_fields.popleft()
 
     def frame(self, number: int) -> Frame:
         """Return the frame of a kept interval. Raise IndexError if the interval is not kept."""
@@ -168,8 +170,8 @@ class History:
         return self._shown[number]
 
     def _decoded(self, number: int) -> Frame:
-        at = bisect_right(self._standing, number, key=lambda since: since[0]) - 1
-        return decode_frame(self._lines.line(number), self._standing[at][1])
+        at = bisect_right(self._omitted_fields, number, key=lambda since: since[0]) - 1
+        return decode_frame(self._lines.line(number), self._omitted_fields[at][1])
 
     def noise_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
         """Return the CPU's noise (ns/s) by kind, one value an interval; None where a frame may leave some culprits out.
@@ -191,7 +193,7 @@ class History:
         """The range of all kept intervals."""
         return range(self.first, self.count)
 
-    def noisy_within(self, numbers: range) -> tuple[int, int]:
+    def count_noisy(self, numbers: range) -> tuple[int, int]:
         """Return the number of kept intervals with a target CPU's noise over the limit, and with unknown noise."""
         if not numbers:
             return 0, 0
@@ -206,7 +208,7 @@ class History:
         columns = ((cpu, self._noise_by_cpu.get(cpu)) for cpu in cpus)
         return [cpu for cpu, column in columns if column is not None and any(map(is_over, self._part(column, numbers)))]
 
-    def unread_cpus(self, cpus: Iterable[int], numbers: range) -> list[int]:
+    def unknown_cpus(self, cpus: Iterable[int], numbers: range) -> list[int]:
         """Return the CPUs whose noise was unknown in at least one of the kept intervals."""
         columns = ((cpu, self._noise_by_cpu.get(cpu)) for cpu in cpus)
         return [cpu for cpu, column in columns if column is None or math.isnan(sum(self._part(column, numbers)))]
@@ -259,9 +261,9 @@ def _column(capacity: int) -> array[float]:
 
 def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]:
     """Return the CPU's noise (ns/s) by kind, and of all other kinds: 0, or None if the frame omits some."""
-    taken_ns = next((line.taken_ns_per_s for line in frame.cpus if line.cpu == cpu), None)
-    if taken_ns is not None:
-        return {kind: ns for kind, ns in zip(KINDS, taken_ns, strict=True) if ns}, 0.0
+    ns_by_kind = next((line.taken_ns_per_s for line in frame.cpus if line.cpu == cpu), None)
+    if ns_by_kind is not None:
+        return {kind: ns for kind, ns in zip(KINDS, ns_by_kind, strict=True) if ns}, 0.0
     lost: dict[str, float] = defaultdict(float)
     for line in frame.culprits:
         if line.cpu == cpu:

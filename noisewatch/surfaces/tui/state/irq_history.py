@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.state.history import CAPACITY, cpus_in
 from noisewatch.units import describe_count
 
 RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # interrupts/s at which a level begins
-LOUD_PER_S = 1_000  # interrupts of one device
+FREQUENT_PER_S = 1_000  # interrupts of one device
 _MOST_IRQS = 2048
 _MOST_MOVES = 8  # of one IRQ
 _MOST_SPANS = 8  # of one IRQ; within a span the same affinities are known
@@ -55,7 +55,7 @@ class IrqRow:
         return _union(setting.allowed for setting in self.settings) if self.settings else None
 
     @property
-    def goes_to(self) -> CpuSet | None:
+    def effective(self) -> CpuSet | None:
         """The CPUs that the row's IRQs go to (effective affinity), or None if one is unknown, as on old kernels."""
         return _union(setting.effective for setting in self.settings) if self.settings else None
 
@@ -90,14 +90,14 @@ class IrqMove:
 
 
 @dataclass(frozen=True, slots=True)
-class AffinityKnown:
+class AffinitySpan:
     """A span, beginning with interval `number`, in which the same affinities of an IRQ are known."""
 
     name: str
     number: int
     at_ns: int  # CLOCK_MONOTONIC of its frame
-    knows_goes: bool  # the effective affinity is known
-    knows_may: bool  # the allowed CPUs are known
+    has_effective: bool  # the effective affinity is known
+    has_allowed: bool  # the allowed CPUs are known
     is_less: bool  # less is known than in the span before
 
 
@@ -133,7 +133,7 @@ class IrqHistory:
         self.capacity = capacity
         self.count = 0
         self.settings: Mapping[str, IrqSetting] = _NO_SETTINGS  # the newest, silent IRQs included
-        self._told: deque[tuple[int, tuple[IrqSetting, ...]]] = deque()  # first interval, and its settings
+        self._kept_settings: deque[tuple[int, tuple[IrqSetting, ...]]] = deque()  # first interval, and its settings
         self._shown: tuple[tuple[IrqSetting, ...], Mapping[str, IrqSetting]] = ((), _NO_SETTINGS)
         self._rates_by_label: dict[str, _Rates] = {}
         self._lost_until = -1  # the last interval in which rates may be missing: IRQs did not fit, or were dropped
@@ -142,7 +142,7 @@ class IrqHistory:
         self._missed: CpuSet | None = frozenset()  # the last result of _uncounted_in
         self._places: dict[str, _Place] = {}
         self._moves: dict[str, deque[IrqMove]] = {}
-        self._spans: dict[str, deque[AffinityKnown]] = {}
+        self._spans: dict[str, deque[AffinitySpan]] = {}
 
     def add(self, frame: Frame) -> None:
         """Append the rates of the next interval."""
@@ -188,7 +188,7 @@ class IrqHistory:
         if uncounted is None:
             return None
         rate = rates.at(number) if rates is not None else 0.0
-        return None if rate < LOUD_PER_S and self._may_go(label, uncounted, number) else rate
+        return None if rate < FREQUENT_PER_S and self._may_go(label, uncounted, number) else rate
 
     def _may_go(self, label: str, cpus: CpuSet, number: int) -> bool:
         """Return whether the IRQ may have interrupted one of the CPUs; true if its allowed CPUs are unknown."""
@@ -232,7 +232,7 @@ class IrqHistory:
             earlier = before.get(setting.label)
             if earlier is not None and earlier.name != setting.name:
                 earlier = None  # the number belongs to another driver now
-            place = _last_known(earlier, _place_of(setting))
+            place = _latest_place(earlier, _place_of(setting))
             if place is not None:
                 self._places[setting.label] = place
             if earlier is not None and place is not None and _is_elsewhere(earlier, place):
@@ -254,14 +254,16 @@ class IrqHistory:
             if label in setting_by_label or spans[-1].number >= first
         }
         for label in self._spans.keys() | setting_by_label.keys():
-            name, goes, may = setting_by_label.get(label, removed)
+            name, has_effective, has_allowed = setting_by_label.get(label, removed)
             spans = self._spans.setdefault(label, deque(maxlen=_MOST_SPANS))
             last = spans[-1] if spans and spans[-1].name == name else None
-            if last is None or (last.knows_goes, last.knows_may) != (goes, may):
-                is_less = last is not None and ((last.knows_goes and not goes) or (last.knows_may and not may))
-                spans.append(AffinityKnown(name, number, frame.taken_at_ns, goes, may, is_less))
+            if last is None or (last.has_effective, last.has_allowed) != (has_effective, has_allowed):
+                is_less = last is not None and (
+                    (last.has_effective and not has_effective) or (last.has_allowed and not has_allowed)
+                )
+                spans.append(AffinitySpan(name, number, frame.taken_at_ns, has_effective, has_allowed, is_less))
 
-    def affinity_known(self, of: IrqSetting, number: int) -> AffinityKnown | None:
+    def affinity_span(self, of: IrqSetting, number: int) -> AffinitySpan | None:
         """Return the IRQ's span of known affinities at that interval, or None if it is not kept."""
         spans = [span for span in self._spans.get(of.label, ()) if span.number <= number and span.name == of.name]
         return spans[-1] if spans else None
@@ -274,14 +276,14 @@ class IrqHistory:
             for setting in settings
         )
         self.settings = {setting.label: setting for setting in kept}
-        self._told.append((number, kept))
-        while len(self._told) > 1 and self._told[1][0] <= self.count - self.capacity:
-            self._told.popleft()
+        self._kept_settings.append((number, kept))
+        while len(self._kept_settings) > 1 and self._kept_settings[1][0] <= self.count - self.capacity:
+            self._kept_settings.popleft()
 
     def settings_at(self, number: int) -> Mapping[str, IrqSetting]:
         """Return the last settings up to that interval by label; empty before the first settings."""
-        at = bisect_right(self._told, number, key=itemgetter(0)) - 1
-        texts = self._told[at][1] if at >= 0 else ()
+        at = bisect_right(self._kept_settings, number, key=itemgetter(0)) - 1
+        texts = self._kept_settings[at][1] if at >= 0 else ()
         if self._shown[0] is not texts:
             self._shown = texts, {setting.label: setting for setting in texts}
         return self._shown[1]
@@ -323,7 +325,7 @@ def _place_of(setting: IrqSetting) -> _Place | None:
     return _Place(setting.name, setting.allowed, False) if setting.allowed else None
 
 
-def _last_known(place_before: _Place | None, place: _Place | None) -> _Place | None:
+def _latest_place(place_before: _Place | None, place: _Place | None) -> _Place | None:
     """Return the new place, or the one before if less is known now."""
     is_lost = place is None or (place_before is not None and place_before.is_effective and not place.is_effective)
     return place_before if is_lost else place
@@ -346,14 +348,14 @@ def _move(before: _Place, after: _Place, setting: IrqSetting, frame: Frame, numb
     )
 
 
-_MOST_TOLD = 8  # texts in one interval, so that a balancer that moves a hundred IRQs does not fill the log
+_MOST_SENTENCES = 8  # texts in one interval, so that a balancer that moves a hundred IRQs does not fill the log
 
 
-def told(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
+def describe_moves(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
     """Yield a sentence for each of the first moves, those from or to target CPUs first, and one for the rest."""
     ordered = sorted(moves, key=lambda move: not (cpus_in(move.before) | cpus_in(move.after)) & target)
-    yield from map(_sentence, ordered[:_MOST_TOLD])
-    rest = ordered[_MOST_TOLD:]
+    yield from map(_sentence, ordered[:_MOST_SENTENCES])
+    rest = ordered[_MOST_SENTENCES:]
     if rest:
         yield f"{describe_count(len(rest), 'more IRQ')} moved: {', '.join(move.label for move in rest)}"
 

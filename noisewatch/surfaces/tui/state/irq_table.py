@@ -89,10 +89,10 @@ def _by_device(rows: Sequence[IrqRow]) -> list[IrqRow]:
     for row in rows:
         device = row.settings[0].device if row.is_numbered and row.settings else None
         rows_by_device.setdefault(device or f"IRQ {row.label}", []).append(row)
-    return [_together(device, group) for device, group in rows_by_device.items()]
+    return [_device_row(device, group) for device, group in rows_by_device.items()]
 
 
-def _together(device: str, rows: Sequence[IrqRow]) -> IrqRow:
+def _device_row(device: str, rows: Sequence[IrqRow]) -> IrqRow:
     if len(rows) == 1:
         return rows[0]
     rate_by_cpu: dict[int, float] = {}
@@ -133,7 +133,7 @@ def _matches(model: ShownIrqs, row: IrqRow, word: str) -> bool:
     key, colon, value = word.partition(":")
     if colon and key == "cpu":
         heard = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
-        return not cpus_in(value).isdisjoint(heard | (row.goes_to or frozenset()))
+        return not cpus_in(value).isdisjoint(heard | (row.effective or frozenset()))
     if colon and key == "kind":
         return row.kind == kind_named(value)
     if word.isdecimal():
@@ -197,7 +197,7 @@ def busiest_first(row: IrqRow) -> list[int]:
     """Return the CPUs that the row interrupts, or else that it goes to, or else that it may go to."""
     if row.rate_by_cpu:
         return sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
-    return sorted(row.goes_to or row.allowed or ())
+    return sorted(row.effective or row.allowed or ())
 
 
 def disturbs_target(model: ShownIrqs, row: IrqRow) -> bool:
@@ -205,7 +205,7 @@ def disturbs_target(model: ShownIrqs, row: IrqRow) -> bool:
     lines = model.frame.cpus if model.frame is not None else ()
     disturbed = {line.cpu for line in lines if line.role in (Role.TARGET, Role.SIBLING)}
     heard = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
-    return not disturbed.isdisjoint(heard | (row.goes_to or frozenset()))
+    return not disturbed.isdisjoint(heard | (row.effective or frozenset()))
 
 
 def culprit_of(model: ShownIrqs, row: IrqRow) -> CulpritLine | None:

@@ -15,11 +15,11 @@ RUNNING, ENDED = "running", "ended"
 UNDISTURBED = "undisturbed"
 _MOST_KEPT = 4096  # repetitions of one run: an hour of one a second
 _MOST_RUNS = 64
-_MOST_TOLD = 8  # events in one frame, so that they do not fill the log
+_MOST_EVENTS = 8  # events in one frame, so that they do not fill the log
 
 
 @dataclass(slots=True)
-class KnownRun:
+class TrackedRun:
     """The last known state of a run. `is_over`: it has ended, or its process is gone."""
 
     line: RunLine
@@ -44,7 +44,7 @@ class KnownRun:
 class RunHistory:
     """The known runs by their id."""
 
-    by_id: dict[str, KnownRun] = field(default_factory=dict)
+    by_id: dict[str, TrackedRun] = field(default_factory=dict)
 
     @property
     def has_any(self) -> bool:
@@ -54,7 +54,7 @@ class RunHistory:
     def follow(self, frame: Frame) -> Iterator[tuple[int, str, str]]:
         """Update the runs from a frame; yield time (ns), text and folding key of each event."""
         for line in frame.runs:
-            yield from self._take(line, frame)
+            yield from self._update_run(line, frame)
         there = {line.id for line in frame.runs}
         for name, run in self.by_id.items():
             if not run.is_over and name not in there:
@@ -63,10 +63,10 @@ class RunHistory:
         while len(self.by_id) > _MOST_RUNS:
             del self.by_id[next(iter(self.by_id))]
 
-    def _take(self, line: RunLine, frame: Frame) -> Iterator[tuple[int, str, str]]:
+    def _update_run(self, line: RunLine, frame: Frame) -> Iterator[tuple[int, str, str]]:
         run = self.by_id.get(line.id)
         if run is None:
-            run = self.by_id[line.id] = KnownRun(line)
+            run = self.by_id[line.id] = TrackedRun(line)
             repetitions = f": {line.wanted} repetitions" if line.wanted > 1 else ""
             yield frame.taken_at_ns, f"run of {run.program} began{repetitions}", ""
         run.line = line
@@ -76,7 +76,7 @@ class RunHistory:
             run.repetitions[repetition.number] = repetition
             if is_new and repetition.outcome != UNDISTURBED:
                 event_count += 1
-                if event_count <= _MOST_TOLD:
+                if event_count <= _MOST_EVENTS:
                     yield (
                         repetition.began_ns,
                         describe_repetition(repetition),
@@ -84,14 +84,13 @@ class RunHistory:
                     )
         while len(run.repetitions) > _MOST_KEPT:
             del run.repetitions[next(iter(run.repetitions))]
-        if event_count > _MOST_TOLD:
-            yield frame.taken_at_ns, f"{event_count - _MOST_TOLD} more repetitions were not undisturbed", ""
+        if event_count > _MOST_EVENTS:
+            yield frame.taken_at_ns, f"{event_count - _MOST_EVENTS} more repetitions were not undisturbed", ""
         if line.stage == ENDED and not run.is_over:
             run.is_over = True
             yield frame.taken_at_ns, f"run of {run.program} ended: {describe_counts(line)}", ""
 
     def repetitions(self) -> list[RepetitionLine]:
-        """Return the repetitions of all runs."""
         return [repetition for run in self.by_id.values() for repetition in run.repetitions.values()]
 
     def running_since(self) -> list[tuple[int, int]]:

@@ -94,7 +94,7 @@ def cut_cpus(frame: Frame | None) -> CpuSet:
     return frozenset(line.cpu for line in frame.culprits) - complete
 
 
-def unread_cpus(model: ScreenModel) -> list[int]:
+def unreadable_cpus(model: ScreenModel) -> list[int]:
     """Return the CPUs whose culprits the screen would list but could not be read; empty before there are rates."""
     if model.frame is None or model.frame.seconds <= 0:
         return []
@@ -108,11 +108,11 @@ def unread_cpus(model: ScreenModel) -> list[int]:
     ]
 
 
-def counted(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
+def describe_culprit_count(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
     """Return the number of listed culprits, and the CPUs without any known: `16 groups of 41, unknown on CPU 3`."""
     count, groups = len(unfolded(model)), listing.count
     most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
-    unknown_cpus = unread_cpus(model) if groups else []  # an empty list explains it in its own place
+    unknown_cpus = unreadable_cpus(model) if groups else []  # an empty list explains it in its own place
     doubt = f", unknown on {name_cpus(unknown_cpus)}" if unknown_cpus else ""
     if groups < count:
         return f"{describe_count(groups, 'group')} of {most}{count}{doubt}"
@@ -202,7 +202,7 @@ class ScreenModel(Collected):
     fix_number: int = 0  # counts requested fixes
     opens_check: bool = False  # whether the selected check's reason, or all of the selected area, is shown
     area: Area | None = None  # the area of checks that is selected instead of a cause
-    tells_all_checks: bool = False
+    shows_all_checks: bool = False
     check_offset: int = 0  # rows by which the shown checks are scrolled
     shows_all_cpus: bool = False
     folds: bool = True  # whether a culprit on several CPUs is one line
@@ -331,7 +331,7 @@ class ScreenModel(Collected):
     def go_back(self) -> None:
         """Close an opened fix or check, or else show the overview."""
         if self.has_opened:
-            self.opens_check = self.tells_all_checks = False
+            self.opens_check = self.shows_all_checks = False
             self.close_fix()
         else:
             self.go_to(Screen.OVERVIEW)
@@ -339,7 +339,7 @@ class ScreenModel(Collected):
     @property
     def has_opened(self) -> bool:
         """Whether a fix, the reason of a check, or all checks replace a part of the screen."""
-        return self.shows_fix or self.opens_check or self.tells_all_checks
+        return self.shows_fix or self.opens_check or self.shows_all_checks
 
     @property
     def shows_fix(self) -> bool:
@@ -387,7 +387,7 @@ class ScreenModel(Collected):
     def forget_selection(self) -> None:
         """Reset the selection: the first shown row is selected until a key moves it."""
         self.selection, self.log.chosen = Selection(), None
-        self.area, self.opens_check, self.tells_all_checks = None, False, False
+        self.area, self.opens_check, self.shows_all_checks = None, False, False
 
     def listed(self) -> list[CulpritLine]:
         """Return the culprits that the screen lists, filtered and sorted."""
@@ -423,7 +423,7 @@ class ScreenModel(Collected):
 
         The text of an opened cause is scrolled by pages only.
         """
-        if self.tells_all_checks or (self.opens_check and (self.area is not None or abs(rows) > 1)):
+        if self.shows_all_checks or (self.opens_check and (self.area is not None or abs(rows) > 1)):
             self.check_offset = max(self.check_offset + rows, 0)
             return
         self.check_offset = 0
@@ -441,7 +441,7 @@ class ScreenModel(Collected):
 
     def toggle_all_checks(self) -> None:
         """Open or close the list of all checks, passed ones included."""
-        self.tells_all_checks, self.check_offset = not self.tells_all_checks, 0
+        self.shows_all_checks, self.check_offset = not self.shows_all_checks, 0
 
     def listing(self) -> Listing[CulpritLine]:
         """Return the culprits in their order, with the selected one at its current row."""
@@ -452,7 +452,7 @@ class ScreenModel(Collected):
     def findings(self) -> Listing[FindingLine]:
         """Return the checks that did not pass and the selected one: first one of each cause, then those without."""
         leading = list(self.frame.leading) if self.frame is not None else []
-        listing = self.selection.led(self.frame).listing(leading, FindingLine)
+        listing = self.selection.with_leading_check(self.frame).listing(leading, FindingLine)
         self.selection = self.selection.after(listing)
         return listing
 

@@ -108,7 +108,7 @@ class Selection:
         """Return the selection with the line that the screen draws as selected."""
         return self if line is self.drawn else Selection(self.chosen, self.row, line)
 
-    def led(self, frame: Frame | None) -> Selection:
+    def with_leading_check(self, frame: Frame | None) -> Selection:
         """Return the selection moved to the leading check of the chosen check's cause."""
         chosen, leading = self.chosen, frame.leading if frame is not None else ()
         if frame is None or not isinstance(chosen, FindingLine) or chosen.id in {finding.id for finding in leading}:

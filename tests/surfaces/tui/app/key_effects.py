@@ -114,7 +114,7 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
         else {"folds_events" if screen == Screen.EVENTS else "folds": False}
     ),
     "z": lambda screen: {"map": "noise None True"} if screen == Screen.MAP else {"shows_silent_irqs": True},
-    "v": _same(tells_all_checks=True),
+    "v": _same(shows_all_checks=True),
     "F": _same(notice="no fix script"),
     "c": _same(above="CalibrationOverlay announced"),
     "t": _same(above="TraceOverlay announced"),

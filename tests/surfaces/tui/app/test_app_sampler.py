@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from noisewatch.operations.frame.frame import CauseLine
-from noisewatch.operations.frame.line import encode_frame, standing_of
+from noisewatch.operations.frame.line import encode_frame, stable_fields
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
@@ -83,7 +83,7 @@ def test_frames_of_the_sampler_are_shown_as_they_come() -> None:
 def test_what_the_sampler_does_not_repeat_is_as_it_was() -> None:
     first = frame(causes=(CauseLine(settles=("tasks-on-target",)),), gravities="04")
     second = replace(first, culprits=(culprit("latecomer"),))
-    lines = encode_frame(first) + encode_frame(second, standing_of(first))
+    lines = encode_frame(first) + encode_frame(second, stable_fields(first))
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "latecomer [4711]" in "".join(shown(app)))

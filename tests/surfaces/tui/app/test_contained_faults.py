@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from noisewatch.faults import RAISED, contained, describe_fault
@@ -185,11 +185,11 @@ def test_a_frame_that_cannot_be_taken_in_costs_that_frame(as_for_users: None) ->
     bad = replace(frame(4), cpus=(None,) * 4)  # type: ignore[arg-type]  # no CPU's line
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app._take_in_or_tell(bad, b"")
+        app._take_in_contained(bad, b"")
         await pilot.pause()
         assert "could not show what the sampler saw: internal error: " in " ".join(shown(app))
-        app._take_in_or_tell(frame(4, (culprit("hog"),)), b"")
-        app._draw_what_came()
+        app._take_in_contained(frame(4, (culprit("hog"),)), b"")
+        app._draw_pending()
         assert "hog" in " ".join(shown(app))
 
     with_monitor(steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection
+from tests.replacing import replace
 from tests.surfaces.tui.app.key_effects import (
     CHARACTERS,
     CLOSING,
@@ -65,7 +66,7 @@ class _Look:
     shows_all_cpus: bool
     opens_check: bool
     area: str | None
-    tells_all_checks: bool
+    shows_all_checks: bool
     folds: bool
     folds_events: bool
     groups_irqs: bool
@@ -100,7 +101,7 @@ def _look(app: MonitorApp) -> _Look:
         model.shows_all_cpus,
         model.opens_check,
         model.area,
-        model.tells_all_checks,
+        model.shows_all_checks,
         model.folds,
         model.log.folds,
         model.groups_irqs,
@@ -247,7 +248,7 @@ def test_it_can_be_left_from_everywhere(place: str, key: str) -> None:
     [
         (Screen.OVERVIEW, "f", "advice"),
         (Screen.PREFLIGHT, "enter", "opens_check"),
-        (Screen.PREFLIGHT, "v", "tells_all_checks"),
+        (Screen.PREFLIGHT, "v", "shows_all_checks"),
     ],
 )
 def test_q_closes_what_is_opened_on_a_screen_before_it_leaves(place: str, opening: str, opened: str) -> None:

@@ -140,7 +140,7 @@ def _cells(segments: Iterable[Segment]) -> list[str]:
 
 def _first_rows(width: int, height: int, glyphs: Glyphs) -> list[list[Segment]]:
     console = Console(width=width, color_system="truecolor")
-    lines = _ONE_ROW.split(FirstPicture(glyphs, 1.0)._drawn(width, height))[1:]
+    lines = _ONE_ROW.split(FirstPicture(glyphs, 1.0)._render(width, height))[1:]
     return [[*next(iter(AnsiDecoder().decode(line))).render(console, "")] for line in lines]
 
 
@@ -164,9 +164,9 @@ def test_it_is_what_textual_draws_then(size: tuple[int, int], glyphs: Glyphs) ->
 
 
 def test_without_colour_it_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "\x1b[1;7;33m" in FirstPicture(UNICODE, 1.0)._drawn(80, 24)
+    assert "\x1b[1;7;33m" in FirstPicture(UNICODE, 1.0)._render(80, 24)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not re.search(r"\x1b\[[0-9;]*3\dm", FirstPicture(UNICODE, 1.0)._drawn(80, 24))
+    assert not re.search(r"\x1b\[[0-9;]*3\dm", FirstPicture(UNICODE, 1.0)._render(80, 24))
 
 
 @pytest.mark.parametrize(

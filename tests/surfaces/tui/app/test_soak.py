@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from noisewatch.operations.frame.frame import Frame

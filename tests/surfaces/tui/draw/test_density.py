@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
@@ -21,7 +20,7 @@ _LOUD = 200_000_000.0
 @given(st.integers(1, 2048), st.integers(20, 400), st.integers(2, 60))
 def test_all_cpus_find_room_and_the_worst_have_rows(count: int, width: int, rows: int) -> None:
     found = density(count, width, rows)
-    assert found.across * found.each * found.rows >= count
+    assert found.across * found.cpus_per_cell * found.rows >= count
     assert found.rows <= rows
     if found.form not in (Form.ROWS, Form.COLUMNS):
         assert found.rows <= rows // 2

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.kinds import Kind
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE

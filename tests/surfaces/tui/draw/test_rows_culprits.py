@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import takewhile
 
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from noisewatch.kinds import Role

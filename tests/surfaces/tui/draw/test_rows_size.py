@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, Conditions, CpuLine, Frame, Temperature

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import Frame

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.operations.frame.frame import CauseLine, Frame
 from noisewatch.surfaces.tui.app.export import command_to_copy, window_reports

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, Frame, RepetitionLine, RunLine

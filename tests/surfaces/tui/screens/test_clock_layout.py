@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.cpus import parse_cpu_list
 from noisewatch.judgement.terms import Gravity
@@ -26,7 +26,7 @@ from noisewatch.surfaces.tui.draw.clock_facts import CHECKS
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
-from noisewatch.surfaces.tui.state.clock_history import ToldFigures
+from noisewatch.surfaces.tui.state.clock_history import ReportedFigures
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, frame, model_of
 
@@ -228,7 +228,7 @@ def test_counts_of_slowing_say_since_when() -> None:
 
 
 def test_a_figure_that_was_told_of_other_cpus_has_no_column() -> None:
-    told = ToldFigures.of(_told(1, ClockFigures((), (ClockCpu(0, celsius=70.0), ClockCpu(1, slowed_ms=0)))))
+    told = ReportedFigures.of(_told(1, ClockFigures((), (ClockCpu(0, celsius=70.0), ClockCpu(1, slowed_ms=0)))))
     assert (told.names({0}), told.names({1}), told.names({0, 1})) == ({"heat"}, {"slowed"}, {"heat", "slowed"})
 
 

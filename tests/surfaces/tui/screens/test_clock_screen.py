@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from noisewatch.judgement.catalogue import CATALOGUE
@@ -256,8 +256,8 @@ def test_the_graph_is_of_the_slowest_of_each_or_their_mean() -> None:
     model.toggle_folding()
     assert "mean clock of the target CPUs, GHz" in _text(model)
     assert model.clocks.means([0, 11]) == [4_000_000, 3_400_000]
-    assert model.clocks.each((2, 3), range(8, 13)) == [{4_000_000}, *[{2_800_000, 4_000_000}] * 3, set()]
-    assert model.clocks.each((3,), [11]) == [{4_000_000}]
+    assert model.clocks.distinct_clocks((2, 3), range(8, 13)) == [{4_000_000}, *[{2_800_000, 4_000_000}] * 3, set()]
+    assert model.clocks.distinct_clocks((3,), [11]) == [{4_000_000}]
     model.toggle_folding()
     assert model.clock_graph == "slowest"
     assert model.folds

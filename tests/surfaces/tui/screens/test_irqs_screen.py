@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import Frame, IrqLine, IrqSetting, PlaceLine

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.kinds import Kind
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE

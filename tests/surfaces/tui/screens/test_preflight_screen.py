@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
+from tests.replacing import replace
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import preflight_of_shown, replay_access, shown, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of, text_of, unframed
@@ -137,7 +137,7 @@ def test_enter_opens_the_checks_of_a_cause_with_why_and_limits_and_escape_closes
 def testby_cause_the_screen_fits_every_size_and_has_no_empty_half(size: tuple[int, int], glyphs: Glyphs) -> None:
     model = model_of(by_cause())
     model.go_to("preflight")
-    for model.opens_check, model.area, model.tells_all_checks in product(
+    for model.opens_check, model.area, model.shows_all_checks in product(
         (False, True), (None, Area.LOAD), (False, True)
     ):
         rows = rows_of_screen(model, *size, glyphs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import ClockFigures, ClockPackage, Frame, IrqLine, IrqSetting
@@ -90,4 +90,4 @@ def test_a_power_limit_that_was_reached_is_told_also_where_another_counter_was_l
         return replace(_frame(second, 800, 3000, 3000), clock=ClockFigures(packages=packages))
 
     clocks = _clocks(limited(1, 5, 3), limited(2, 6, None), limited(3, 6, 3), limited(4, 6, 3))
-    assert [by_power for _, by_power in clocks.slowed_by(range(4))] == [False, True, False, False]
+    assert [by_power for _, by_power in clocks.slowdown_causes(range(4))] == [False, True, False, False]

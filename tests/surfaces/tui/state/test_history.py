@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.operations.frame.frame import CauseLine, Frame
-from noisewatch.operations.frame.line import NOTHING_TOLD, encode_frame, standing_of
+from noisewatch.operations.frame.line import NO_FIELDS, encode_frame, stable_fields
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_NS
 from noisewatch.surfaces.tui.state.history import History
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
@@ -62,7 +61,7 @@ def test_noisy_and_unknown_intervals_are_counted_within_any_others() -> None:
     for lost_ns in (6e6, 0.0, 6e6, None, 7e6):
         history.add(frame((cpu_line(1, "target", lost_ns),)))
     windows = [range(1, 5), range(1, 2), range(2, 3), range(2, 4), range(3, 5), range(4, 4)]
-    assert [history.noisy_within(each) for each in windows] == [(2, 1), (0, 0), (1, 0), (1, 1), (1, 1), (0, 0)]
+    assert [history.count_noisy(each) for each in windows] == [(2, 1), (0, 0), (1, 0), (1, 1), (1, 1), (0, 0)]
 
 
 def test_notable_noise_of_one_target_cpu_says_nothing_of_another_that_was_not_read() -> None:
@@ -70,16 +69,16 @@ def test_notable_noise_of_one_target_cpu_says_nothing_of_another_that_was_not_re
     for loud_ns in (2e6, 6e6):
         history.add(frame((cpu_line(2, "target", loud_ns), cpu_line(3, "target", None))))
     assert history.worst(range(2)) == [None, 6e6]
-    assert history.noisy_within(range(2)) == (1, 1)
-    assert history.unread_cpus((2, 3, 4), range(2)) == [3, 4]
+    assert history.count_noisy(range(2)) == (1, 1)
+    assert history.unknown_cpus((2, 3, 4), range(2)) == [3, 4]
 
 
 def _told(frames: list[Frame], capacity: int = 10) -> History:
     """From lines that leave out what is as in the line before."""
-    history, told = History(capacity), NOTHING_TOLD
+    history, told = History(capacity), NO_FIELDS
     for each in frames:
         history.add(each, encode_frame(each, told))
-        told = standing_of(each)
+        told = stable_fields(each)
     return history
 
 

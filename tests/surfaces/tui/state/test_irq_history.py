@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from noisewatch.surfaces.tui.state import irq_history
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 from noisewatch.surfaces.tui.state.irq_table import all_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
+from tests.replacing import replace
 from tests.surfaces.running import quiet_tree, record
 from tests.surfaces.tui.framing import frame, model_of, text_of
 from tests.written import Files, WrittenMachine
@@ -147,7 +147,7 @@ def test_the_settings_of_an_irq_are_those_of_the_interval_that_is_shown() -> Non
     shown = []
     for number in (0, 1, 2, 3):
         model.go_to_number(number)
-        shown.append({row.label: row.goes_to for row in all_rows(model)})
+        shown.append({row.label: row.effective for row in all_rows(model)})
     assert shown == [{"205": {1}}, {"205": None, "206": {2}}, {"206": {2}}, {}]
 
 
@@ -241,7 +241,8 @@ def test_more_irqs_than_there_is_room_for_are_unknown_and_the_silent_give_way(mo
 
 
 @pytest.mark.parametrize(
-    "field", ['"irqs":[1]', '"irqs":[["1"]]', '"irq_settings":[["1","boo","","","","",true,true]]', '"places":[[1]]']
+    "field",
+    ['"irqs":[1]', '"irqs":[["1"]]', '"irq_settings":[["1","boo","","","","",true,true]]', '"places":[[1,"0"]]'],
 )
 def test_a_line_that_is_no_frame_is_refused(field: str) -> None:
     name = field.partition(":")[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from textual.pilot import Pilot
@@ -19,6 +18,7 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.replacing import replace
 from tests.surfaces.tui.app.piloting import key_of, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of
 from tests.written import WrittenMachine

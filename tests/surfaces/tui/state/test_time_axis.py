@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -13,6 +12,7 @@ from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of, number_in, tim
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from tests.replacing import replace
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of
 
 _ON_MAP = 8  # the column of the first interval there: its labels are so much wider
@@ -76,7 +76,7 @@ def test_a_window_that_moves_back_stays_full(zoom: int, name: Screen, least: int
         assert axis.after == 0
         assert axis.before <= least
         assert number in axis.numbers
-        assert number in axis.within(60 - LABEL - least).numbers
+        assert number in axis.with_room(60 - LABEL - least).numbers
 
 
 @pytest.mark.parametrize("is_recorded", [False, True])
