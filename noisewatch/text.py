@@ -20,3 +20,8 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else _REPLACEMENT for character in text)
+
+
+def one_line(text: str) -> str:
+    """Return the printable text in one line, for a comment or standard error."""
+    return " ".join(printable(text).split())

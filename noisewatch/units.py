@@ -129,6 +129,12 @@ def describe_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
+def describe_names(names: Sequence[str], most: int) -> str:
+    """Return the first `most` names, and the number of further ones: `a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def describe_rate(per_s: float | None) -> str:
     """Return events per second as `0.4/s`, `13/s`, `41 200/s`."""
     if per_s is None:

@@ -358,7 +358,9 @@ def elements_of(line: Line, row: int, theme: Theme, classes: Classes) -> Iterato
             yield Element(classes.shape(look.background), box, is_behind=True)
         for at, part, kind in _parts(text, column):
             if kind is None:
-                yield Element(classes.text(look), text=_placed(part, at, top))
+                place = f'x="{at * CELL_WIDTH}" y="{top + _BASELINE}" textLength="{cell_len(part) * CELL_WIDTH}"'
+                whole = part.replace(" ", "\xa0")  # SVG collapses several ordinary blanks to one
+                yield Element(classes.text(look), text=f"{place}>{escape(whole)}")
             elif path := path_of(part, at, top):
                 yield Element(classes.shape(look.colour, kind), path)
 
@@ -425,12 +427,6 @@ def _parts(text: str, column: int) -> Iterator[tuple[int, str, str | None]]:
         else:
             yield from ((column + cell_len(part[: at.start()]), at[0], None) for at in _WORDS.finditer(part))
         column += cell_len(part)
-
-
-def _placed(text: str, column: int, top: int) -> str:
-    place = f'x="{column * CELL_WIDTH}" y="{top + _BASELINE}" textLength="{cell_len(text) * CELL_WIDTH}"'
-    whole = text.replace(" ", "\xa0")  # SVG collapses several ordinary blanks to one
-    return f"{place}>{escape(whole)}"
 
 
 def png_of(svg: str) -> bytes:

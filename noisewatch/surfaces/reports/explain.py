@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from noisewatch.judgement.check import Check, Limit, describe_bound, describe_li
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Ground
 from noisewatch.surfaces.reports.parts.tables import align, table
+from noisewatch.surfaces.reports.parts.wraps import wrap
 
 GROUNDS: Mapping[Ground, str] = {
     Ground.INVALIDATES: "no measurement can be trusted then, whatever the effect",
@@ -36,7 +36,7 @@ def by_area(checks: Iterable[Check]) -> list[Check]:
 def text_of_check(check: Check, width: int) -> str:
     """Return a check's page as text: question, reasons, what it reads, limits, remedy and references."""
     sections = [
-        textwrap.fill(f"{check.id} ({check.area}, {check.severity})", max(width, 40), break_on_hyphens=False),
+        "\n".join(wrap(f"{check.id} ({check.area}, {check.severity})", width, keep="hyphens", least=40)),
         _paragraph(check.question, width),
         _section("Why it can block", ground_in_words(check), width),
         "Why it matters\n" + _paragraph(check.why, width),
@@ -94,22 +94,12 @@ def _section(heading: str, texts: Iterable[str], width: int) -> str:
 
 
 def _paragraph(text: str, width: int) -> str:
-    return textwrap.fill(text, max(width, 40), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join(wrap(text, width, "  ", keep="hyphens", least=40))
 
 
 def _items(texts: Iterable[str], width: int) -> str:
     """Return indented items, wrapped between words, never within a path or an address."""
-    return "\n".join(
-        textwrap.fill(
-            text,
-            max(width, 40),
-            initial_indent="  ",
-            subsequent_indent="    ",
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
-        for text in texts
-    )
+    return "\n".join(line for text in texts for line in wrap(text, width, "  ", "    ", keep="words", least=40))
 
 
 def markdown_of_catalogue(checks: Iterable[Check]) -> str:

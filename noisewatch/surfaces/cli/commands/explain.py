@@ -33,7 +33,8 @@ def run(arguments: Namespace) -> int:
 
 def _asked(arguments: Namespace) -> str:
     if arguments.schema:
-        return _schema(arguments.schema)
+        report = "verdict" if arguments.schema == "preflight" else arguments.schema
+        return files(f"noisewatch.surfaces.reports.{report}").joinpath(f"{report}.schema.json").read_text("utf-8")
     if arguments.id in TOPICS:
         return _topic(arguments.id, arguments.format, takes_colour(None, arguments.color))
     if arguments.id == ALL_TOPICS:
@@ -47,12 +48,6 @@ def _asked(arguments: Namespace) -> str:
     if arguments.id is not None and arguments.id not in areas():
         return _page(check_named(arguments.id), arguments.format)
     return _listed(arguments.id, arguments.format)
-
-
-def _schema(command: str) -> str:
-    """Return the text of the JSON schema (draft 2020-12); later versions only add keys."""
-    report = "verdict" if command == "preflight" else command
-    return files(f"noisewatch.surfaces.reports.{report}").joinpath(f"{report}.schema.json").read_text("utf-8")
 
 
 def _listed(area: str | None, form: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.detection import WORKLOAD, Needed, SmallestChange, needed_samples, smallest_change_of
 from noisewatch.judgement.noise.smallest_change import MOST_SAMPLES, TEST, samples_needed
 from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
 from noisewatch.units import describe_ns, share_text
 
 _NOT_CALIBRATED = "no calibration was run"
@@ -92,10 +92,10 @@ def detect_lines(calibrated: Calibrated | None, share: float | None, width: int)
     reasons = {_NOT_CALIBRATED} if rows is None else {row.reason for row in rows}
     if rows is None or (len(reasons) == 1 and None not in reasons):
         (reason,) = reasons
-        return textwrap.wrap(f"How many samples show a change of {_requested(share)} is unknown: {reason}.", width)
+        return wrap(f"How many samples show a change of {_requested(share)} is unknown: {reason}.", width)
     heading = f"samples of each version that show a change of {_requested(share)}, by their length ({TEST})"
-    notes = [line for note in _notes(rows) for line in textwrap.wrap(note, width, subsequent_indent="  ")]
-    return [*textwrap.wrap(heading, width), *align(detect_table(rows)).splitlines(), *notes]
+    notes = wrap_all(_notes(rows), width)
+    return [*wrap(heading, width), *align(detect_table(rows)).splitlines(), *notes]
 
 
 def detect_table(rows: Sequence[Needed]) -> list[list[str]]:

@@ -19,7 +19,6 @@ from noisewatch.kernel.calibration import CpuSamples
 from noisewatch.model.calibration.attribution import Attribution
 from noisewatch.model.calibration.figures import Calibration, CpuFigures, blocks_of
 from noisewatch.model.calibration.settling import Settling
-from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.comparison import gap_lengths, summary, work_times
 from noisewatch.surfaces.reports.calibration.detection import describe_detection
@@ -50,6 +49,7 @@ def describe_calibration(calibrated: Calibrated) -> dict[str, Any]:
 
 
 def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int) -> dict[str, Any]:
+    edges, counts = figures.gap_histogram.edges_and_counts()
     return {
         "cpu": figures.cpu,
         "trouble": figures.trouble or "none",
@@ -74,7 +74,7 @@ def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int) -> dict[str, 
         "workload": None if figures.command is None else asdict(figures.command),
         "locked_kb": said.locked_kb,
         "resident_kb": said.resident_kb,
-        "histogram": _histogram(figures.gap_histogram),
+        "histogram": {"edges_ns": edges, "counts": counts},
     }
 
 
@@ -85,11 +85,6 @@ def _who(attribution: Attribution, cpu: int) -> dict[str, Any]:
         "suspects": [describe_culprit(each) for each in attribution.suspects_by_cpu.get(cpu, ())],
         "longest_gaps": [describe_gap(each) for each in attribution.longest(cpu, _MOST_GAPS)],
     }
-
-
-def _histogram(histogram: Histogram) -> dict[str, list[int]]:
-    edges, counts = histogram.edges_and_counts()
-    return {"edges_ns": edges, "counts": counts}
 
 
 def describe_floors(calibrated: Calibrated, floors: Sequence[NoiseFloor]) -> list[dict[str, Any]]:
@@ -124,6 +119,7 @@ _OF_NOISE = ("noise_floor", "noise_floor_of", "noise_floor_chance", "noise_floor
 def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
     """Return the document of `noisewatch calibrate --format json`. What was not requested is null."""
     target, against = result.target, result.against
+    of_target = result.calibrated if against is None else on_cpus(result.calibrated, target)
     return {
         "schema": SCHEMA,
         "target": sorted(target),
@@ -132,14 +128,10 @@ def describe_calibrated(result: CalibratedTarget) -> dict[str, Any]:
         "comparison": None if against is None else _comparison_against(result, against),
         "calibration": describe_calibration(result.calibrated),
         **describe_noise(result.calibrated),
-        "detect": describe_detection(_target_part(result), result.calibrated.budget.detect),
+        "detect": describe_detection(of_target, result.calibrated.budget.detect),
         "settling": describe_settling(result.settling),
         "under_load": None if result.under_load is None else _under_load(result, result.under_load),
     }
-
-
-def _target_part(result: CalibratedTarget) -> Calibrated:
-    return result.calibrated if result.against is None else on_cpus(result.calibrated, result.target)
 
 
 def _comparison_against(result: CalibratedTarget, against: CpuSet) -> dict[str, Any]:

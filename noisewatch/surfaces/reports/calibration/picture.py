@@ -7,7 +7,6 @@ one shows its progress and the gaps so far. Terminal, monitor and exported files
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 
 from noisewatch.cpus import CpuSet
@@ -29,6 +28,7 @@ from noisewatch.surfaces.reports.calibration.gaps import (
 )
 from noisewatch.surfaces.reports.calibration.text import cpu_table
 from noisewatch.surfaces.reports.parts.charts import strip
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import inner, is_framed, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, in_ascii, runs
@@ -76,20 +76,14 @@ def picture_rows(picture: CalibrationPicture, width: int, height: int, glyphs: G
     title, ladder, further = _ladders(calibrated, room, glyphs)
     if len(ladder) + len(conclusion) + frame + least > height:
         ladder = []
-    below = section(
-        title if ladder else "so", [*ladder, *conclusion], width, len(ladder) + len(conclusion) + frame, glyphs, framed
-    )
+    below = section(title if ladder else "so", [*ladder, *conclusion], width, glyphs, framed)
     if ladder and height >= _APART:
-        below = [
-            *section(title, ladder, width, len(ladder) + frame, glyphs, framed),
-            *section("so", conclusion, width, len(conclusion) + frame, glyphs, framed),
-        ]
+        below = [*section(title, ladder, width, glyphs, framed), *section("so", conclusion, width, glyphs, framed)]
     if further and ladder and height - len(below) - len(further) - frame >= least:
-        title = _lengths_title(calibrated)
-        below = [*section(title, further, width, len(further) + frame, glyphs, framed), *below]
+        below = [*section(_lengths_title(calibrated), further, width, glyphs, framed), *below]
     table = _cpu_rows(calibrated, room, (height - len(below) - _ROOMY) // 2, glyphs)
     if table:
-        below = [*section("each CPU", table, width, len(table) + frame, glyphs, framed), *below]
+        below = [*section("each CPU", table, width, glyphs, framed), *below]
     above = gap_section(picture.gaps, width, height - len(below), glyphs, framed, _worst_rows(calibrated))
     return [*above, *below][: max(height, 0)]
 
@@ -122,8 +116,11 @@ def live_picture_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -
     return gap_section(live_gaps_of(live), width, height, glyphs, is_framed(width, height + 2), [])
 
 
-def section(title: str, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs, framed: bool) -> list[Row]:
-    """Draw the rows in a frame, or below a heading if frames do not fit; exactly `height` rows."""
+def section(
+    title: str, rows: Sequence[Row], width: int, glyphs: Glyphs, framed: bool, height: int | None = None
+) -> list[Row]:
+    """Draw the rows in a frame, or below a heading if frames do not fit: exactly `height` rows, if it is given."""
+    height = len(rows) + (2 if framed else 1) if height is None else height
     if framed:
         drawn = panel(title, rows, width, height, glyphs)
     else:
@@ -148,15 +145,15 @@ def gap_section(
         causes = [*cause_rows(gaps, side - 4, glyphs), *worst]
         if not chart:
             return []
-        drawn = section(_TITLE, chart, width - side, height, glyphs, framed)
-        return side_by_side(drawn, section("causes", causes, side, height, glyphs, framed))
+        drawn = section(_TITLE, chart, width - side, glyphs, framed, height)
+        return side_by_side(drawn, section("causes", causes, side, glyphs, framed, height))
     room = inner(width, height)[0] if framed else width
     legend = legend_rows(gaps, room, glyphs)
     rows = height - frame - len(legend)
     if rows < LEAST_ROWS:
         legend, rows = [], height - frame
     chart = histogram_rows(gaps, room, rows, glyphs)
-    return section(_TITLE, [*chart, *legend], width, height, glyphs, framed) if chart else []
+    return section(_TITLE, [*chart, *legend], width, glyphs, framed, height) if chart else []
 
 
 def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
@@ -170,7 +167,7 @@ def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
     if gaps.unplaced:
         rows.append(_figures_row("  not kept (full)", gaps.unplaced, None, width, "unknown"))
     rows.append(_figures_row("  all gaps", gaps.count, gaps.share, width, "strong"))
-    rows += [[(line, "faint")] for line in textwrap.wrap(why_unknown(gaps), width)]
+    rows += [[(line, "faint")] for line in wrap(why_unknown(gaps), width)]
     if gaps.names:
         rows += [[], [("seen there meanwhile" if gaps.are_suspects else "who", "faint")]]
         rows += [_name_row(name, share, width) for name, share in gaps.names]
@@ -277,7 +274,7 @@ _STYLES: Mapping[Status, Style] = {Status.PASS: "calm", Status.FAIL: "grave", St
 def conclusion_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, most: int) -> list[Row]:
     """Return the conclusion behind its mark in at most `most` rows; if the whole does not fit, a shorter text."""
     marks = {Status.PASS: glyphs.passing, Status.FAIL: glyphs.failing, Status.UNKNOWN: glyphs.unknown}
-    folded = [textwrap.wrap(text, max(width - 2, 10)) for text in conclusion.texts]
+    folded = [wrap(text, width - 2) for text in conclusion.texts]
     lines = next((wrapped for wrapped in folded if len(wrapped) <= most), folded[-1])
     rows: list[Row] = [[(f"{marks[conclusion.status]} ", _STYLES[conclusion.status]), (lines[0], "strong")]]
     rows += [[("  " + line, "plain")] for line in lines[1:]]

@@ -18,6 +18,7 @@ from noisewatch.surfaces.reports.calibration.text import cause_lines, cpu_lines,
 from noisewatch.surfaces.reports.parts.charts import work_chart
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 from noisewatch.surfaces.reports.parts.tables import fenced
+from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
 from noisewatch.units import describe_share
@@ -37,7 +38,7 @@ def report_rows(calibrated: Calibrated, target: CpuSet, width: int, glyphs: Glyp
 
 def opening_rows(calibrated: Calibrated, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the sentence on the change that shows here, in rows no wider than `width`."""
-    lines = textwrap.wrap(opening_sentence(calibrated), max(width, 10))
+    lines = wrap(opening_sentence(calibrated), width)
     return [[(line if glyphs.has_braille else in_ascii(line), "strong")] for line in lines]
 
 
@@ -68,11 +69,7 @@ def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 def folded(lines: Iterable[str], width: int) -> list[str]:
     """Fold sentences at the width; table rows, recognized by their double blanks, stay whole."""
-    return [
-        part
-        for line in lines
-        for part in ([line] if "  " in line else textwrap.wrap(line, max(width, 40), subsequent_indent="  ") or [""])
-    ]
+    return [part for line in lines for part in ([line] if "  " in line else wrap_all([line], width, least=40))]
 
 
 def text_of(rows: Sequence[Row], details: Iterable[str], in_colour: bool) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -25,6 +24,7 @@ from noisewatch.surfaces.reports.calibration.gaps import (
     power_above,
 )
 from noisewatch.surfaces.reports.calibration.picture import section
+from noisewatch.surfaces.reports.parts.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import inner, is_framed
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, in_ascii, runs
@@ -164,7 +164,7 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     framed = is_framed(width, height + 2)
     room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
     table = table_rows(contrast, room, glyphs)
-    conclusion_lines = [line for text in contrast.said for line in textwrap.wrap(text, max(room, 10))]
+    conclusion_lines = wrap_all(contrast.said, room, "")
     conclusion_lines = (
         conclusion_lines[: max(height - frame - 1, 1)]
         if height < LEAST_ROWS + frame
@@ -180,22 +180,17 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     names, gaps = (sides[0].heading, sides[1].heading), (sides[0].gaps, sides[1].gaps)
     chart = mirrored_rows(names, gaps, room, left - frame - 1, glyphs)
     if chart:
-        chart.append(cut(_legend(gaps, glyphs), room))
+        occurring = [cause for cause in CAUSES if any(cause == found for side in gaps for _, found in side.counts)]
+        chart.append(cut([(f"{glyph_of(cause, glyphs)} {cause.name}   ", cause.style) for cause in occurring], room))
     style: Style = "strong" if contrast.is_proof else "unknown"
     headline = cut([(first_that_fits(contrast.headlines, width), style)], width)
     rows: list[Row] = [headline if glyphs.has_braille else [(in_ascii(text), style) for text, style in headline]]
     if chart:
-        rows += section(_TITLE, chart, width, len(chart) + frame, glyphs, framed)
+        rows += section(_TITLE, chart, width, glyphs, framed)
     if table:
-        rows += section("side by side", table, width, len(table) + frame, glyphs, framed)
+        rows += section("side by side", table, width, glyphs, framed)
     plain: list[Row] = [[(line, "plain")] for line in conclusion_lines]
-    return [*rows, *section("so", plain, width, len(conclusion_lines) + frame, glyphs, framed)][: max(height, 0)]
-
-
-def _legend(sides: Sequence[GapsShown], glyphs: Glyphs) -> Row:
-    """Return the causes that occur, with the signs of their parts of a bar; empty if there are no gaps."""
-    occurring = {cause for gaps in sides for _, cause in gaps.counts}
-    return [(f"{glyph_of(cause, glyphs)} {cause.name}   ", cause.style) for cause in CAUSES if cause in occurring]
+    return [*rows, *section("so", plain, width, glyphs, framed)][: max(height, 0)]
 
 
 def table_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
@@ -16,6 +15,7 @@ from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.model.calibration.settling import SettledCpu, Settling
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
 from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.turbo import LEAST_S
 from noisewatch.units import describe_chance, describe_count, describe_ghz, describe_ns, describe_share, in_one_unit
 
@@ -34,7 +34,7 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
     """Return the culprits of the gaps on each CPU, and how they were determined."""
     attribution = calibrated.attribution
     reason = attribution.reason
-    lines = [] if reason is None else textwrap.wrap(f"Inferred from the gaps, without a trace: {reason}.", width)
+    lines = [] if reason is None else wrap(f"Inferred from the gaps, without a trace: {reason}.", width)
     if attribution.culprits_by_cpu:
         cpus = cpu_list_argument(attribution.culprits_by_cpu)
         lines += root_lines(reason, f"calibrate --cpus {cpus}", attribution.is_live)
@@ -45,7 +45,7 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
         suspects = attribution.suspects_by_cpu.get(cpu, ())
         if suspects:
             sentence = f"Suspects (seen there meanwhile): {suspect_words(suspects, _MOST_SUSPECTS)}."
-            lines += textwrap.wrap(sentence, width, initial_indent="  ", subsequent_indent="  ")
+            lines += wrap(sentence, width, "  ")
         lines += ["  longest gaps", *gap_lines(attribution.longest(cpu, _MOST_GAPS), width)]
     return ["", *lines] if len(lines) > 1 else []
 
@@ -212,7 +212,7 @@ def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) ->
         f"{describe_ns(budget.at_ns)})"
     )
     return [
-        *textwrap.wrap(heading, width),
+        *wrap(heading, width),
         *align(list(map(list, zip(*columns, strict=True)))).splitlines(),
         _ABBREVIATIONS,
     ]
@@ -234,12 +234,8 @@ def _change_text(floor: NoiseFloor) -> str:
     return describe_share(floor.smallest_change_share, 1) if math.isfinite(floor.smallest_change_share) else "none"
 
 
-def _chance_text(floor: NoiseFloor) -> str:
-    return describe_chance(floor.chance)
-
-
 _REQUESTED_LENGTH_COLUMNS = (
-    ("chance", _chance_text),
+    ("chance", lambda floor: describe_chance(floor.chance)),
     ("MDE", _change_text),
     ("90% interval", _interval_text),
     ("worst sample", _longest_text),
@@ -255,7 +251,7 @@ def _lines_by_length(calibrated: Calibrated) -> list[str]:
             describe_ns(floor.sample_ns) + (" *" if floor.extrapolated else ""),
             describe_share(floor.cv_expected, 1),
             _interval_text(floor),
-            _chance_text(floor),
+            describe_chance(floor.chance),
             _longest_text(floor),
             _change_text(floor),
             str(floor.cpu),

@@ -21,8 +21,9 @@ from noisewatch.judgement.history.development import words_of_change
 from noisewatch.judgement.terms import Status
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, fitting, hanging, prose, table
-from noisewatch.units import describe_count, describe_figure, describe_share
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, fitting, prose, table
+from noisewatch.surfaces.reports.parts.wraps import hanging
+from noisewatch.units import describe_count, describe_figure, describe_names, describe_share
 
 _MOST_BLOCKING, _MOST_ALONE = 3, 6
 _NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
@@ -37,7 +38,8 @@ def answer_of(comparison: SideComparison) -> str:
     )
     parts = [describe_count(count, what) for count, what in counts if count]
     total = sum(count for count, _ in counts)
-    differ = f"{_listed(parts)} {'differ' if total != 1 else 'differs'}" if parts else "no difference found"
+    listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+    differ = f"{listed} {'differ' if total != 1 else 'differs'}" if parts else "no difference found"
     in_what_blocks = [_blocking_words(comparison)] if parts or comparison.outcome != Outcome.SAME else []
     return "; ".join([differ, *in_what_blocks, *_blind_words(comparison)])
 
@@ -47,11 +49,13 @@ def _blocking_words(comparison: SideComparison) -> str:
         names = [item.check_id for item in comparison.blocking] + [
             change_of(item) for item in comparison.different_figures
         ]
-        return f"differs in what blocks: {_some(names, _MOST_BLOCKING)}"
+        return f"differs in what blocks: {describe_names(names, _MOST_BLOCKING)}"
     if comparison.outcome == Outcome.SAME:
         return "no difference in what blocks"
     if comparison.undecided:
-        return f"unknown in what blocks: not known of both sides: {_some(comparison.undecided, _MOST_BLOCKING)}"
+        return (
+            f"unknown in what blocks: not known of both sides: {describe_names(comparison.undecided, _MOST_BLOCKING)}"
+        )
     return "unknown in what blocks: nothing of it is known to both sides"
 
 
@@ -121,9 +125,12 @@ def _detail(state: FindingState) -> str:
 
 def figure_words(figure: ComparedFigure) -> str:
     """Return `203 µs → 212 µs, 4.1% slower, ratio 1.041 (1.022 to 1.060)`."""
-    values = [describe_figure(estimate.value, figure.traits.unit) for estimate in (figure.before, figure.after)]
     words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
-    return f"{' → '.join(values)}, {words}, ratio {ratio_words(figure)}"
+    return f"{' → '.join(_values(figure))}, {words}, ratio {ratio_words(figure)}"
+
+
+def _values(figure: ComparedFigure) -> list[str]:
+    return [describe_figure(estimate.value, figure.traits.unit) for estimate in (figure.before, figure.after)]
 
 
 def ratio_words(figure: ComparedFigure) -> str:
@@ -180,7 +187,7 @@ def alone_sentences(comparison: SideComparison) -> Iterator[str]:
         if parts:
             yield f"known only {when}: {'; '.join(parts)}"
     if comparison.unknown_on_both:
-        yield f"unknown on both sides, so not compared: {_some(comparison.unknown_on_both, _MOST_ALONE)}"
+        yield f"unknown on both sides, so not compared: {describe_names(comparison.unknown_on_both, _MOST_ALONE)}"
 
 
 def _alone(alone: KnownAlone) -> Iterator[str]:
@@ -188,16 +195,7 @@ def _alone(alone: KnownAlone) -> Iterator[str]:
         yield f"all {part}"
     for word, names in (("facts", alone.facts), ("checks", alone.checks), ("figures", alone.figures)):
         if names:
-            yield f"{word} {_some(names, _MOST_ALONE)}"
-
-
-def _some(names: Sequence[str], most: int) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
+            yield f"{word} {describe_names(names, _MOST_ALONE)}"
 
 
 _ASCII = {"→": "->", "µ": "u", "…": "...", "·": ".", "×": "x", "–": "-"}
@@ -228,19 +226,13 @@ def _lines(comparison: SideComparison) -> Iterator[str]:
         yield ""
         yield "figures:"
         yield from (f"  {figure.name}: {figure_words(figure)}" for figure in comparison.different_figures)
-    yield from _below(comparison)
+    sentences = [*test_sentences(comparison), *alone_sentences(comparison)]
+    yield from ["", *sentences] if sentences else []
 
 
 def _mark(finding: FindingDifference) -> str:
     """Return a mark for a check whose difference blocks, or leaves the answer unknown."""
     return "BLOCKS " if finding.blocks else "UNKNOWN " if finding.is_undecided else ""
-
-
-def _below(comparison: SideComparison) -> Iterator[str]:
-    sentences = [*test_sentences(comparison), *alone_sentences(comparison)]
-    if sentences:
-        yield ""
-    yield from sentences
 
 
 def markdown_of_comparison(comparison: SideComparison) -> str:
@@ -260,16 +252,14 @@ def _parts(comparison: SideComparison) -> Iterator[str]:
             [f"{'blocks: ' if finding.blocks else ''}{finding_words(finding)}" for finding in comparison.findings]
         )
     if comparison.different_figures:
-        yield table(["figure", "before", "after", "ratio"], _figure_rows(comparison))
+        rows = [
+            [*map(cell, (figure.name, *_values(figure), ratio_words(figure)))]
+            for figure in comparison.different_figures
+        ]
+        yield table(["figure", "before", "after", "ratio"], rows)
     sentences = [*test_sentences(comparison), *alone_sentences(comparison)]
     if sentences:
         yield _list(sentences)
-
-
-def _figure_rows(comparison: SideComparison) -> Iterator[list[str]]:
-    for figure in comparison.different_figures:
-        values = [describe_figure(estimate.value, figure.traits.unit) for estimate in (figure.before, figure.after)]
-        yield [*map(cell, (figure.name, *values, ratio_words(figure)))]
 
 
 def _list(sentences: Sequence[str]) -> str:

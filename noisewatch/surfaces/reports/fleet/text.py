@@ -6,7 +6,6 @@ Markdown has the same words and rows.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report, named_reasons
@@ -15,9 +14,10 @@ from noisewatch.judgement.terms import Outcome
 from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import painted
-from noisewatch.surfaces.reports.parts.tables import align, align_within, hanging
+from noisewatch.surfaces.reports.parts.tables import align, align_within
+from noisewatch.surfaces.reports.parts.wraps import hanging, wrap
 from noisewatch.text import clean
-from noisewatch.units import describe_chance, describe_count, describe_minute, describe_ns, share_text
+from noisewatch.units import describe_chance, describe_count, describe_minute, describe_names, describe_ns, share_text
 
 MOST_ROWS = 40
 HEADING = ("host", "verdict", "noise floor", "chance", "changed", "reported", "worst reason")
@@ -47,21 +47,16 @@ def answer_of(fleet: Fleet) -> str:
     if stable == count:
         return f"all {count} hosts stable" if count > 1 else "the only host is stable"
     parts = [
-        f"{number} {outcome} ({_names(fleet, outcome)})"
+        f"{number} {outcome} ({listed_names([host.name for host in fleet.hosts if host.outcome is outcome])})"
         for outcome, number in fleet.counts.items()
         if number and outcome is not Outcome.STABLE
     ]
-    return f"{count - stable} of {count} host{'s' if count > 1 else ''} not stable: {', '.join(parts)}"
-
-
-def _names(fleet: Fleet, outcome: Outcome) -> str:
-    return listed_names([host.name for host in fleet.hosts if host.outcome is outcome])
+    return f"{count - stable} of {describe_count(count, 'host')} not stable: {', '.join(parts)}"
 
 
 def listed_names(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    named = ", ".join(clean(name) for name in names[:_MOST_NAMED])
-    return named if len(names) <= _MOST_NAMED else f"{named} and {len(names) - _MOST_NAMED} more"
+    return describe_names([clean(name) for name in names], _MOST_NAMED)
 
 
 def remarks_on(fleet: Fleet) -> Iterator[str]:
@@ -192,7 +187,10 @@ def _lines(fleet: Fleet, rendering: FleetRendering, width: int) -> Iterator[str]
     yield from (line[:width] for line in _charts(fleet, rendering.in_unicode, min(width // 4, _MOST_BINS)))
     yield ""
     hosts = shown_hosts(fleet, rendering)
-    yield from _wide_table(hosts, width) if width >= _WIDE else _narrow_table(hosts, width)
+    if width >= _WIDE:
+        yield from align_within(width, [HEADING, *map(_row, hosts)], "worst reason", ["reported"])
+    else:
+        yield from _narrow_table(hosts, width)
     rest = left_out(fleet, rendering)
     if rest is not None:
         yield from hanging(rest, width)
@@ -239,10 +237,6 @@ def _strip(values: Sequence[float], ramp: str, bins: int) -> str:
     return "".join(ramp[math.ceil(count / most * (len(ramp) - 1))] for count in counts)
 
 
-def _wide_table(hosts: Sequence[FleetHost], width: int) -> Iterator[str]:
-    yield from align_within(width, [HEADING, *map(_row, hosts)], "worst reason", ["reported"])
-
-
 def _narrow_table(hosts: Sequence[FleetHost], width: int) -> Iterator[str]:
     """Yield the table for a narrow terminal: each host's reason is below its row."""
     rows = [list(HEADING), *map(_row, hosts)]
@@ -259,15 +253,7 @@ def _row(host: FleetHost) -> list[str]:
 
 
 def _cut(text: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent="    ",
-        subsequent_indent="    ",
-        max_lines=_MOST_REASON_LINES,
-        placeholder=" …",
-        break_on_hyphens=False,
-    )
+    return wrap(text, width, "    ", keep="hyphens", most=_MOST_REASON_LINES)
 
 
 def _section(heading: str, lines: Sequence[str], most: int, width: int) -> Iterator[str]:

@@ -26,8 +26,9 @@ from noisewatch.model.history.figures import TRAITS, Figure, logarithm
 from noisewatch.model.history.shifts import LEAST_AT_A_LEVEL, LEAST_BEFORE
 from noisewatch.operations.history.past import damage_words
 from noisewatch.operations.history.view import HistoryView
-from noisewatch.surfaces.reports.parts.tables import align_within, fenced, hanging
-from noisewatch.units import describe_minute
+from noisewatch.surfaces.reports.parts.tables import align_within, fenced
+from noisewatch.surfaces.reports.parts.wraps import hanging
+from noisewatch.units import describe_count, describe_minute
 
 WIDTH = 120  # columns of reports that are not shown in a terminal
 _NEWEST = 20
@@ -85,17 +86,13 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     yield from hanging(_left_out(view, development), width)
     if view.past.damaged:
         yield from hanging(damage_words(view.past.damaged), width)
-    if _runs_backwards(development.entries):
+    if any(later.at_s < earlier.at_s for earlier, later in pairwise(development.entries)):
         yield from hanging(_BACKWARDS, width)
     yield ""
     charts = chart_lines(development, width, is_unicode)
     yield from [*charts, ""] if charts else []
     shown = development.entries if is_verbose else development.entries[-_NEWEST:]
     yield from align_within(width, _table(development.entries, shown), "changed", ["noise 10 ms", "clock"])
-
-
-def _runs_backwards(entries: Sequence[Entry]) -> bool:
-    return any(later.at_s < earlier.at_s for earlier, later in pairwise(entries))
 
 
 def _nothing(view: HistoryView) -> str:
@@ -118,9 +115,7 @@ def _left_out(view: HistoryView, development: Development) -> str:
         f"{_entries(past.thinned_out, 'older ')}, thinned out evenly over time" if past.thinned_out else "",
         *_others(past, development.entries[-1]),
         f"{past.accepted} from before the machine was accepted" if past.accepted else "",
-        f"those of {past.other_machines} other machine{'s' if past.other_machines > 1 else ''}"
-        if past.other_machines
-        else "",
+        f"those of {describe_count(past.other_machines, 'other machine')}" if past.other_machines else "",
     ]
     named = "; ".join(part for part in parts if part)
     return f"not compared: {named}" if named else ""
@@ -229,18 +224,15 @@ def _chart(figure: Figure, development: Development, width: int, is_unicode: boo
     bars = [_row(heights, ROWS - 1 - at, _RAMPS[is_unicode]) for at in range(ROWS)]
     lines = [f"{side} {_AXIS[is_unicode]}{bar}".rstrip() for side, bar in zip(sides, bars, strict=True)]
     first_new = {id(move.first_new) for move in development.moves if move.figure == figure}
+    count = len(development.entries)
+    of_all = f"{count} {'entry' if count == 1 else 'entries'}"
+    of_all = f"the newest {len(entries)} of {of_all}" if len(entries) < count else of_all
     return [
-        _head(figure, len(entries), len(development.entries), width),
+        f"{figure}: {of_all}"[:width],
         *lines,
         *_marks(entries, first_new, wide, is_unicode),
         *_dates(entries, wide, columns),
     ]
-
-
-def _head(figure: Figure, shown: int, count: int, width: int) -> str:
-    entries = f"{count} {'entry' if count == 1 else 'entries'}"
-    of_all = f"the newest {shown} of {entries}" if shown < count else entries
-    return f"{figure}: {of_all}"[:width]
 
 
 def _ends(figure: Figure, measured: Sequence[float]) -> tuple[float, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -21,8 +20,9 @@ from noisewatch.kernel.system.platform import describe_machine
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.text import printable
-from noisewatch.units import describe_count
+from noisewatch.units import describe_count, describe_names
 
 _MOST_REASONS, _MOST_PATHS = 4, 4
 _MOST_ROWS, _MOST_SILENT = 20, 12
@@ -138,9 +138,8 @@ def _not_exported(paths: Sequence[str], width: int, is_whole: bool) -> str:
         return ""
     if is_whole:
         return "\n".join(["not exported here:", *(f"  {path}" for path in shown)])
-    rest = f" and {len(shown) - _MOST_PATHS} more" if len(shown) > _MOST_PATHS else ""
-    sentence = f"not exported here (-v shows all): {', '.join(shown[:_MOST_PATHS])}{rest}"
-    return textwrap.fill(sentence, width, subsequent_indent="  ")
+    sentence = f"not exported here (-v shows all): {describe_names(shown, _MOST_PATHS)}"
+    return "\n".join(wrap(sentence, width, "", "  "))
 
 
 def _unreadable(reasons: Mapping[str, str], width: int) -> str:
@@ -156,9 +155,7 @@ def _unreadable(reasons: Mapping[str, str], width: int) -> str:
     lines = ["could not be read (-v shows all):"]
     shown = list(paths_by_reason.items())
     for reason, paths in shown[:_MOST_REASONS]:
-        rest = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
-        line = printable(f"{reason}: {', '.join(paths[:_MOST_PATHS])}{rest}")
-        lines += textwrap.wrap(line, width, initial_indent="  ", subsequent_indent="    ")
+        lines += wrap(printable(f"{reason}: {describe_names(paths, _MOST_PATHS)}"), width, "  ", "    ")
     if len(shown) > _MOST_REASONS:
         lines.append(
             f"  for {len(shown) - _MOST_REASONS} other reasons: {sum(len(p) for _, p in shown[_MOST_REASONS:])} more"
@@ -291,7 +288,7 @@ def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
     parts += [f"{more} more (-v)"] if (more := sum(map(len, groups[_MOST_SILENT:]))) else []
     parts += [f"{unused} that nothing uses"] if (unused := len(silent) - len(used)) else []
     sentence = f"silent since boot: {len(silent)} IRQs: {', '.join(parts)}"
-    return "\n".join(textwrap.wrap(printable(sentence), width, subsequent_indent="  "))
+    return "\n".join(wrap(printable(sentence), width, "", "  "))
 
 
 def _owner(group: Sequence[ShownIrq]) -> str:

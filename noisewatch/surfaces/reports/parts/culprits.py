@@ -84,7 +84,7 @@ def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
             "",
             _at(each.start_ns),
             describe_ns(each.length_ns),
-            _traced(each),
+            "" if each.kernel_ns is None else describe_ns(each.kernel_ns),
             parts_in_words(each.parts) or printable(each.name),
         ]
         for each in causes
@@ -107,10 +107,6 @@ def suspect_words(suspects: Sequence[Disturbance], most: int) -> str:
 
 def _at(start_ns: int) -> str:
     return f"{start_ns / 1e9:.6f} s"
-
-
-def _traced(cause: GapCause) -> str:
-    return "" if cause.kernel_ns is None else describe_ns(cause.kernel_ns)
 
 
 def parts_in_words(parts: Sequence[Part]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
@@ -13,7 +12,6 @@ from noisewatch.patterns import regex
 # `12`, `41 200/s`, `~0.1%`, `<0.1%`, `>99%`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
 _FIGURE = regex(r"[~<>±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
 _NO_FIGURE = ("", "?", "-", "–", "—")
-_NARROWEST = 20
 _LEAST_NAME = 60  # columns of a name, below which spare columns are dropped for it
 
 
@@ -40,12 +38,6 @@ def align_within(width: int, rows: Sequence[Sequence[str]], name: str, spare: Se
             break
     cut = [[*row[:at], _shortened(row[at], max(room, len(name))), *row[at + 1 :]] for row in table]
     return [line[:width] for line in align(cut).splitlines()]
-
-
-def hanging(text: str, width: int) -> list[str]:
-    """Wrap the text at the width, with further lines two columns right of the first; its own indent is kept."""
-    indent = " " * (len(text) - len(text.lstrip()))
-    return textwrap.wrap(text, max(width, _NARROWEST), subsequent_indent=f"{indent}  ", break_on_hyphens=False)
 
 
 def _shortened(text: str, room: int) -> str:
@@ -105,6 +97,11 @@ def cell(text: str) -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def facts_table(rows: Iterable[tuple[str, str]]) -> str:
+    """Return a Markdown table of names and values, without a heading."""
+    return table(("", ""), [(name, cell(value)) for name, value in rows])
 
 
 def fenced(language: str, lines: Sequence[str]) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from noisewatch.judgement.plan.plan import Plan
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
-from noisewatch.surfaces.reports.plan.words import left_out, one_line, replaced_options, unknown_checks
-from noisewatch.text import printable
+from noisewatch.surfaces.reports.plan.words import left_out, replaced_options, unknown_checks
+from noisewatch.text import one_line, printable
 
 
 def render(plan: Plan, options: PlanRenderOptions) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from noisewatch import __version__
 from noisewatch.judgement.plan.criteria import Judged
-from noisewatch.judgement.plan.plan import Plan, Step
+from noisewatch.judgement.plan.plan import Plan
 from noisewatch.surfaces.reports.machine.json import describe_machine
 from noisewatch.surfaces.reports.parts.culprits import describe_fix
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
@@ -38,7 +38,7 @@ def describe_plan(plan: Plan) -> dict[str, Any]:
         "said": plan.headline,
         "cost": plan.cost,
         "criteria": [_criterion(judged) for judged in plan.criteria],
-        "steps": [_step(step) for step in steps.all],
+        "steps": [{"check": step.check.id, "about": step.about, **describe_fix(step.fix)} for step in steps.all],
         "kernel_arguments": steps.kernel_arguments,
         "replaced_arguments": plan.given_options,
         "unknown": dict(steps.unknown),
@@ -58,7 +58,3 @@ def _criterion(judged: Judged) -> dict[str, Any]:
         "evidence": dict(answer.evidence),
         "reads": list(judged.reads),
     }
-
-
-def _step(step: Step) -> dict[str, Any]:
-    return {"check": step.check.id, "about": step.about, **describe_fix(step.fix)}

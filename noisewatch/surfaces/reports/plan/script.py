@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.judgement.plan.plan import Plan, Step
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
-from noisewatch.surfaces.reports.plan.words import about, boot_notes, left_out, one_line, unknown_checks
+from noisewatch.surfaces.reports.plan.words import about, boot_notes, left_out, unknown_checks
 from noisewatch.surfaces.reports.verdict.fix_script import (
     files_heading,
     script,
@@ -13,6 +13,7 @@ from noisewatch.surfaces.reports.verdict.fix_script import (
     script_steps,
     undo_heading,
 )
+from noisewatch.text import one_line
 
 
 def render(plan: Plan, options: PlanRenderOptions) -> str:

@@ -14,8 +14,8 @@ from noisewatch import __version__
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.plan.plan import Plan
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
-from noisewatch.surfaces.reports.plan.words import about, one_line, placement
-from noisewatch.text import printable
+from noisewatch.surfaces.reports.plan.words import about, placement
+from noisewatch.text import one_line, printable
 
 _NAME = "benchmark.service"
 _REST = "Interrupts and the kernel's own work are moved by the script (noisewatch plan --format script)."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 
 from noisewatch.judgement.cause_words import parted
@@ -12,6 +11,7 @@ from noisewatch.judgement.plan.plan import Plan
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.marks import painted_mark
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
 from noisewatch.surfaces.reports.plan.words import NOT_HERE, boot_notes, left_out, placement, unknown_checks
 from noisewatch.text import printable
@@ -50,7 +50,8 @@ def _why(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     for judged in plan.criteria:
         indent = " " * (len(_INDENT) + 2 + widest + 2)
         first, *more = _wrapped(_answer_text(judged), options.width, indent, indent)
-        yield f"{_INDENT}{_mark(judged, options)} {judged.criterion:<{widest}}  {first.strip()}"
+        mark = painted_mark(_GRAVITIES[judged.answer.status], options.in_unicode, options.in_colour)
+        yield f"{_INDENT}{mark} {judged.criterion:<{widest}}  {first.strip()}"
         yield from more
 
 
@@ -59,10 +60,6 @@ def _answer_text(judged: Judged) -> str:
     if answer.status == Status.UNKNOWN:
         return f"unknown: {answer.reason}"
     return str(answer.reason if answer.status == Status.NOT_APPLICABLE and answer.reason else answer.said)
-
-
-def _mark(judged: Judged, options: PlanRenderOptions) -> str:
-    return painted_mark(_GRAVITIES[judged.answer.status], options.in_unicode, options.in_colour)
 
 
 def _now(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
@@ -105,10 +102,4 @@ def _to_run(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int, first: str = "", further: str = _INDENT) -> list[str]:
-    return textwrap.wrap(
-        printable(text),
-        max(width, _NARROWEST),
-        initial_indent=first,
-        subsequent_indent=further,
-        break_on_hyphens=False,
-    )
+    return wrap(printable(text), width, first, further, keep="hyphens", least=_NARROWEST)

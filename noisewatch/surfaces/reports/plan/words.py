@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from noisewatch.cpus import cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.plan.plan import Plan
-from noisewatch.text import printable
+from noisewatch.text import one_line
 
 NOT_HERE = "Run these on the machine that was read, not here."
 
@@ -55,11 +55,6 @@ def left_out(plan: Plan) -> Iterator[str]:
     """Yield the steps that this kernel does not support, or that have no command, by the id of their check."""
     for check, why in plan.steps.left_out.items():
         yield one_line(f"{check}: {why}")
-
-
-def one_line(text: str) -> str:
-    """Return the text in one line, for a comment or standard error."""
-    return " ".join(printable(text).split())
 
 
 def unknown_checks(plan: Plan) -> Iterator[str]:

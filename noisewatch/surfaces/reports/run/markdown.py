@@ -12,7 +12,7 @@ from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusio
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.colours import plain_row
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, code, fenced, fitting, prose, table
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, code, facts_table, fenced, fitting, prose, table
 from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.culprit_words import CULPRIT_HEAD, culprit_rows_of, more_culprits, remedies_in
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
@@ -58,9 +58,9 @@ def markdown_of_series(series: RunSeries, options: SeriesOptions, most_bytes: in
         *not_watched_sentences(series),
     ]
     parts += [f"{prose(sentence)}\n" for sentence in sentences]
-    return fitting(
-        [*parts, *_culprits(series, conclusion), *_picture(series, conclusion), *_disturbed(series)], most_bytes
-    )
+    rows = picture_rows(series, conclusion.culprits, _WIDTH, UNICODE)
+    picture = [fenced("text", [plain_row(row) for row in rows])] if rows else []
+    return fitting([*parts, *_culprits(series, conclusion), *picture, *_disturbed(series)], most_bytes)
 
 
 def _particulars(series: RunSeries) -> str:
@@ -70,7 +70,7 @@ def _particulars(series: RunSeries) -> str:
         ("machine", describe_host(series.machine)),
         ("noisewatch", __version__),
     ]
-    return table(("", ""), [(name, cell(value)) for name, value in rows])
+    return facts_table(rows)
 
 
 def _of_command(series: RunSeries, options: SeriesOptions, command: CommandConclusion) -> str:
@@ -78,7 +78,7 @@ def _of_command(series: RunSeries, options: SeriesOptions, command: CommandConcl
     sentences = [*command_sentences(command), *advice_sentences(series, command, options.identifies)]
     rows = [*selection_rows(command.selected), *(("", sentence) for sentence in sentences)]
     heading = f"#### {letter_of(series, command.command)}{code(words)}\n"
-    return "\n".join([heading, table(("", ""), [(name, cell(text)) for name, text in rows])])
+    return "\n".join([heading, facts_table(rows)])
 
 
 def _culprits(series: RunSeries, conclusion: RunConclusion) -> Iterator[str]:
@@ -93,12 +93,6 @@ def _culprits(series: RunSeries, conclusion: RunConclusion) -> Iterator[str]:
         yield f"{prose(sentence)}\n"
         for name, command in commands:
             yield f"{name}:\n\n{fenced('text' if name == 'persist' else 'sh', [command])}"
-
-
-def _picture(series: RunSeries, conclusion: RunConclusion) -> Iterator[str]:
-    rows = picture_rows(series, conclusion.culprits, _WIDTH, UNICODE)
-    if rows:
-        yield fenced("text", [plain_row(row) for row in rows])
 
 
 def _disturbed(series: RunSeries) -> Iterator[str]:

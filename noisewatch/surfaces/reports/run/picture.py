@@ -312,14 +312,9 @@ def _bar(counts: Counter[RunStanding], most: int, room: int, glyphs: Glyphs) -> 
             cells = (
                 max(round(counts[standing] * (room - len(STYLES) + 1) / most), 1) if most > room else counts[standing]
             )
-            row.append(_piece(standing, cells, glyphs))
+            sign, style = mark_of_run(standing, glyphs)
+            row.append(((glyphs.bar if standing == RunStanding.UNDISTURBED else sign) * cells, style))
     return [*row, (f" {counts.total()}", "faint")] if row else []
-
-
-def _piece(standing: RunStanding, cells: int, glyphs: Glyphs) -> Piece:
-    """Return `cells` signs of the standing; for undisturbed runs, which should be the most, a solid bar."""
-    sign, style = mark_of_run(standing, glyphs)
-    return (glyphs.bar if standing == RunStanding.UNDISTURBED else sign) * cells, style
 
 
 def lane_rows(

@@ -37,7 +37,7 @@ from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.run.command_words import program_of, words_to_copy
 from noisewatch.surfaces.reports.run.culprit_words import fitting_cpu_names, name_of_culprit, time_of_culprit
 from noisewatch.text import printable
-from noisewatch.units import describe_count, describe_share, share_text
+from noisewatch.units import describe_count, describe_names, describe_share, share_text
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 _MOST_DECIMALS = 6
@@ -461,9 +461,8 @@ def _shares(ns_by_place: Mapping[_Key, float], form: str) -> str:
     if not total:
         return form.format(_named(places[0][0]))
     shown = [(key, ns / total) for key, ns in places if ns >= _LEAST_SHARE * total]
-    texts = [f"{form.format(_named(key))} {describe_share(share, 0)}" for key, share in shown[:_MOST_PLACES]]
-    rest = len(shown) - len(texts)
-    return ", ".join(texts) + (f" and {rest} more" if rest else "")
+    texts = [f"{form.format(_named(key))} {describe_share(share, 0)}" for key, share in shown]
+    return describe_names(texts, _MOST_PLACES)
 
 
 def _named(key: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
@@ -12,6 +11,7 @@ from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, painted_row, plain_row
 from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_after, wrap_all
 from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.culprit_words import culprit_table, remedies_in
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
@@ -61,13 +61,15 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: bool) -> Iterator[str]:
     """Yield what ran where, whether the result can be trusted, and what speaks against that."""
     target = series.machine.target
-    about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {_runs(series)}"
-    yield from textwrap.wrap(about, width)
-    first, *more = textwrap.wrap(headline_of(conclusion), width)
+    count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
+    repeated = f" ({requested} wanted, {count - requested} repeated)" if count > requested else ""
+    runs = f"{describe_count(count, 'run')}{repeated}"
+    about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {runs}"
+    yield from wrap(about, width)
+    first, *more = wrap(headline_of(conclusion), width)
     yield painted(first, _meaning_of(series, conclusion)) if in_colour else first
     yield from more
-    for sentence in (*machine_sentences(conclusion), *ending_sentences(series), *level_sentences(series)):
-        yield from textwrap.wrap(sentence, width, subsequent_indent="  ")
+    yield from wrap_all((*machine_sentences(conclusion), *ending_sentences(series), *level_sentences(series)), width)
 
 
 def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
@@ -78,24 +80,17 @@ def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
     return "good" if is_good else "doubt"
 
 
-def _runs(series: RunSeries) -> str:
-    """Return the number of runs, such as `9 runs (5 wanted, 4 repeated)`."""
-    count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
-    repeated = f" ({requested} wanted, {count - requested} repeated)" if count > requested else ""
-    return f"{describe_count(count, 'run')}{repeated}"
-
-
 def _command_lines(series: RunSeries, command: CommandConclusion, width: int, identifies: bool) -> Iterator[str]:
     argv = series.options.commands[command.command]
     yield (letter_of(series, command.command) + command_words(argv, identifies))[:width]
     for title, words in selection_rows(command.selected):
-        yield from textwrap.wrap(f"{title:<16}  {words}", width, initial_indent="  ", subsequent_indent="    ")
+        yield from wrap(f"{title:<16}  {words}", width, "  ", "    ")
     for words in command_sentences(command, is_alone=len(series.options.commands) == 1):
-        yield from textwrap.wrap(words, width, initial_indent="  ", subsequent_indent="    ")
+        yield from wrap(words, width, "  ", "    ")
 
 
 def _paragraph(sentences: Sequence[str], width: int) -> list[str]:
-    lines = [line for sentence in sentences for line in textwrap.wrap(sentence, width, subsequent_indent="  ")]
+    lines = wrap_all(sentences, width)
     return ["", *lines] if lines else []
 
 
@@ -111,7 +106,7 @@ def _culprit_lines(series: RunSeries, conclusion: RunConclusion, width: int, ide
     fixes += remedies_in(series, conclusion.culprits)
     lines += ["", "fixes"] if fixes else []
     for sentence, commands in fixes:
-        lines += textwrap.wrap(sentence, width, subsequent_indent="  ")
+        lines += wrap(sentence, width, "", "  ")
         lines += [f"    {name}: {command}" for name, command in commands]
     return ["", *lines] if lines and lines[0] else lines
 
@@ -138,10 +133,9 @@ def _disturbed_lines(series: RunSeries, width: int) -> list[str]:
     for row, judged_run in zip(table, shown, strict=True):
         reasons = describe_run(judged_run.verdict, judged_run.repetition, most=1)
         if is_below:
-            lines += [row, *textwrap.wrap(reasons, width, initial_indent="    ", subsequent_indent="    ")]
+            lines += [row, *wrap(reasons, width, "    ")]
         else:
-            first, *more = textwrap.wrap(reasons, width - begin) or [""]
-            lines += [f"{row:<{begin}}{first}".rstrip(), *(" " * begin + line for line in more)]
+            lines += [line.rstrip() for line in wrap_after(f"{row:<{begin}}", reasons, width)]
     rest = len(judged) - len(shown)
     return lines + ([f"  and {rest} more"] if rest else [])
 
@@ -160,10 +154,10 @@ def text_of_results(results: MarkedResults, width: int) -> str:
     ]
     header = ["run", "benchmark", "time", "verdict"]
     head, *lines = align([header, *rows]).splitlines()
-    shown = [head]
+    shown = [title, head]
     left = max(width - max(map(len, [head, *lines])) - 2, _LEAST_WHY)
     for line, marked_run in zip(lines, results.marked, strict=True):
         has_reasons = marked_run.verdict.outcome != RunOutcome.UNDISTURBED
-        why = textwrap.wrap(describe_reasons(marked_run.verdict), left) if has_reasons else []
-        shown += [f"{line}  {why[0]}" if why else line, *[" " * (len(line) + 2) + more for more in why[1:]]]
-    return "\n".join(line_of_text.rstrip() for line_of_text in [title, *shown]) + "\n"
+        why = describe_reasons(marked_run.verdict) if has_reasons else ""
+        shown += wrap_after(f"{line}  ", why, len(line) + 2 + left)
+    return "\n".join(line.rstrip() for line in shown) + "\n"

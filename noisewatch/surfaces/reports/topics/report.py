@@ -24,6 +24,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
 from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import cell, code, table
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.reports.topics import VERDICT
 from noisewatch.surfaces.reports.topics.pages import read_page
 
@@ -153,13 +154,12 @@ def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: b
     if of_area:
         page += f"\n{section_of(_OF_AREA, questions, width, in_colour)}\n"
     if topic == VERDICT:
-        parts = [f"{_wrapped(heading, width)}\n{items_of(items, width)}" for heading, items in _by_ground(CATALOGUE)]
+        parts = [
+            "\n".join([*wrap(heading, width, _INDENT, keep="hyphens", least=_NARROWEST), items_of(items, width)])
+            for heading, items in _by_ground(CATALOGUE)
+        ]
         page += "\n" + section_of(_BY_GROUND, "\n\n".join(parts), width, in_colour) + "\n"
     return page
-
-
-def _wrapped(text: str, width: int) -> str:
-    return textwrap.fill(text, max(width, 20), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def markdown_of_topic(topic: str, of_area: Sequence[Check]) -> str:
@@ -244,7 +244,7 @@ def items_of(texts: Iterable[str], width: int) -> str:
 
 
 def _heading(text: str, width: int, in_colour: bool) -> str:
-    lines = textwrap.wrap(text, max(width, _NARROWEST), break_on_hyphens=False, break_long_words=False)
+    lines = wrap(text, width, keep="words", least=_NARROWEST)
     return "\n".join(painted(line, "title") if in_colour else line for line in lines)
 
 
@@ -275,14 +275,7 @@ def _wrapped_with_code(text: str, width: int, first: str) -> str:
     """Wrap the text, but neither short code nor a source number and the word before it."""
     glued = re.sub(r"`[^`]*`", lambda code: _glued(code[0], width), text)
     glued = re.sub(r" (\[\d+\])", f"{_GLUE}\\1", glued)
-    lines = textwrap.wrap(
-        glued,
-        max(width, _NARROWEST),
-        initial_indent=first,
-        subsequent_indent=" " * len(first),
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+    lines = wrap(glued, width, first, " " * len(first), keep="words", least=_NARROWEST)
     return "\n".join(lines).replace(_GLUE, " ")
 
 

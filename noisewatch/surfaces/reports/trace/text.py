@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -22,6 +21,7 @@ from noisewatch.surfaces.reports.parts.culprits import (
     share_of,
 )
 from noisewatch.surfaces.reports.parts.tables import align_within
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.units import describe_ns, describe_share
 
 _MOST_CULPRITS = 20
@@ -36,7 +36,7 @@ def text_of_followed(followed: TraceRun, width: int) -> str:
     by = _BY[followed.trace.tracer] if followed.trace is not None else "counters only: ~ marks what is inferred"
     lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
     if followed.reason is not None:
-        lines += textwrap.wrap(f"No trace: {followed.reason}.", width)
+        lines += wrap(f"No trace: {followed.reason}.", width)
         trace = f"trace --cpus {cpu_list_argument(followed.target)}"
         lines += root_lines(followed.reason, trace, followed.interval.after.is_live)
     for traced in followed.cpus:
@@ -45,7 +45,7 @@ def text_of_followed(followed: TraceRun, width: int) -> str:
         lines += ["", *_of_counters(followed, cpu, width)]
     lines += _remedy_lines(followed, width)
     if followed.trace is not None and followed.trace.untold:
-        lines += ["", *textwrap.wrap(f"This kernel does not report {', '.join(followed.trace.untold)}.", width)]
+        lines += ["", *wrap(f"This kernel does not report {', '.join(followed.trace.untold)}.", width)]
     return "\n".join(lines) + "\n"
 
 
@@ -61,7 +61,7 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
         if remedy in shown or len(shown) == _MOST_REMEDIES:
             continue
         shown.add(remedy)
-        lines += textwrap.wrap(f"{_name_all(together)}: {remedy.said}", width, subsequent_indent="  ")
+        lines += wrap(f"{_name_all(together)}: {remedy.said}", width, "", "  ")
         lines += [f"    {name}: {command}" for name, command in commands_of(remedy.fix)]
     return ["", "fixes", *lines] if lines else []
 

@@ -13,7 +13,7 @@ from noisewatch.judgement.fixes.fix import Fix, merged_arguments
 from noisewatch.judgement.programs import named_by
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.machine.text import describe_platform
-from noisewatch.text import printable
+from noisewatch.text import one_line
 
 _PROLOGUE = """\
 set -u
@@ -66,7 +66,7 @@ def fix_script(verdict: Verdict) -> str:
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
     lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
-    steps = script_steps((_heading(finding), fix.now) for finding, fix in fixes)
+    steps = script_steps((f"{finding.check.id}: {said_in_full(finding.answer)}", fix.now) for finding, fix in fixes)
     what = "the rest" if steps else "the fix"
     comments = [
         *script_comments(f"A reboot is needed for {what}: append this to the kernel command line.", [arguments]),
@@ -109,10 +109,6 @@ def undo_script(verdict: Verdict) -> str:
     removals = [(files_heading(finding.check), command) for finding, command in _file_removals(fixes)]
     steps = script_steps([*back, *removals])
     return script(head, steps, comments, _names(verdict, fixes))
-
-
-def _heading(finding: Finding) -> str:
-    return f"{finding.check.id}: {said_in_full(finding.answer)}"
 
 
 def undo_heading(check: Check) -> str:
@@ -159,7 +155,7 @@ def script_head(what: str, about: str) -> list[str]:
     return [
         "#!/bin/sh",
         f"# {what} (version {__version__}).",
-        f"# {_one_line(about)}",
+        f"# {one_line(about)}",
         "# It needs root, or sudo, and may be run twice. noisewatch itself changes nothing.",
     ]
 
@@ -187,7 +183,7 @@ def script_steps(commands: Iterable[tuple[str, str | None]]) -> list[str]:
 
 
 def _step(heading: str, command: str) -> list[str]:
-    return ["", f"echo {shlex.quote(_one_line(heading))}", f"{{ {command}; }} >/dev/null"]
+    return ["", f"echo {shlex.quote(one_line(heading))}", f"{{ {command}; }} >/dev/null"]
 
 
 def script_comments(heading: str, lines: list[str]) -> list[str]:
@@ -197,8 +193,4 @@ def script_comments(heading: str, lines: list[str]) -> list[str]:
 
 
 def _about(finding: Finding, text: str | None) -> str:
-    return f"{finding.check.id}: {_one_line(text or '')}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(printable(text).split())
+    return f"{finding.check.id}: {one_line(text or '')}"

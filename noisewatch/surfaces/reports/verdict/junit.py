@@ -44,9 +44,10 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
         suite = SubElement(root, "testsuite", name=f"noisewatch.{area}", timestamp=started_at)
         add_properties(suite, _properties(verdict, options))
         suite.extend(_case(finding, verdict) for finding in verdict.findings if finding.check.area == area)
-    if verdict.verdict != Outcome.STABLE and not _has_failed(root):
+    if verdict.verdict != Outcome.STABLE and not any(True for _ in chain(root.iter("failure"), root.iter("error"))):
         suite = SubElement(root, "testsuite", name="noisewatch.verdict", timestamp=started_at)
-        suite.append(_nothing_asked(verdict))
+        message = f"the verdict is {verdict.verdict}: {counts(verdict)}"
+        suite.append(error_case("verdict", "noisewatch.verdict", message, "blocking"))
     return document_with_totals(root, f"{measured_seconds(verdict):.3f}")
 
 
@@ -82,16 +83,3 @@ def _details(finding: Finding) -> Iterator[str]:
     yield finding.check.question
     yield from map(culprit_line, finding.answer.culprits)
     yield from (f"{name}: {command}" for name, command in commands_of(finding.answer.fix))
-
-
-def _has_failed(root: Element) -> bool:
-    return any(True for _ in chain(root.iter("failure"), root.iter("error")))
-
-
-def _nothing_asked(verdict: Verdict) -> Element:
-    """Return an error case for a verdict that no single check explains, so that the report does not look like success.
-
-    This happens if no check was asked.
-    """
-    message = f"the verdict is {verdict.verdict}: {counts(verdict)}"
-    return error_case("verdict", "noisewatch.verdict", message, "blocking")

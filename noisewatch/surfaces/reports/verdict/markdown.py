@@ -28,7 +28,7 @@ from noisewatch.judgement.noise.by_work import chance_line, floors_by_work_of
 from noisewatch.judgement.terms import FOR_GOOD, Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.detection import change_sentence, detect_lines
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, code, fenced, fitting, prose, table
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, code, facts_table, fenced, fitting, prose, table
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 from noisewatch.units import describe_chance, describe_ns, describe_share
@@ -55,7 +55,7 @@ def _headline(verdict: Verdict) -> str:
 def _particulars(verdict: Verdict) -> str:
     calibrated = verdict.case.calibrated
     target, reason = verdict.case.snapshot.target, verdict.case.rules.profile_reason
-    rows = [
+    rows = (
         ("target", f"{name_cpus(target.cpus)} ({target.chosen_by})"),
         ("profile", verdict.profile if reason is None else f"{verdict.profile} ({reason})"),
         ("machine", describe_host(verdict.case.snapshot)),
@@ -64,8 +64,8 @@ def _particulars(verdict: Verdict) -> str:
         ("chance", "not measured" if calibrated is None else chance_line(calibrated)),
         ("smallest change", "not measured" if calibrated is None else change_sentence(calibrated)),
         ("noisewatch", __version__),
-    ]
-    return table(("", ""), [(name, cell(value)) for name, value in rows])
+    )
+    return facts_table(rows)
 
 
 def _floor(verdict: Verdict) -> str:

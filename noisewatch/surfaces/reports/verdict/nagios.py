@@ -27,6 +27,7 @@ from noisewatch.judgement.terms import Gravity, Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from noisewatch.text import printable
+from noisewatch.units import describe_names
 
 _SERVICE = "NOISEWATCH"
 _STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
@@ -62,8 +63,7 @@ def _summary(verdict: Verdict) -> str:
     worst = [
         finding.check.id for finding in (*findings_by_gravity[Gravity.FAILED], *findings_by_gravity[Gravity.UNANSWERED])
     ]
-    more = f" and {len(worst) - _MOST_NAMED} more" if len(worst) > _MOST_NAMED else ""
-    names = f": {', '.join(worst[:_MOST_NAMED])}{more}" if worst else ""
+    names = f": {describe_names(worst, _MOST_NAMED)}" if worst else ""
     return _text(f"{counts(verdict)}{names} ({judged(verdict)})")
 
 

@@ -8,7 +8,6 @@ same last lines with all causes and steps, all checks at a glance, and each find
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from noisewatch.cpus import cpu_list_argument, name_cpus
@@ -49,6 +48,7 @@ from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted, style_of_label
 from noisewatch.surfaces.reports.parts.marks import Pieces, grid, legend, marks_by_area, painted_mark
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.reports.topics import VERDICT
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
@@ -311,14 +311,7 @@ _COMMAND = regex(r"sudo(?: [-\w./=,]*[-\w/=])+|noisewatch [a-z]+(?: [a-z]+(?:-[a
 def wrapped_around_commands(text: str, width: int, indent: int, further: int) -> list[str]:
     """Wrap the text, with lines after the first indented by `further`; a command is never broken."""
     kept = _COMMAND.sub(lambda match: match[0].replace(" ", _UNBROKEN), printable(text))
-    lines = textwrap.wrap(
-        kept,
-        max(width, NARROWEST),
-        initial_indent=" " * indent,
-        subsequent_indent=" " * further,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+    lines = wrap(kept, width, " " * indent, " " * further, keep="words", least=NARROWEST)
     return [line.replace(_UNBROKEN, " ") for line in lines]
 
 
@@ -326,14 +319,7 @@ def wrapped(text: str, width: int, indent: int, further: int | None = None) -> l
     """Wrap the text, with lines after the first indented by `further`; there is at least one line."""
     first = " " * indent
     following = first if further is None else " " * min(further, max(width, NARROWEST) // 2)
-    lines = textwrap.wrap(
-        printable(text),
-        max(width, NARROWEST),
-        initial_indent=first,
-        subsequent_indent=following,
-        break_on_hyphens=False,
-    )
-    return lines or [""]
+    return wrap(printable(text), width, first, following, keep="hyphens", least=NARROWEST) or [""]
 
 
 _COLOURED_STATUSES = (Status.FAIL, Status.WARN, Status.UNKNOWN)

@@ -29,14 +29,6 @@ from noisewatch.surfaces.tui.state.selection import is_same
 from noisewatch.units import short_duration, short_rate, short_seconds, short_share
 
 
-def _unused_name(name: str, suffixes: Iterable[str]) -> str:
-    """Return the name, or the name with the first free number."""
-    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    return next(
-        candidate for candidate in names if not any(os.path.lexists(f"{candidate}.{suffix}") for suffix in suffixes)
-    )
-
-
 def pictures_of(svg: str) -> dict[str, str | bytes]:
     """Return the pictures by suffix; without the library that makes a PNG, or its font, only the SVG."""
     from noisewatch.surfaces.picture import png_of  # the first picture on the screen comes first
@@ -55,7 +47,9 @@ def export(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> 
 
 def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_time) -> tuple[str, str | None]:
     """Write the files with one name; return the name, and the reason of a failure. Scripts are executable."""
-    name = _unused_name(time.strftime("noisewatch-%Y%m%d-%H%M%S", now), text_by_suffix)
+    stem = time.strftime("noisewatch-%Y%m%d-%H%M%S", now)
+    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    name = next(free for free in names if not any(os.path.lexists(f"{free}.{suffix}") for suffix in text_by_suffix))
     for at, (suffix, text) in enumerate(text_by_suffix.items()):
         path = f"{name}.{suffix}"
         try:
@@ -116,7 +110,8 @@ def _sections(model: ScreenModel, frame: Frame, numbers: range) -> Iterator[str]
     yield f"{prose(frame.origin or 'live')}, the last of {len(numbers)} intervals of {frame.seconds:.1f} s{moment}\n"
     yield _cpu_table(model, frame, numbers)
     if frame.culprits:
-        yield _culprit_table(frame.culprits[:_MOST_CULPRITS])
+        header = ["CPU", "kind", "who", "/s", "noise/s", "share"]
+        yield table(header, [_culprit_cells(line) for line in frame.culprits[:_MOST_CULPRITS]])
         if len(frame.culprits) > _MOST_CULPRITS or frame.is_cut:
             yield f"These are the {min(len(frame.culprits), _MOST_CULPRITS)} costliest: there are more.\n"
         yield "`~` marks an estimate: a typical cost, or noise that may have moved between CPUs.\n"
@@ -161,11 +156,6 @@ def _cpu_cells(line: CpuLine, lost: Sequence[float | None]) -> list[str]:
         over,
         *figures,
     ]
-
-
-def _culprit_table(culprits: Sequence[CulpritLine]) -> str:
-    header = ["CPU", "kind", "who", "/s", "noise/s", "share"]
-    return table(header, [_culprit_cells(line) for line in culprits])
 
 
 def _culprit_cells(line: CulpritLine) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
 from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, style_of_share, why_no_clock
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, highest_if_certain, zoomed
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, runs
@@ -55,9 +55,7 @@ def chart_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     axis = axis_of(model, width)
     lines = _lines(model, axis.numbers)
     if not lines.measured_khz or height < _LEAST_CHART or width - LABEL < 2:
-        reasons = [
-            cut([(f" {line}", "plain")], width) for line in textwrap.wrap(why_no_clock(model), max(width - 2, 10))
-        ]
+        reasons = [cut([(f" {line}", "plain")], width) for line in wrap(why_no_clock(model), width - 2)]
         return (reasons if not lines.measured_khz else [])[:height]
     lanes = _lanes(model, axis, height - 1, glyphs) if height >= _LEAST_WITH_LANES else []
     tall, span = height - 1 - len(lanes), _span(model, lines.measured_khz)
@@ -234,19 +232,18 @@ def braille_line(values: Sequence[float | None], height: int, low: float, high: 
 
     `low` is the lowest row of dots and `high` the uppermost one; None leaves a gap.
     """
-    cells = [[0] * (-(-len(values) // 2)) for _ in range(height)]
-    for at, dots in enumerate(_dots(values, height * _TALL, low, high)):
-        for dot in dots:
-            cells[dot // _TALL][at // 2] |= _DOTS[at % 2][dot % _TALL]
-    return ["".join(chr(_FIRST + bits) if bits else " " for bits in row) for row in cells]
+    return _braille(_dots(values, height * _TALL, low, high), height)
 
 
 def braille_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
     """Return rows of Braille dots for several values in each half of a character, without joining neighbours."""
-    cells = [[0] * (-(-len(values) // 2)) for _ in range(height)]
-    for at, half in enumerate(values):
-        for value in half:
-            dot = row_of(value, height * _TALL, low, high)
+    return _braille([[row_of(value, height * _TALL, low, high) for value in half] for half in values], height)
+
+
+def _braille(dots_by_column: Sequence[Sequence[int]], height: int) -> list[str]:
+    cells = [[0] * (-(-len(dots_by_column) // 2)) for _ in range(height)]
+    for at, dots in enumerate(dots_by_column):
+        for dot in dots:
             cells[dot // _TALL][at // 2] |= _DOTS[at % 2][dot % _TALL]
     return ["".join(chr(_FIRST + bits) if bits else " " for bits in row) for row in cells]
 

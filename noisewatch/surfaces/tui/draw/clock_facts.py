@@ -5,13 +5,13 @@ What helps are the fixes of the checks of clock, idle states, heat and power.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from noisewatch.cpus import name_cpus, parse_cpu_list
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, ClockPackage, FindingLine, Frame
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits
 from noisewatch.surfaces.tui.state.clock_history import HOT, ClockGraph
@@ -252,9 +252,7 @@ def reason_rows(model: ScreenModel, width: int) -> list[Row]:
     return [
         [(line, "unknown")]
         for reason, names in names_by_reason.items()
-        for line in textwrap.wrap(
-            f"? {', '.join(names)}: {reason}", max(width, 10), subsequent_indent="  ", break_on_hyphens=False
-        )
+        for line in wrap(f"? {', '.join(names)}: {reason}", width, "", "  ", keep="hyphens")
     ]
 
 
@@ -275,9 +273,7 @@ def fact(name: str, value: str | None, width: int, mark: Piece | None = None, wh
     """
     text = value or f"? {(why or '').partition(' (')[0]}".rstrip()
     sign, style = (mark or (" ", "plain")) if value else (" ", "unknown")
-    lines = textwrap.wrap(
-        text, max(width - _LABEL, 10), subsequent_indent="" if value else "  ", break_on_hyphens=False
-    )
+    lines = wrap(text, width - _LABEL, "", "" if value else "  ", keep="hyphens")
     labels = [name, *[""] * (len(lines) - 1)]
     signs = [sign, *[" "] * (len(lines) - 1)]
     return [
@@ -319,8 +315,6 @@ def help_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
         )
     unknown = [finding.id for finding in frame.findings if finding.id in CHECKS and finding.gravity in _UNKNOWN]
     if unknown and not rows:
-        lines = textwrap.wrap(
-            f"? unknown: {', '.join(unknown)}", max(width, 10), subsequent_indent="  ", break_on_hyphens=False
-        )
+        lines = wrap(f"? unknown: {', '.join(unknown)}", width, "", "  ", keep="hyphens")
         return [[(line, "unknown")] for line in lines]
     return rows or [[("no check of clock, idle states, heat or power fails or warns", "plain")]]

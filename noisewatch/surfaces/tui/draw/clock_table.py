@@ -258,20 +258,18 @@ def _slowdown(figures: ClockCpu | None) -> Piece:
 
 
 def _awake_cell(figures: ClockCpu | None) -> Piece:
-    share = figures.awake_share if figures is not None else None
+    return _share_cell(figures.awake_share if figures is not None else None)
+
+
+def _share_cell(share: float | None) -> Piece:
     return short_share(share), "unknown" if share is None else "plain"
-
-
-def _state(figures: ClockCpu, at: int) -> float | None:
-    shares = figures.idle_shares or ()
-    return shares[at] if at < len(shares) else None
 
 
 def _idle_cell(all_figures: _Figures, at: int) -> Callable[[CpuLine], Piece]:
     def cell(line: CpuLine) -> Piece:
         figures = all_figures.figures.get(line.cpu)
-        share = _state(figures, at) if figures is not None else None
-        return short_share(share), "unknown" if share is None else "plain"
+        shares = (figures.idle_shares if figures is not None else None) or ()
+        return _share_cell(shares[at] if at < len(shares) else None)
 
     return cell
 

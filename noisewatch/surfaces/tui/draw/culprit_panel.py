@@ -146,7 +146,11 @@ def culprit_table(
     if at < len(rows):
         row = _absent_row(shown[at], columns, history) if listing.is_gone else rows[at]
         rows[at] = [("".join(text for text, _ in row), "selected")]
-    lanes = _histories(shown, columns, history)
+    lanes = (
+        [history(line, columns.history_width) for line in shown]
+        if history is not None and "history" in columns.shown
+        else []
+    )
     with_lanes = [
         [*row, (" " * _GAP, "plain"), *level_pieces(lane, glyphs)] for row, lane in zip(rows, lanes, strict=False)
     ]
@@ -167,22 +171,14 @@ def _heading(who: str, columns: _Columns, lanes: Sequence[Sequence[float | None]
     return left + fitted(title, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
 
 
-def _histories(
-    lines: Sequence[CulpritLine], columns: _Columns, history: History | None
-) -> list[Sequence[float | None]]:
-    """Return the noise history for each row, or nothing if histories do not fit."""
-    if history is None or "history" not in columns.shown:
-        return []
-    return [history(line, columns.history_width) for line in lines]
-
-
 def _absent_row(line: CulpritLine, columns: _Columns, history: History | None) -> Row:
     """Return the row of the selected culprit if it was not observed in this interval, or is filtered out."""
     noise = history(line, 1) if history is not None else ()
     noise_text = "  unknown" if None in noise or NOT_FOLLOWED_NS in noise else " not seen"
     blank = {name: columns.of(name, " " * _WIDTHS[name]) for name in ("rate", "share", "change")}
     cells = blank["rate"] + columns.of("noise", noise_text) + blank["share"] + blank["change"]
-    return [(_identity_cells(line, columns) + cells, "selected")]
+    identity = _cpu_and_kind_cells(line, columns) + _fitted_name(line, columns.name_width)
+    return [(identity + cells, "selected")]
 
 
 def _cpus(line: CulpritLine) -> str:
@@ -191,16 +187,11 @@ def _cpus(line: CulpritLine) -> str:
     return str(cpus[0]) if len(cpus) == 1 else fitting_cpu_list(cpus, _CPUS)
 
 
-def _cpu_cell(line: CulpritLine, columns: _Columns) -> str:
+def _cpu_and_kind_cells(line: CulpritLine, columns: _Columns) -> str:
+    """Return the cells of the culprit's CPUs and kind; of many CPUs only the first fits."""
     listed = _cpus(line)
-    return listed if len(listed) <= columns.cpu_width else f"{line.cpu}…"
-
-
-def _identity_cells(line: CulpritLine, columns: _Columns) -> str:
-    where = columns.of("cpu", f"{_cpu_cell(line, columns):>{columns.cpu_width}} ") + columns.of(
-        "kind", f"{line.kind:<13} "
-    )
-    return where + _fitted_name(line, columns.name_width)
+    cpus = listed if len(listed) <= columns.cpu_width else f"{line.cpu}…"
+    return columns.of("cpu", f"{cpus:>{columns.cpu_width}} ") + columns.of("kind", f"{line.kind:<13} ")
 
 
 def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline: Baseline | None) -> Row:
@@ -212,11 +203,7 @@ def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline:
     if baseline is not None:
         last = columns.of("change", f" {short_change(baseline.change_of_culprit(line)):>7}")
     return [
-        (
-            columns.of("cpu", f"{_cpu_cell(line, columns):>{columns.cpu_width}} ")
-            + columns.of("kind", f"{line.kind:<13} "),
-            role_style,
-        ),
+        (_cpu_and_kind_cells(line, columns), role_style),
         (_fitted_name(line, columns.name_width), "strong" if line.role != Role.HOUSEKEEPING else "plain"),
         (columns.of("rate", f" {how_often:>7}"), role_style),
         (columns.of("noise", f" {noise:>8}") + last, style_of(line.stolen_ns_per_s)),

@@ -261,22 +261,12 @@ def likely_irq(line: CulpritLine, culprits: Sequence[CulpritLine]) -> CulpritLin
 def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs, detail: int) -> Row:
     irq = likely_irq(culprit, frame.culprits)
     rate = f": {describe_rate(culprit.rate_per_s)}" if detail and culprit.rate_per_s else ""
-    by: Row = [] if irq is None else [(", likely by ", "plain"), (_irq_cause(irq, detail), "strong")]
-    return [
-        (f"  {glyphs.cause} ", "faint"),
-        (_culprit_name(culprit, detail > 1), "strong"),
-        *by,
-        (rate, "plain"),
-    ]
-
-
-def _irq_cause(irq: CulpritLine, detail: int) -> str:
-    name = irq.name.partition(" (")[0]
-    return f"IRQ {name if detail > 1 else name.split()[0]}"
-
-
-def _culprit_name(culprit: CulpritLine, has_device: bool) -> str:
-    return culprit.kind.with_name(culprit.name if has_device else bare_name(culprit)) + culprit.process_mark
+    by: Row = []
+    if irq is not None:
+        name = irq.name.partition(" (")[0]
+        by = [(", likely by ", "plain"), (f"IRQ {name if detail > 1 else name.split()[0]}", "strong")]
+    who = culprit.kind.with_name(culprit.name if detail > 1 else bare_name(culprit)) + culprit.process_mark
+    return [(f"  {glyphs.cause} ", "faint"), (who, "strong"), *by, (rate, "plain")]
 
 
 def bare_name(culprit: CulpritLine) -> str:
@@ -289,17 +279,14 @@ def checks_row(model: ScreenModel, frame: Frame) -> Row:
     if frame.verdict is None:
         return []
     if frame.failed:
-        was = "was failing: " if model.is_past else _failing(frame.judged_s)
+        over = f" ({short_seconds(frame.judged_s)})" if frame.judged_s is not None else ""
+        was = "was failing: " if model.is_past else f"failing{over}: "
         return [(was, "plain"), _first(frame.failed, "grave")]
     return [("unknown: ", "plain"), _first(frame.unknown, "unknown")] if frame.unknown else []
 
 
 def _first(checks: Sequence[str], style: Style) -> Piece:
     return ", ".join(checks[:_MOST_NAMED]) + (" …" if len(checks) > _MOST_NAMED else ""), style
-
-
-def _failing(judged_s: float | None) -> str:
-    return "failing: " if judged_s is None else f"failing ({short_seconds(judged_s)}): "
 
 
 def narrow_head(

@@ -64,7 +64,8 @@ def columns_for(model: ScreenModel, room: int) -> Columns | None:
     cpus, places, uncounted = model.in_order(roles), model.places or {}, uncounted_cpus(frame)
     for groups, description in _groupings(cpus, places, room):
         widest = max(len(str(group[0])) for group in groups)
-        ends = frozenset(_node_ends(groups, places))
+        nodes = [getattr(places.get(group[0]), "node", None) for group in groups]
+        ends = frozenset(at for at, (one, other) in enumerate(pairwise(nodes)) if one != other)
         for cell in (max(widest, 2) + 1, 1):
             columns = Columns(tuple(groups), cell, ends, description, roles, uncounted)
             if columns.width <= room:
@@ -86,11 +87,6 @@ def _groupings(
     while size < 2 * len(cpus):
         yield [tuple(cpus[at : at + size]) for at in range(0, len(cpus), size)], f"{size} CPUs"
         size *= 2
-
-
-def _node_ends(groups: Sequence[Sequence[int]], places: Mapping[int, PlaceLine]) -> Iterator[int]:
-    nodes = [getattr(places.get(group[0]), "node", None) for group in groups]
-    yield from (at for at, (one, other) in enumerate(pairwise(nodes)) if one != other)
 
 
 def node_cells(columns: Columns, places: Mapping[int, PlaceLine], glyphs: Glyphs) -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -10,6 +9,7 @@ from rich.cells import cell_len, set_cell_size
 
 from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.parts.colours import Halves, KindStyle, Meaning
+from noisewatch.surfaces.reports.parts.wraps import wrap
 
 # The names of styles; line_view.py maps them to styles of a terminal.
 Style = Literal[Meaning, KindStyle, "plain", "title", "strong", "faint", "heading", "key", "selected"] | Halves
@@ -85,7 +85,7 @@ def cut_at_word(row: Row, width: int) -> Row:
 
 def lines_of(text: str, width: int, most: int) -> list[str]:
     """Return the text wrapped to at most `most` lines, of which the last contains the rest."""
-    lines = textwrap.wrap(text, max(width, 1), break_on_hyphens=False)
+    lines = wrap(text, width, keep="hyphens", least=1)
     return [*lines[: most - 1], " ".join(lines[most - 1 :])] if len(lines) > most > 0 else lines
 
 

@@ -11,7 +11,7 @@ from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
-from noisewatch.units import short_share
+from noisewatch.units import describe_count, short_share
 
 Subject = tuple[str, int | None]  # name; and CPU, if readings are by CPU
 
@@ -234,7 +234,7 @@ def _cpus(listed: str) -> str:
 
 
 def _count_text(episode: Episode) -> str:
-    return f"{episode.total:.0f} time{'' if episode.total == 1 else 's'}"
+    return describe_count(round(episode.total), "time")
 
 
 _THROTTLING = Watch(

@@ -6,15 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from noisewatch.cpus import CpuSet, format_cpu_list
-from noisewatch.errors import NoisewatchError
+from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.case import Calibrated
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import CalibrateOptions, LiveGaps, calibrate
 from noisewatch.operations.machines import MachineOptions
-from noisewatch.operations.progress import ProgressListener
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, live_rows, picture_rows
@@ -22,7 +20,15 @@ from noisewatch.surfaces.reports.calibration.report import detail_lines, markdow
 from noisewatch.surfaces.reports.machine.json import SCHEMA
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import (
+    MachineAccess,
+    Overlay,
+    OverlayState,
+    QuietListener,
+    Show,
+    result_or_reason,
+    wrapped,
+)
 
 SECONDS = 5.0
 _LEAST_ROWS = 22  # of the picture, from which it has frames; on a lower screen the detectable change is below it
@@ -44,8 +50,10 @@ class CalibrationOverlay(Overlay):
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Calibrate, or read the recording's calibration; return the function that stores the result."""
-
-        result = _calibrate(access, frozenset(self.target), _Listener(self, show))
+        options = CalibrateOptions(
+            machine=MachineOptions(cpus=format_cpu_list(self.target)), calibration=CalibrationOptions(SECONDS)
+        )
+        result = result_or_reason(lambda: calibrate(access.opened(), options, _Listener(self, show)).calibrated)
         return lambda: self.finish(result)
 
     def finish(self, result: Calibrated | str) -> None:
@@ -65,12 +73,10 @@ class CalibrationOverlay(Overlay):
         return self.framed("calibration of", rows, width, height, in_unicode=in_unicode)
 
     def _rows(self, width: int, height: int, glyphs: Glyphs) -> Sequence[str | Row]:
-        if self.refusal is not None:
-            return wrapped([self.refusal], width)
         if self.state == OverlayState.RUNNING and self.origin is None:
             return live_rows(self.live, width, height, glyphs)
         if self.result is None or self.picture is None:
-            return wrapped([self.failure] if self.failure is not None else self._announcement(), width)
+            return self.message(width)
         if (width, height) not in self.drawn:
             opening, most = opening_rows(self.result, width, glyphs), min(height, _MOST_ROWS)
             is_above = most - len(opening) >= _LEAST_ROWS
@@ -95,7 +101,7 @@ class CalibrationOverlay(Overlay):
         markdown = markdown_of_calibration(self.result, frozenset(self.target))
         return {"json": json.dumps(figures, indent=1) + "\n", "md": markdown}
 
-    def _announcement(self) -> list[str]:
+    def announcement(self) -> list[str]:
         if self.origin is not None:
             return [f"Looks for a calibration in the {self.origin} …"]
         listed = format_cpu_list(self.target)
@@ -106,23 +112,8 @@ class CalibrationOverlay(Overlay):
         ]
 
 
-class _Listener(QuietListener):
+class _Listener(QuietListener[CalibrationOverlay]):
     """A listener that grows the histogram."""
 
-    def __init__(self, screen: CalibrationOverlay, show: Show) -> None:
-        super().__init__(show)
-        self._screen = screen
-
     def on_calibrating(self, progress: Progress) -> None:
-        self._show(lambda: self._screen.live.take(progress))
-
-
-def _calibrate(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Calibrated | str:
-    """Return the calibration of the machine or of its recording, or the reason why there is none."""
-    options = CalibrateOptions(
-        machine=MachineOptions(cpus=format_cpu_list(cpus)), calibration=CalibrationOptions(SECONDS)
-    )
-    try:
-        return calibrate(access.opened(), options, listener).calibrated
-    except NoisewatchError as error:
-        return str(error)
+        self._show(lambda: self._overlay.live.take(progress))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Self
 
-from noisewatch.errors import NoisewatchError
 from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.history.view import HistoryView, read_history
@@ -13,7 +12,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.history.json import json_of_history
 from noisewatch.surfaces.reports.history.text import history_lines, markdown_of_history
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, Show, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, Show, result_or_reason
 
 _ELSEWHERE = "Only this host keeps a history: a recording, or a copy, has none to show."
 
@@ -39,11 +38,12 @@ class HistoryOverlay(Overlay):
         """Read the history from the file of the options, or the usual one; return the function that stores it."""
         if self.origin is not None:
             return lambda: self.finish(_ELSEWHERE)
-        try:
+
+        def read() -> HistoryView:
             named = access.preflight_options().history if access.preflight_options is not None else None
-            result: HistoryView | str = read_history(named or usual_path(), frozenset(self.target), or_others=True)
-        except NoisewatchError as error:
-            result = str(error)
+            return read_history(named or usual_path(), frozenset(self.target), or_others=True)
+
+        result = result_or_reason(read)
         return lambda: self.finish(result)
 
     def finish(self, result: HistoryView | str) -> None:
@@ -58,11 +58,12 @@ class HistoryOverlay(Overlay):
         return self.framed("history of this machine", self._lines(width, in_unicode), width, height, "", in_unicode)
 
     def _lines(self, width: int, in_unicode: bool) -> list[str]:
-        if self.failure is not None:
-            return wrapped([self.failure], width)
-        if self.view is None:
-            return wrapped(["Reads the history of this machine …"], width)
+        if self.failure is not None or self.view is None:
+            return self.message(width)
         return list(history_lines(self.view, width, in_unicode, is_verbose=True))
+
+    def announcement(self) -> list[str]:
+        return ["Reads the history of this machine …"]
 
     def reports(self) -> dict[str, str]:
         """Return the history as files, by suffix."""

@@ -5,19 +5,19 @@ An overlay has a title, lines to scroll, and keys. The host announces, starts, r
 
 from __future__ import annotations
 
-import textwrap
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from noisewatch.cpus import name_cpus
-from noisewatch.errors import CannotMeasure
+from noisewatch.errors import CannotMeasure, NoisewatchError
 from noisewatch.faults import contained
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.parts.wraps import hanging, wrap_all
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, with_notice
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from noisewatch.operations.preflight import PreflightOptions
 
 
+T = TypeVar("T")
 _NO_TARGET = "There is no target CPU."
 
 
@@ -90,6 +91,15 @@ class Overlay(ABC):
     @abstractmethod
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """Return the rows of the screen."""
+
+    @abstractmethod
+    def announcement(self) -> list[str]:
+        """Return what the overlay will do and what that costs."""
+
+    def message(self, width: int) -> list[str]:
+        """Return why there is no result, or else the announcement."""
+        reason = self.refusal or self.failure
+        return wrapped([reason] if reason else self.announcement(), width)
 
     def end(self) -> None:  # noqa: B027 - most keep nothing
         """Release what was kept between measurements, in the thread that measured."""
@@ -165,14 +175,17 @@ class Overlay(ABC):
             yield "F", "writes the fix script"
 
 
-class QuietListener:
+AnOverlay = TypeVar("AnOverlay", bound=Overlay)
+
+
+class QuietListener(Generic[AnOverlay]):
     """A listener that shows nothing; overlays override what they show.
 
     `show` stops the measurement once the overlay was left.
     """
 
-    def __init__(self, show: Show) -> None:
-        self._show = show
+    def __init__(self, overlay: AnOverlay, show: Show) -> None:
+        self._overlay, self._show = overlay, show
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
         self._show(lambda: None)
@@ -190,14 +203,19 @@ class QuietListener:
         """Ignore it, as the next part draws over this one."""
 
 
+def result_or_reason(measure: Callable[[], T]) -> T | str:
+    """Return the result, or the reason why it cannot be measured."""
+    try:
+        return measure()
+    except NoisewatchError as error:
+        return str(error)
+
+
 def wrapped(lines: Iterable[str], width: int) -> list[str]:
     """Return the lines wrapped to the width, with continuation lines indented further."""
-    return [part for line in lines for part in _wrapped(line, max(width, 10))]
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    further = " " * (len(line) - len(line.lstrip()) + 2) if width >= 40 else ""
-    return textwrap.wrap(line, width, subsequent_indent=further, break_on_hyphens=False) or [""]
+    if width >= 40:
+        return [part for line in lines for part in hanging(line, width) or [""]]
+    return wrap_all(lines, width, "", keep="hyphens")
 
 
 _MODULES = {

@@ -103,10 +103,9 @@ class PreflightOverlay(Overlay):
         if self.state == OverlayState.RUNNING:
             glyphs = UNICODE if in_unicode else ASCII
             return live_rows(self.live, width, height, glyphs) if self.live.by_cpu else [self.doing]
-        texts = [self.refusal or self.failure or ""]
-        return wrapped(self._announcement() if texts == [""] else texts, width)
+        return self.message(width)
 
-    def _announcement(self) -> list[str]:
+    def announcement(self) -> list[str]:
         if self.origin is not None:
             return [f"Judges the {self.origin}, all of it, with its calibration if it has one."]
         return [
@@ -117,21 +116,17 @@ class PreflightOverlay(Overlay):
         ]
 
 
-class _Listener(QuietListener):
+class _Listener(QuietListener[PreflightOverlay]):
     """A listener that shows the progress of a preflight."""
 
-    def __init__(self, screen: PreflightOverlay, show: Show) -> None:
-        super().__init__(show)
-        self._screen = screen
-
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
-        self._show(lambda: setattr(self._screen, "doing", f"{doing} {done_s:.1f} of {total_s:.1f} s"))
+        self._show(lambda: setattr(self._overlay, "doing", f"{doing} {done_s:.1f} of {total_s:.1f} s"))
 
     def on_calibrating(self, progress: Progress) -> None:
-        self._show(lambda: self._screen.live.take(progress))
+        self._show(lambda: self._overlay.live.take(progress))
 
     def on_remark(self, text: str) -> None:
-        self._show(lambda: self._screen.remarks.append(text))
+        self._show(lambda: self._overlay.remarks.append(text))
 
 
 def judge_machine(access: MachineAccess, cpus: CpuSet, listener: ProgressListener) -> Verdict | str:

@@ -6,18 +6,24 @@ import heapq
 from collections.abc import Callable
 from dataclasses import field
 
-from noisewatch.cpus import CpuSet, format_cpu_list
-from noisewatch.errors import NoisewatchError
+from noisewatch.cpus import format_cpu_list
 from noisewatch.model.calibration.gap_causes import Interruption
 from noisewatch.operations.machines import MachineOptions
-from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.trace import KeptTrace, TraceOptions, TraceRun, follow
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.culprits import parts_in_words
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayState, QuietListener, Show, wrapped
+from noisewatch.surfaces.tui.overlays.overlay import (
+    MachineAccess,
+    Overlay,
+    OverlayState,
+    QuietListener,
+    Show,
+    result_or_reason,
+    wrapped,
+)
 from noisewatch.units import describe_ns
 
 STRETCH_S = 5.0
@@ -52,8 +58,8 @@ class TraceOverlay(Overlay):
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Trace one stretch; return the function that stores the result."""
-
-        result = _trace_stretch(access, frozenset(self.target), _Listener(self, show), self.kept)
+        options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(self.target)), seconds=STRETCH_S)
+        result = result_or_reason(lambda: follow(access.opened(), options, _Listener(self, show), self.kept))
         return lambda: self.take(result)
 
     def end(self) -> None:
@@ -93,12 +99,9 @@ class TraceOverlay(Overlay):
     def _lines(self, width: int) -> list[str]:
         if self.followed is not None and self.failure is None:
             return [*text_of_followed(self.followed, width).splitlines(), *self._past_lines()]
-        texts = [self.refusal or self.failure or ""]
-        if texts == [""]:
-            running = [f"tracing: {self.done_s:.1f} of {STRETCH_S:g} s"]
-            is_tracing = self.state == OverlayState.RUNNING and self.origin is None
-            texts = running if is_tracing else self._announcement()
-        return wrapped(texts, width)
+        if self.state == OverlayState.RUNNING and self.origin is None:
+            return wrapped([f"tracing: {self.done_s:.1f} of {STRETCH_S:g} s"], width)
+        return self.message(width)
 
     def _past_lines(self) -> list[str]:
         """Return the longest interruptions, if more than the shown stretch was traced."""
@@ -120,7 +123,7 @@ class TraceOverlay(Overlay):
         table = align([["", "ago", "CPU", "length", "who"], *rows]).splitlines() if rows else []
         return ["", "the longest interruptions of the last minute", *table]
 
-    def _announcement(self) -> list[str]:
+    def announcement(self) -> list[str]:
         if self.origin is not None:
             return [f"Looks for a trace in the {self.origin} …"]
         listed = format_cpu_list(self.target)
@@ -132,22 +135,9 @@ class TraceOverlay(Overlay):
         ]
 
 
-class _Listener(QuietListener):
+class _Listener(QuietListener[TraceOverlay]):
     """A listener that counts the seconds of a stretch."""
 
-    def __init__(self, screen: TraceOverlay, show: Show) -> None:
-        super().__init__(show)
-        self._screen = screen
-
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
-        is_news = int(done_s) != int(self._screen.done_s)
-        self._show(lambda: setattr(self._screen, "done_s", done_s) if is_news else None)
-
-
-def _trace_stretch(access: MachineAccess, cpus: CpuSet, listener: ProgressListener, kept: KeptTrace) -> TraceRun | str:
-    """Return a traced stretch of the machine or its recording, or the reason why there is none."""
-    options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(cpus)), seconds=STRETCH_S)
-    try:
-        return follow(access.opened(), options, listener, kept)
-    except NoisewatchError as error:
-        return str(error)
+        is_news = int(done_s) != int(self._overlay.done_s)
+        self._show(lambda: setattr(self._overlay, "done_s", done_s) if is_news else None)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 
 from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, Frame
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_chart import (
     BY_HEAT,
     BY_POWER,
@@ -120,7 +120,8 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
 def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:
     """Return the rows of chart, CPUs and fixes, edges included."""
     inside = width - _SIDE - 4
-    helps = _help_rows(model, width)
+    rows = len(help_rows(model, width - 4, UNICODE))
+    helps = rows + 2 if rows > 1 else 1
     least_help = _LEAST_HELP if _fix_count(model) else 1
     middles = _middles(model, inside)
     if not has_clock(model, in_sight(model, width - 4)):
@@ -181,8 +182,8 @@ def _remarks(model: ScreenModel, width: int) -> list[Row]:
     if model.frame is None or (model.is_recorded and why is None):
         return rows
     note = _READ_HERE if why is None else f"idle states, heat and power: {why}"
-    wrapped: list[Row] = [[(line, "faint")] for line in textwrap.wrap(note, max(width, 10))]
-    return [*rows, *wrapped]
+    rows += [[(line, "faint")] for line in wrap(note, width)]
+    return rows
 
 
 def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
@@ -207,12 +208,6 @@ def _side(model: ScreenModel, height: int, glyphs: Glyphs) -> list[Row]:
 
 def _fix_count(model: ScreenModel) -> int:
     return len(helpful(model.frame.findings)) if model.frame is not None else 0
-
-
-def _help_rows(model: ScreenModel, width: int) -> int:
-    """Return the rows that fixes need, edges included; a single row has no edges."""
-    rows = len(help_rows(model, width - 4, UNICODE))
-    return rows + 2 if rows > 1 else 1
 
 
 def _below(needed: int, room: int, least: int) -> int:
@@ -277,7 +272,9 @@ def settings_rows(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Row]:
     frame = model.frame
     if frame is None:
         return []
-    group, groups = group_of_target(model), _groups_by_cpu(frame)
+    group = group_of_target(model)
+    listed = frame.clock.groups if frame.clock is not None else ()
+    groups = {cpu: other for other in listed for cpu in parse_cpu_list(other.cpus)}
     why: Mapping[str, str | None] = frame.clock.reasons if frame.clock is not None else {}
     missing = why_no_figures(model)
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
@@ -334,11 +331,6 @@ def _setting(
         rows += fact("", f"{value} {where}", width, mark if value in marked else None) if value else []
         rows += [] if value else fact("", None, width, why=where)
     return rows
-
-
-def _groups_by_cpu(frame: Frame) -> dict[int, ClockGroup]:
-    groups = frame.clock.groups if frame.clock is not None else ()
-    return {cpu: group for group in groups for cpu in parse_cpu_list(group.cpus)}
 
 
 def _windows(frame: Frame, groups: Mapping[int, ClockGroup]) -> _ByCpu:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from noisewatch.cpus import name_cpus
+from noisewatch.surfaces.reports.parts.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.page import page
@@ -104,8 +103,7 @@ def filter_rows(model: ScreenModel, width: int) -> list[Row]:
     else:
         rows += [
             [(f" {part}", "doubt")]
-            for line in (*mistakes(text), *_absent(model))
-            for part in textwrap.wrap(line, max(width - 2, 10), break_on_hyphens=False)
+            for part in wrap_all((*mistakes(text), *_absent(model)), width - 2, "", keep="hyphens")
         ]
     return rows
 

@@ -5,12 +5,12 @@ The detail is the state of the machine at the event's time.
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
 from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame
 from noisewatch.patterns import regex
+from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.side_panel import mark
@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind, Folded
 from noisewatch.surfaces.tui.events.watches import DESCRIPTIONS
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
-from noisewatch.units import short_noise
+from noisewatch.units import describe_names, short_noise
 
 _NAME = 10  # columns of a fact's name
 _IRQ = regex(r"IRQ (\d+)")
@@ -70,7 +70,7 @@ def time_in_words(model: ScreenModel, event: Event) -> str:
 
 
 def _fact(name: str, text: str, width: int, style: Style = "plain") -> list[Row]:
-    lines = textwrap.wrap(text, max(width - _NAME - 1, 10)) or [""]
+    lines = wrap(text, width - _NAME - 1) or [""]
     names = (name, *("" for _ in lines[1:]))
     return [
         cut([(f" {label:<{_NAME}}", "faint"), (line, style)], width) for label, line in zip(names, lines, strict=True)
@@ -83,9 +83,8 @@ def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
         return _fact("when", time_in_words(model, event), width)
     began = [earlier for earlier in event.related if begins(earlier, event.events[0])]
     times = [model.wall_clock(start.at_ns) or f"{times_of(model, start)[1]:.0f} s" for start in began]
-    shown = times[: max((width - _NAME) // 10, 1)]
-    more = f" and {len(times) - len(shown)} more" if len(times) > len(shown) else ""
-    return _fact("began", f"{', '.join(shown)}{more}", width) + _fact("last", event.related[0].text, width)
+    shown = describe_names(times, max((width - _NAME) // 10, 1))
+    return _fact("began", shown, width) + _fact("last", event.related[0].text, width)
 
 
 def _is_in(one: Event, event: Event) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from functools import reduce
 
+from noisewatch.surfaces.reports.parts.wraps import wrap_after
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
@@ -179,9 +179,7 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
 def _wrapped_row(row: Row, text_at: int, width: int) -> list[Row]:
     """Return the selected row on as many lines as needed; its text begins at column `text_at`."""
     line = "".join(text for text, _ in row)
-    first, *others = textwrap.wrap(line[text_at:], max(width - text_at, 10)) or [""]
-    lines = [line[:text_at] + first, *(" " * text_at + other for other in others)]
-    return [[(fitted(line, width), "selected")] for line in lines]
+    return [[(fitted(part, width), "selected")] for part in wrap_after(line[:text_at], line[text_at:], width)]
 
 
 def _heading(model: ScreenModel, width: int) -> str:

@@ -76,8 +76,10 @@ def _keys(model: ScreenModel) -> Keys:
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     table = _Table.of(model, width - 4, height, glyphs)
     row = table.listing.selected
-    if row is None:
-        return _without_irq(model, table, width, height, glyphs)
+    if row is None:  # the table explains why it is empty
+        events = latest_events(model, width - 4, height - table.needed - 3, glyphs)
+        upper = _framed_table(model, table, width, height - (len(events) + 1 if events else 0), glyphs)
+        return with_latest(model, upper, events, width, glyphs)
     lower = max(height - table.needed - 2, min(_lower(model, width), height // 2))
     upper = _framed_table(model, table, width, height - lower, glyphs)
     facts = _facts(model, row, width - 4, lower - 2, glyphs)
@@ -90,16 +92,10 @@ def _framed_table(model: ScreenModel, table: _Table, width: int, height: int, gl
     keys = f"s sort · z {'hide' if model.shows_silent_irqs else 'show'} silent · g by device · / filter"
     frame = model.frame
     over = f" over {short_seconds(frame.seconds)}" if frame is not None and frame.seconds > 0 else ""
-    title = f"interrupts/s{over} by IRQ and CPU, {_order(model)}"
+    what = "of a device together, " if model.groups_irqs else ""
+    title = f"interrupts/s{over} by IRQ and CPU, {what}by {SORTS.get(model.sort, 'level')}"
     upper = panel(title, above, width, height - (len(below) + 1 if below else 0), glyphs, keys)
     return joined(upper, panel(_OTHERS, below, width, len(below) + 2, glyphs), glyphs) if below else upper
-
-
-def _without_irq(model: ScreenModel, table: _Table, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the table, which explains why it is empty, and the latest events in the remaining rows."""
-    events = latest_events(model, width - 4, height - table.needed - 3, glyphs)
-    upper = _framed_table(model, table, width, height - (len(events) + 1 if events else 0), glyphs)
-    return with_latest(model, upper, events, width, glyphs)
 
 
 def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -132,11 +128,6 @@ def _lower(model: ScreenModel, width: int) -> int:
     if model.advice is None:
         return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
     return max(_FACTS, _FACTS_NEXT_TO_FIX + len(fix_below_title(model, width - 4, _MOST_OF_FIX)))
-
-
-def _order(model: ScreenModel) -> str:
-    what = "of a device together, " if model.groups_irqs else ""
-    return f"{what}by {SORTS.get(model.sort, 'level')}"
 
 
 def _listing(model: ScreenModel) -> tuple[Listing[IrqRow], int]:

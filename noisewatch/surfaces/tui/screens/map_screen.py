@@ -475,8 +475,8 @@ def pointed_line(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     line = _line(model)
     if line is None:
         return []
-    noise, figures = _figures(model, line, glyphs)[:1], _figures(model, line, glyphs)[1:]
-    return cut([(f" CPU {line.cpu}:", "strong"), *noise, *_costliest(model, glyphs), *figures], width)
+    figures = _figures(model, line, glyphs)
+    return cut([(f" CPU {line.cpu}:", "strong"), *figures[:1], *_costliest(model, glyphs), *figures[1:]], width)
 
 
 def _costliest(model: ScreenModel, glyphs: Glyphs) -> Row:

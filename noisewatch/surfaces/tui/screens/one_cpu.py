@@ -8,13 +8,12 @@ from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import KINDS, CpuLine
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_legend, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
-from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
+from noisewatch.surfaces.tui.draw.panel import panel
 from noisewatch.surfaces.tui.draw.places import place_title, shared_words
-from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
+from noisewatch.surfaces.tui.screens.selected_culprit import framed_beside_panel, with_selected
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel, describe_culprit_count
 from noisewatch.units import describe_clock, short_duration, short_noise, short_rate, short_share
 
@@ -76,12 +75,9 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     title = first_that_fits(titles, width - 6)
     keys = f"tab next CPU · w zoom · {level_legend(glyphs)}"
     upper = panel(title, top, width, len(top) + 2, glyphs, keys)
-    side_width = SIDE if width >= LEAST_WITH_SIDE else 0
-    left, below = width - side_width, height - len(upper)
     title = f"culprits on CPU {line.cpu}, by {model.sort}"
     keys = f"{describe_culprit_count(model, listing)} · s sort"
-    culprits = framed_with_selected(model, listing, title, keys, left, below, glyphs)
-    return [*upper, *(side_by_side(culprits, side_panel(model, side_width, below, glyphs)) if side_width else culprits)]
+    return [*upper, *framed_beside_panel(model, listing, title, keys, width, height - len(upper), glyphs)]
 
 
 def _line(model: ScreenModel) -> CpuLine | None:

@@ -26,10 +26,9 @@ from noisewatch.surfaces.tui.draw.glyphs import (
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
 from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order, place_title
-from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
-from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
+from noisewatch.surfaces.tui.screens.selected_culprit import framed_beside_panel, with_selected
 from noisewatch.surfaces.tui.state.filters import cpus_in_order, order_in_words
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel, describe_culprit_count
 from noisewatch.units import describe_count, short_change, short_duration, short_rate, short_share
@@ -375,12 +374,9 @@ def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[R
 
 def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     cpus = framed_cpus(model, width, _most_cpu_rows(height), glyphs)
-    side_width = SIDE if width >= LEAST_WITH_SIDE else 0
-    left, below = width - side_width, height - len(cpus)
     listing, title = model.listing(), _culprits_title(model, "the target CPUs")
     keys = f"{describe_culprit_count(model, listing)} · s sort · g group · / filter"
-    culprits = framed_with_selected(model, listing, title, keys, left, below, glyphs)
-    return [*cpus, *(side_by_side(culprits, side_panel(model, side_width, below, glyphs)) if side_width else culprits)]
+    return [*cpus, *framed_beside_panel(model, listing, title, keys, width, height - len(cpus), glyphs)]
 
 
 def _most_cpu_rows(height: int) -> int:

@@ -6,7 +6,6 @@ glance a check is one character by area, or its name if there is room.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from noisewatch.judgement.check import describe_limit
 from noisewatch.judgement.terms import FIXES, HELPS, NOW, OPEN, SEE, STEP, TRY, Area, Gravity, tally
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.reports.parts.marks import Pieces, grid, legend, marks_by_area
+from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import preflight_headline
 from noisewatch.surfaces.tui.draw.panel import joined, panel
@@ -125,7 +125,9 @@ def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
     """Return a cause's mark, number and text, with its checks at the right; without a cause, the check's id first."""
     text, style = mark(finding.gravity, glyphs)
     if finding.cause is None:
-        message = _with_path_last(finding.said)
+        # `no such file (/sys/…)` for `/sys/…: no such file`, as narrow screens cut the end
+        path, colon, why = finding.said.partition(": ")
+        message = f"{why} ({path})" if colon and path.startswith("/") and " " not in path else finding.said
         return cut([(f"{text}    ", style), (f"{finding.id}  ", "strong"), (message, "plain")], width)
     number: Row = [(f"{text} ", style), (f"{finding.cause:<2} ", "strong")]
     if width < _NARROW:
@@ -140,12 +142,6 @@ def _row(finding: FindingLine, frame: Frame, width: int, glyphs: Glyphs) -> Row:
             if len(cause_text) + len(names_text) <= room:
                 return ends([*number, (cause_text, "plain")], [(names_text, "faint")], width)
     return ends([*number, (whole, "plain")], [(names[0], "faint")], width)
-
-
-def _with_path_last(message: str) -> str:
-    """Return `no such file (/sys/…)` for `/sys/…: no such file`, as narrow screens cut the end."""
-    path, colon, why = message.partition(": ")
-    return f"{why} ({path})" if colon and path.startswith("/") and " " not in path else message
 
 
 def _of_cause(frame: Frame, number: int) -> list[FindingLine]:
@@ -218,8 +214,7 @@ def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row
 
 
 def _wrapped(lines: Iterable[str], width: int) -> list[Row]:
-    parts = (textwrap.wrap(line, max(width, 10), subsequent_indent="  ") or [""] for line in lines)
-    return [[(part, "plain")] for line_parts in parts for part in line_parts]
+    return [[(line, "plain")] for line in wrap_all(lines, width)]
 
 
 _KEYS = (
@@ -266,23 +261,16 @@ def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list
     causes = cause_list(listing, frame, room, min(len(listing.lines), free - shown), glyphs, is_selected=area is None)
     left = free - shown - len(causes)
     if checks:
-        opened = _areas_or_names(frame, room, len(checks) + left, glyphs)
+        choices = (in_columns(frame, room, glyphs), named_rows(frame.gravities, room, glyphs))
+        opened = next((rows for rows in choices if len(rows) <= len(checks) + left), [])
         left, checks = left - max(len(opened) - len(checks), 0), opened or checks
     if left > 0 and not model.opens_check and area is None:
         detail = [*detail, *cause_why(frame, listing.selected, room)]
+    rates = f"rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without rates"
+    title, position = _title(frame, listing.selected, area), _position(frame, listing, area)
     parts = (
-        (
-            _title(frame, listing.selected, area),
-            _position(frame, listing, area),
-            _cut(model, detail, shown + left),
-            shown + left,
-        ),
-        (
-            f"what to do, the gravest first{_sample_text(frame)}",
-            describe_hidden(listing, len(causes)),
-            causes,
-            len(causes),
-        ),
+        (title, position, _cut(model, detail, shown + left), shown + left),
+        (f"what to do, the gravest first, {rates}", describe_hidden(listing, len(causes)), causes, len(causes)),
         (f"all {len(frame.gravities)} checks", f"{_heading(frame)} · v all", checks, len(checks)),
         ("what this rests on", "", basis, len(basis)),
     )
@@ -305,12 +293,6 @@ def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
         return [*shown, rows[-1]]
     key = "pgdn" if model.opens_check else "enter"
     return [*shown, [(f"… {below} more rows below: {key}", "faint")]]
-
-
-def _areas_or_names(frame: Frame, width: int, most: int, glyphs: Glyphs) -> list[Row]:
-    """Return all areas with each check's finding, or else each check's name; empty if neither fits."""
-    choices = (in_columns(frame, width, glyphs), named_rows(frame.gravities, width, glyphs))
-    return next((rows for rows in choices if len(rows) <= most), [])
 
 
 def _expanded_checks(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]] | None:
@@ -371,11 +353,6 @@ def _expanded_body(model: ScreenModel, title: str, rows: list[Row], height: int)
     heading = f" {title}: rows {first + 1} to {first + len(shown)} of {len(rows)}"
     head: Row = [(heading, "heading")]
     return [head, *([(" ", "plain"), *row] for row in shown)]
-
-
-def _sample_text(frame: Frame) -> str:
-    """Return the time over which rates are judged."""
-    return f", rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else ", without rates"
 
 
 def _heading(frame: Frame) -> str:
@@ -485,9 +462,7 @@ def whole_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row
         has_room = length(head) + len(answer) <= width
         rows.append(cut([*head, (answer, style)] if has_room else head, width))
         lines = lines if has_room else [answer, *lines]
-        for line in lines:
-            parts = textwrap.wrap(line, max(width - 4, 10), subsequent_indent="  ")
-            rows += [[(f"    {part}", "faint")] for part in parts]
+        rows += [[(f"    {part}", "faint")] for line in lines for part in wrap(line, width - 4, "", "  ")]
     return rows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,10 +11,12 @@ from noisewatch.cpus import format_cpu_strides, name_cpus
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
+from noisewatch.surfaces.reports.parts.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.headline import likely_irq
-from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
+from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
 from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
 from noisewatch.surfaces.tui.screens.event_list import (
     latest_events,
@@ -67,7 +68,8 @@ def framed_with_selected(
             model, panel(title, table(table_height - 2), width, table_height, glyphs, keys), events, width, glyphs
         )
     upper = panel(title, table(height - 3 - below), width, height - 1 - below, glyphs, keys)
-    offered = ["f fix"] if _may_have_fix(model, selected) else []
+    row = row_of(model, str(selected.irq)) if selected.irq is not None else None
+    offered = ["f fix"] if row is None or disturbs_target(model, row) else []  # no other IRQ needs one
     offered += [] if model.screen == Screen.CPU else ["enter its CPU"]
     what = fix_keys(model) or " · ".join(offered)
     rows, events = _selected_and_events(model, selected, width - 4, below, glyphs)
@@ -76,10 +78,13 @@ def framed_with_selected(
     return with_latest(model, joined(upper, lower, glyphs), events, width, glyphs)
 
 
-def _may_have_fix(model: ScreenModel, line: CulpritLine) -> bool:
-    """Return whether a fix may exist: an IRQ that disturbs no target CPU needs none."""
-    row = row_of(model, str(line.irq)) if line.irq is not None else None
-    return row is None or disturbs_target(model, row)
+def framed_beside_panel(
+    model: ScreenModel, listing: Listing[CulpritLine], title: str, keys: str, width: int, height: int, glyphs: Glyphs
+) -> list[Row]:
+    """Return `framed_with_selected`, on a wide screen with the side panel next to it."""
+    side_width = SIDE if width >= LEAST_WITH_SIDE else 0
+    culprits = framed_with_selected(model, listing, title, keys, width - side_width, height, glyphs)
+    return side_by_side(culprits, side_panel(model, side_width, height, glyphs)) if side_width else culprits
 
 
 def with_selected(
@@ -149,7 +154,7 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
     advice = model.advice
     if advice is None:
         return []
-    about: Row = [(f" {_name_with_process(advice.about)} on CPU {advice.about.cpu}", "strong")]
+    about: Row = [(f" {advice.about.name}{advice.about.process_mark} on CPU {advice.about.cpu}", "strong")]
     rows: list[Row] = [about, *_advice_lines(advice.lines, width)]
     if len(rows) < most:
         return [[], *rows]
@@ -165,15 +170,7 @@ def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
 
 
 def _advice_lines(lines: Iterable[str], width: int) -> list[Row]:
-    wrapped = (
-        textwrap.wrap(line, max(width - 2, 10), subsequent_indent="  ", break_on_hyphens=False) or [""]
-        for line in lines
-    )
-    return [[(f" {part}", "plain")] for parts in wrapped for part in parts]
-
-
-def _name_with_process(line: CulpritLine) -> str:
-    return line.name + line.process_mark
+    return [[(f" {line}", "plain")] for line in wrap_all(lines, width - 2, keep="hyphens")]
 
 
 def culprit_title(model: ScreenModel, line: CulpritLine) -> str:

@@ -1,0 +1,55 @@
+"""Text wrapped to lines, for reports and for the monitor."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import Literal
+
+Kept = Literal["nothing", "hyphens", "words"]
+
+
+def wrap(
+    text: str,
+    width: int,
+    first: str = "",
+    further: str | None = None,
+    *,
+    keep: Kept = "nothing",
+    least: int = 10,
+    most: int | None = None,
+) -> list[str]:
+    """Wrap the text at the width, at least `least` columns, to at most `most` lines; an empty text has no line.
+
+    `first` begins the first line, `further` (None: also `first`) all others. Text that is kept is not broken: at
+    hyphens, or within a word that is longer than a line.
+    """
+    return textwrap.wrap(
+        text,
+        max(width, least),
+        initial_indent=first,
+        subsequent_indent=first if further is None else further,
+        break_on_hyphens=keep == "nothing",
+        break_long_words=keep != "words",
+        max_lines=most,
+        placeholder=" …",
+    )
+
+
+def wrap_all(
+    texts: Iterable[str], width: int, further: str = "  ", *, keep: Kept = "nothing", least: int = 10
+) -> list[str]:
+    """Wrap each text, with further lines indented; an empty text is an empty line."""
+    return [line for text in texts for line in wrap(text, width, "", further, keep=keep, least=least) or [""]]
+
+
+def wrap_after(start: str, text: str, width: int) -> list[str]:
+    """Wrap the text behind `start`, with further lines below the first one's text."""
+    first, *others = wrap(text, width - len(start)) or [""]
+    return [start + first, *(" " * len(start) + line for line in others)]
+
+
+def hanging(text: str, width: int) -> list[str]:
+    """Wrap the text at the width, with further lines two columns right of the first; its own indent is kept."""
+    indent = " " * (len(text) - len(text.lstrip()))
+    return wrap(text, width, "", f"{indent}  ", keep="hyphens", least=20)
