@@ -55,7 +55,7 @@ class Example:
 
     @property
     def name(self) -> str:
-        """For a list of tests."""
+        """The label of the example in a list of tests."""
         what = self.named or ",".join(self.gone) or "-"
         return f"{self.id}-{self.status}-{what}" + (f"-{self.rules.profile}" if self.rules.profile != "micro" else "")
 
@@ -83,7 +83,7 @@ class Example:
         return finding(self.judged(is_calibrated), self.id)
 
     def found_on(self, machine: WrittenMachine) -> Finding:
-        """What the check alone says of another machine."""
+        """Return the finding of the example's check, run alone on another machine."""
         check = [each for each in CATALOGUE if each.id == self.id]
         return finding(judged(machine, self.target, rules=self.rules, checks=check), self.id)
 
@@ -103,12 +103,12 @@ def _moved_on(path: str, text: str, count: int) -> str:
 
 @cache
 def all_examples() -> tuple[Example, ...]:
-    """Those of all families."""
+    """Return the examples of all families."""
     found = pkgutil.walk_packages(examples.__path__, f"{examples.__name__}.")
     modules = [import_module(each.name) for each in found if not each.ispkg]
     return tuple(example for module in modules for example in module.EXAMPLES)
 
 
 def first_failures() -> list[Example]:
-    """Of each check the first that fails or warns."""
+    """Return each check's first example that fails or warns."""
     return list({each.id: each for each in reversed(all_examples()) if each.status in ("fail", "warn")}.values())

@@ -70,6 +70,6 @@ def finding(verdict: Verdict, check_id: str) -> Finding:
 
 
 def answered(check_id: str, both: dict[str, str], after: dict[str, str] | None = None) -> Answer:
-    """What the check says of CPUs 2 and 3 of the quiet machine, with other files at both moments or at the second."""
+    """Return the answer on CPUs 2 and 3 of the quiet machine with `both` in both snapshots, `after` in the second."""
     machine = WrittenMachine(quiet_files() | both, quiet_files(3.0) | both | (after or {}), answers=ANSWERS)
     return finding(judged(machine, frozenset({2, 3})), check_id).answer

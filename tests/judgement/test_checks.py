@@ -1,4 +1,4 @@
-"""Every check has a machine that passes, one that does not, and one where nobody knows."""
+"""Every check has an example that passes, one that does not, and one that is unknown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _name(example: Example) -> str:
 
 
 def _statuses(check: Check) -> set[str]:
-    """Those of the examples; of the quiet machine all that do not appear otherwise pass."""
+    """Return the statuses of the check's examples; where none of them passes, the quiet machine does."""
     return {example.status for example in _EXAMPLES if example.id == check.id}
 
 
@@ -132,7 +132,7 @@ def test_each_check_is_found_by_its_id_and_nothing_else_is() -> None:
 
 
 def test_what_can_block_says_on_what_ground() -> None:
-    """Only one of the three kinds blocks whatever its effect: each check says which it is."""
+    """Each blocking check states its ground, as only one of the three grounds blocks regardless of the effect."""
     blocking = {
         each.id for each in CATALOGUE if Severity.BLOCKING in (each.severity_under(profile) for profile in PROFILES)
     }

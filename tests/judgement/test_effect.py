@@ -122,7 +122,7 @@ def test_where_the_loss_to_threads_is_unknown_the_sample_counts_in_full(check_id
 
 @pytest.mark.parametrize("check_id", _CHECKS)
 def test_a_hog_that_got_next_to_nothing_beside_the_loops_counts_with_what_it_got(check_id: str) -> None:
-    """As one of SCHED_IDLE, which had all of the CPU before."""
+    """A hog of SCHED_IDLE, for example, had all of the CPU before the loops ran."""
     case = _case(2_990, 30, 2_970, lost=0.01)
     assert _found(case, check_id).answer.measured == pytest.approx(0.01, abs=1e-3)
     statuses = {max_cv: _found(_case(2_990, 30, 2_970, 0.01, max_cv), "tasks-on-target").status for max_cv in _BUDGETS}
@@ -130,7 +130,7 @@ def test_a_hog_that_got_next_to_nothing_beside_the_loops_counts_with_what_it_got
 
 
 def test_the_time_that_such_a_hog_had_while_the_loops_paused_does_not_count() -> None:
-    """Between the kinds of work: the loops lost 1% to it, and it ran for a twelfth of the time."""
+    """The loops lost 1% to the hog, which ran for a twelfth of the time between the kinds of work."""
     assert _found(_case(2_990, 250, 2_700, lost=0.01)).answer.measured == pytest.approx(0.01, abs=1e-3)
 
 
@@ -166,7 +166,7 @@ def test_a_hog_that_hardly_competed_with_the_loops_may_compete_later(
 
 
 def test_a_thread_that_no_gap_has_met_ran_beside_the_other_loops() -> None:
-    """It ran for a tenth of the time, of which the loops paused for a thirteenth."""
+    """The thread ran for a tenth of the time, and the loops paused for only a thirteenth."""
     found = _found(_case(0, 300, 1_200))
     assert (found.answer.measured or 0) > 0.02
     assert found.status == "fail"
@@ -186,7 +186,7 @@ def test_a_hog_whose_waits_are_unknown_counts_in_full(check_id: str) -> None:
     ids=["ended elsewhere", "may have waited elsewhere", "moved"],
 )
 def test_a_hog_that_waited_on_another_cpu_has_not_yielded_to_the_loops(check_id: str, moved: dict[str, Any]) -> None:
-    """It may come back, and compete with the benchmark for half of the time."""
+    """The hog may come back, and compete with the benchmark for half of the time."""
     case = _case(2_990, 30, 2_970, lost=0.01, max_cv=0.2)
     load = case.under_load
     assert load is not None
@@ -201,7 +201,7 @@ def test_a_hog_that_waited_on_another_cpu_has_not_yielded_to_the_loops(check_id:
 
 @pytest.mark.parametrize("max_cv", [*_BUDGETS, 1.0, 1.5, 10.0])
 def test_a_loop_of_equal_priority_is_refused_at_every_budget(max_cv: float) -> None:
-    """It had all of the CPU, then half of it, and waited for the other half."""
+    """The loop had all of the CPU, then half of it, and waited for the other half."""
     verdict = judge(_case(2_990, 1_500, 1_500, lost=0.5, max_cv=max_cv))
     for check_id in _CHECKS:
         found = finding(verdict, check_id)
@@ -213,7 +213,7 @@ def test_a_loop_of_equal_priority_is_refused_at_every_budget(max_cv: float) -> N
 
 @pytest.mark.parametrize("check_id", _CHECKS)
 def test_one_of_two_loops_of_equal_priority_does_not_yield(check_id: str) -> None:
-    """With ours they were three: each has a third of the time, and waits for two."""
+    """Three loops compete, including noisewatch's own: each runs for a third of the time and waits for two thirds."""
     found = _found(_case(1_500, 1_000, 2_000, lost=1 / 3, max_cv=0.2), check_id)
     assert (found.status, found.answer.measured) == ("fail", pytest.approx(0.416, abs=0.02))
 

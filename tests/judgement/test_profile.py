@@ -1,4 +1,4 @@
-"""Which profile judges where nobody named one, and what budgets make of limits."""
+"""The profile that applies if the user names none, and the effect of budgets on limits."""
 
 from __future__ import annotations
 

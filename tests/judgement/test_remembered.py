@@ -28,7 +28,7 @@ _AREAS = {each.id: each.area for each in CATALOGUE}
 
 
 def _snapshots(example: Example) -> Iterator[Snapshot]:
-    """Those of the example's machine, each read as a monitor does, then one read from the beginning."""
+    """Yield the snapshots of the example's machine as a monitor reads them, then the last one read afresh."""
     machine: WrittenMachine = example.machine()
     tasks, before = TaskReader(), None
     while True:
@@ -77,7 +77,7 @@ class _Asked:
 
 
 def _case(changed: Files | None = None, is_sampled: bool = True) -> Case:
-    """Of snapshots in which all that counts or lasts has moved on."""
+    """Return a case of two snapshots between which all counters and durations have advanced."""
     moments = [{**quiet_files(seconds), **(changed or {})} for seconds in (0.0, 3.0)]
     machine = WrittenMachine(*moments, answers=ANSWERS)
     before = read_snapshot(machine, SnapshotOptions(frozenset({2, 3})), TaskReader())

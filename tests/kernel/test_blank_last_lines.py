@@ -41,5 +41,5 @@ def test_blank_last_lines_lose_nothing(parse: Callable[[str], object], text: str
 
 
 def _told(found: object) -> object:
-    """Without the text that a table of interrupts keeps."""
+    """Return the rows of a table of interrupts, which also keeps its text, or any other result itself."""
     return getattr(found, "rows", found)

@@ -1,4 +1,4 @@
-"""What a calibration said, read back; and what is no calibration."""
+"""Parsing of the samples of a calibration, and rejection of malformed ones."""
 
 from __future__ import annotations
 

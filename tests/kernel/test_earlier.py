@@ -15,7 +15,7 @@ _ASKS_A_CPU = "/sys/devices/system/cpu/cpu2/power/energy_perf_bias"
 
 
 class _Rereading(WrittenMachine):
-    """It answers what has changed, as this host does; `together` are the paths that it was asked for so."""
+    """A machine whose `reread` returns changed files only, as this host's does; `together` lists its paths."""
 
     def __init__(self, *moments: Files) -> None:
         super().__init__(*moments)

@@ -1,4 +1,4 @@
-"""What is made of many files is made again only where any of them, or what it is given, is not as it was."""
+"""A value made of many files is made again only if a file or the argument has changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FILES = {f"{_FOLDER}/a": "1\n", f"{_FOLDER}/wrong": "word\n", _ASKS_A_CPU: "6\n
 
 
 class _Rereading(WrittenMachine):
-    """It answers what has changed, as this host does."""
+    """A machine whose `reread` returns changed files only, as this host's does."""
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         now = self._moments[self._at]

@@ -66,7 +66,7 @@ def test_a_larger_share_has_a_larger_quantile(freedom: float, share: float) -> N
 
 
 def test_many_runs_leave_the_normal_distribution() -> None:
-    """As Wilson and Hilferty, 1931, doi 10.1073/pnas.17.12.684, approximate it."""
+    """The expected quantile is the approximation of Wilson and Hilferty, 1931, doi 10.1073/pnas.17.12.684."""
     freedom = 10_000
     wanted = freedom * (1 - 2 / (9 * freedom) + 1.959964 * math.sqrt(2 / (9 * freedom))) ** 3
     assert chi_square_quantile(0.975, freedom) == pytest.approx(wanted, rel=1e-5)

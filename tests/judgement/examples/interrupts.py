@@ -38,7 +38,7 @@ _NO_HZ = {CONFIG: CONFIG_TEXT.replace("CONFIG_HZ=250\n", "")}
 
 
 def _device_table(*rows: str, columns: int = 4) -> dict[str, str]:
-    """A table of so many CPUs with these rows, and what else there is on the quiet machine."""
+    """Return an interrupt table of `columns` CPUs with these rows and the quiet machine's per-CPU rows."""
     header, _, *others = quiet_files()["/proc/interrupts"].splitlines()
     header = " ".join(header.split()[:columns])
     kept = [" ".join(line.split()[: 1 + columns] + line.split()[5:]) for line in others if line.split()[0][0] in "NLR"]

@@ -71,7 +71,7 @@ _SWAPPING = [
 
 
 def _limited(limit: str = "max", *, high: str = "max", used: int = 0, cached: int = 0, hits: int = 5) -> dict[str, str]:
-    """In a cgroup two levels deep, of which the upper one limits."""
+    """Return the files of a cgroup two levels deep whose upper level has the limit."""
     upper, own = f"{_ROOT}/ci", f"{_ROOT}/ci/job"
     return {
         "/proc/self/cgroup": "0::/ci/job\n",

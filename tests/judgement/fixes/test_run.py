@@ -38,7 +38,7 @@ def _fixes() -> dict[Fix, Example]:
 
 
 def _as_written(tree: dict[str, str]) -> dict[str, str]:
-    """As whoever writes says it: of `always [madvise] never` the choice; masks without zeros before them."""
+    """Return the texts as they are written: `madvise` for `always [madvise] never`, and masks without leading zeros."""
     words = {path: _CHOSEN.sub(r"\1", text).partition(" invalid")[0].split() for path, text in tree.items()}
     return {path: " ".join(word.lstrip("0") or "0" for word in each) for path, each in words.items()}
 
@@ -75,7 +75,7 @@ def test_the_examples_have_fixes_of_all_kinds() -> None:
 
 
 def test_every_command_that_lasts_can_be_taken_back() -> None:
-    """As far as what it does now can be: the former limit of a service group may be unknown."""
+    """Commands without `undo` are exempt: the former limit of a service group may be unknown."""
     lasting = [fix for fix in _fixes() if fix.persist_is_command]
     assert [fix.persist for fix in lasting if fix.undo is not None and fix.undo_persist is None] == []
     assert [fix.persist for fix in _fixes() if fix not in lasting and fix.undo_persist is not None] == []
@@ -124,7 +124,7 @@ def test_run_twice_is_as_once_and_the_undo_undoes_all_of_it(number: int, tmp_pat
     ],
 )
 def test_what_lasts_for_other_cpus_stays(check_id: str, name: str, text: str, tmp_path: Path) -> None:
-    """Also where these are some of the same, and when what lasts for the others is taken back."""
+    """The CPUs may overlap, and undoing one persistent change leaves the other."""
     changed = {f"{CPUS}/cpu{cpu}/{name}": text for cpu in (2, 3)} | {f"{CPUS}/cpufreq/boost": "1\n"}
     targets = (frozenset({2, 3}), frozenset({3}))
     first, second = (Example(check_id, "fail", changed, target=cpus).found().answer.fix or Fix() for cpus in targets)

@@ -53,5 +53,5 @@ def test_another_noisewatch_is_left_its_trace_while_the_events_of_others_are_sto
 
 
 def _in_a_shell(command: str) -> str:
-    """As tracefs does not let `tee -a` seek the end."""
+    """Return the command for a root shell, because tracefs does not let `tee -a` seek to the end."""
     return f"sudo sh -c {shlex.quote(command)}"

@@ -80,7 +80,7 @@ def test_a_requested_kind_stands_alone_and_a_workload_as_well() -> None:
     measured = replace(calibrated, calibration=replace(calibrated.calibration, samples=samples))
     rows = needed_samples(measured, 0.02)
     assert {row.work for row in rows} == {"workload"}
-    assert rows[0].samples is not None, "that a workload was measured is no doubt about the workload"
+    assert rows[0].samples is not None, "a measured workload has a known number of samples"
 
 
 def test_the_worst_cpu_of_each_length_counts() -> None:

@@ -49,7 +49,7 @@ def test_kinds_and_lengths_that_only_one_of_both_knows_tell_nothing() -> None:
 
 
 def test_a_length_that_few_calibrations_knew_is_known_by_those_few() -> None:
-    """As where most were too short for it."""
+    """Most calibrations may have been too short for such a length."""
     few = drift_of([(_cvs(0.02), _cvs(0.06))] * 2 + [(_cvs(0.02, lengths=(_MS,)), _cvs(0.02))] * 20)
     assert [few.changes_at(length) for length in _LENGTHS] == [22, 2, 2]
     assert few.changes == 22
@@ -84,7 +84,7 @@ def test_an_interval_is_as_wide_as_the_machine_changes() -> None:
 
 
 def test_a_machine_without_noise_may_have_a_little_of_it_the_next_time() -> None:
-    """As little as was calm when the changes were learned."""
+    """The upper bound is the CV that counted as calm when the drift was learned, times the usual drift."""
     (floor, *_) = floors_by_cpu([parse_calibration(written_calibration())], Budget(_MS))[2]
     assert floor.cv_low == pytest.approx(0, abs=1e-9)
     assert floor.cv_high == pytest.approx(1e-4 * USUAL_DRIFT.margin_at(_MS))

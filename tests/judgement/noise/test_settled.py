@@ -39,7 +39,7 @@ def _floor(said: CalibrationSamples, work: str, drift: Drift = USUAL_DRIFT, samp
 
 
 def _inside(floor: NoiseFloor, **others: Any) -> Budget:
-    """One of which nobody can say whether it is kept."""
+    """Return a budget inside the floor's interval: whether the floor exceeds it is uncertain."""
     return Budget(10 * _MS, max_cv=floor.cv_expected, **others)
 
 
@@ -103,7 +103,7 @@ def test_it_is_not_while_too_little_was_measured_on_one_of_the_cpus(work: Work |
 
 
 def test_it_is_not_while_rarer_samples_than_were_met_may_be_too_long() -> None:
-    """The CV is well known, and nobody knows the worst of so many samples."""
+    """The CV is certain, but the worst of 1,000 samples is not."""
     said = _said(work=_swinging)
     floor = _floor(said, "latency", samples=1_000)
     assert not floor.bounded

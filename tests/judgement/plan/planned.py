@@ -14,7 +14,7 @@ from tests.written.topologies import machine_of
 def planned(
     files: Files | WrittenMachine, count: int | None = None, cpus: str | None = None, near: str | None = None
 ) -> Plan:
-    """What is proposed for so many cores, or said of these CPUs."""
+    """Return the plan for `count` cores, or for the CPUs that the user names."""
     machine = files if isinstance(files, WrittenMachine) else machine_of(files)
     return make_plan(machine, PlanOptions(machine=MachineOptions(cpus=cpus), count=count, near=near))
 
@@ -24,5 +24,5 @@ def run_on(plan: Plan) -> list[int]:
 
 
 def answer(plan: Plan, criterion: Criterion) -> Answer:
-    """What is said by it."""
+    """Return the plan's answer on one criterion."""
     return next(each.answer for each in plan.criteria if each.criterion == criterion)

@@ -1,4 +1,4 @@
-"""What is said of CPUs that the user names, and what is done for them."""
+"""Plans for CPUs that the user names: the answers on these CPUs, and the steps."""
 
 from __future__ import annotations
 

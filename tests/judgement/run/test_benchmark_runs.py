@@ -28,7 +28,7 @@ _PLACED = placed([thread_look(_WORKER, 2, 100 * MS)], [thread_look(_WORKER, 2, 9
 
 
 def _moment(at: int, hog_ms: float = 0, children_ms: float = 0, worker_ms: float | None = None) -> dict[str, str]:
-    """So many half seconds after the start, of which the tool's worker had all but the hog's."""
+    """Return the files `at` half seconds after the start; the worker had all time but the hog's and children's."""
     busy_ms = 500 * at
     own_ms = busy_ms - hog_ms - children_ms if worker_ms is None else worker_ms
     return (
@@ -41,7 +41,7 @@ def _moment(at: int, hog_ms: float = 0, children_ms: float = 0, worker_ms: float
 
 
 def _repetition(*moments: Mapping[str, str]) -> Repetition:
-    """Of moments half a second apart, with a look at each."""
+    """Return a repetition of these moments, half a second apart, with a look at each."""
     found = repeat(
         *map(dict, moments),
         seconds=0.5,
@@ -73,7 +73,7 @@ def _marked(
 
 
 def _hogged() -> Repetition:
-    """In the third half second of six a hog had 200 ms."""
+    """Return a repetition of six half seconds, in the third of which a hog had 200 ms."""
     return _repetition(*[_moment(at, hog_ms=0 if at < 3 else 200) for at in range(7)])
 
 
@@ -85,7 +85,7 @@ def test_the_run_that_a_hog_met_is_disturbed_and_those_beside_it_are_not() -> No
 
 
 def test_a_run_that_may_have_met_it_is_not_called_undisturbed() -> None:
-    """It ended in the half second in which the hog ran."""
+    """The run ended in the half second in which the hog ran."""
     assert _marked(_run(100, 1200), _hogged()).verdict.outcome != "undisturbed"
 
 
@@ -183,7 +183,7 @@ def test_where_nobody_knows_the_nodes_no_run_is_undisturbed() -> None:
 
 
 def test_what_looks_did_not_read_is_not_taken_for_the_command() -> None:
-    """Where its own threads could not all be read, nobody knows what is left for others."""
+    """If a thread of the command could not be read, the time of other processes is unknown."""
     whole = _hogged()
     cut = []
     for window in whole.windows:

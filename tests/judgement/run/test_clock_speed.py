@@ -25,7 +25,7 @@ def _repetition(
     looks: Sequence[int] = (0, 1, 2),
     tickless: str = "",
 ) -> Repetition:
-    """Of a second between two looks each; CPU 2 has these clocks at them."""
+    """Return a repetition with looks a second apart, at which CPU 2 has these clocks."""
     moments = [
         ran({2: busy_ms * at}, 1.0 * at)
         | {f"{CPUS}/nohz_full": f"{tickless}\n"}

@@ -73,7 +73,7 @@ def test_a_control_group_that_cannot_be_seen_may_have_been_frozen() -> None:
 
 
 def test_a_noisewatch_that_was_frozen_with_its_command_needs_no_other_explanation() -> None:
-    """A freeze is known, so nobody asks whether the machine stood still."""
+    """A known freeze explains the delay, so a pause of the machine is not suspected."""
     held_up = replace(_quiet(), held_up_ns=500 * MS, freezing=Freezing(ns=450 * MS, folder="/a"))
     verdict = judge(held_up)
     assert ([each.kind for each in verdict.reasons], verdict.unknowns) == ([ReasonKind.FROZEN], ())
@@ -118,7 +118,7 @@ def test_a_target_cpu_that_went() -> None:
 
 
 def _group(enforced: int, periods: int) -> dict[str, str]:
-    """Of noisewatch, with a quota in so many periods, which has stopped it in some."""
+    """Return noisewatch's cgroup, whose quota applied in `enforced` periods and throttled it in `periods` of them."""
     folder = "/sys/fs/cgroup/ci"
     return {
         "/proc/self/cgroup": "0::/ci\n",
@@ -159,7 +159,10 @@ def test_a_counter_of_heat_that_went_is_unknown() -> None:
 
 
 def _in_a_group(*stops: int | None, quota_share: float = 0.5) -> Repetition:
-    """Of which process 77 is in a group of its own, that was stopped so often before each look; None: not seen."""
+    """Return a repetition whose process 77 has a cgroup of its own.
+
+    `stops` are the cgroup's throttled periods before each look, or None if it was not read.
+    """
     quiet = _quiet()
 
     def look(snapshot: Snapshot, periods: int | None) -> Snapshot:
@@ -197,7 +200,10 @@ def test_a_machine_that_was_not_looked_at_all_the_time_is_unknown() -> None:
 
 
 def _held_up(busy_ms: float, counted_s: float, held_up_ms: int = 500) -> Repetition:
-    """Of two seconds, of which the CPUs count so many; CPUs 0 and 2 (which has no tick) were busy for so long."""
+    """Return a repetition of 2 s, of which the CPUs count `counted_s`.
+
+    CPUs 0 and 2 were busy for `busy_ms`; CPU 2 has no tick.
+    """
     counted = ran({2: busy_ms}, counted_s)
     others = {"/proc/stat": stat_file(dict.fromkeys((0, 2), round(busy_ms / 10)), 200)} if counted_s == 2.0 else {}
     quiet = repeat(ran(), counted | others, seconds=2.0, own_ms=busy_ms)

@@ -49,9 +49,9 @@ def _repetition(
     gone: tuple[str, ...] = (),
     still: tuple[str, ...] = (),
 ) -> Repetition:
-    """Of 0.3 s, or the 0.1 s in its middle; a command had 60% of CPU 2, another task its time from the middle on.
+    """Return a repetition of 0.3 s, or of the 0.1 s in its middle.
 
-    Files that are `still` say at each moment what they said at the first one.
+    The command had 60% of CPU 2, and another task ran from the middle on. Files in `still` do not change.
     """
 
     def moment(at: int) -> dict[str, str]:

@@ -54,7 +54,7 @@ def test_one_name_on_two_cpus_in_one_repetition_is_one_culprit_of_one_run() -> N
 
 
 def test_a_process_of_two_names_is_one_culprit_by_the_one_that_took_most() -> None:
-    """It is listed with the others of that name; its children are listed by a number that is not theirs."""
+    """The process joins the others of that name; its children, listed by its number, are a separate culprit."""
     (hog, children) = rank_culprits(
         [
             (1, _disturbed(_reason("sh", 1), _reason("hog", 2, pid=5))),

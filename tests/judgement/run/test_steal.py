@@ -8,7 +8,7 @@ from tests.written.repetitions import judge, ran, repeat
 
 
 def _judge(*steal_ticks: int, seconds: float, marks: tuple[int, int] = (0, -1)) -> RepetitionVerdict:
-    """With so many ticks stolen of CPU 2 since the start, at each moment."""
+    """Return the verdict with these ticks stolen from CPU 2 since the start, at each moment."""
     moments = [
         ran(seconds=seconds * at) | {"/proc/stat": stat_file({}, round(seconds * at * 100), {2: ticks})}
         for at, ticks in enumerate(steal_ticks)

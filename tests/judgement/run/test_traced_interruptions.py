@@ -21,7 +21,7 @@ def _judge(*times: TracedTime, use: CommandUse = THREADED, untold: tuple[str, ..
 
 
 def _ms(verdict: RepetitionVerdict) -> tuple[list[float], list[float]]:
-    """Of the reasons, and of its own."""
+    """Return the times (ms) of the verdict's reasons, and of the command's own interruptions."""
     reasons, own = verdict.reasons, verdict.own
     return [(each.ns or 0) / 1e6 for each in reasons], [(each.ns or 0) / 1e6 for each in own]
 

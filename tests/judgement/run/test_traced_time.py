@@ -52,7 +52,7 @@ def test_what_is_allowed_is_no_disturbance() -> None:
 
 
 def test_books_that_do_not_balance_are_settled() -> None:
-    """A child that nobody waited for is the command's own."""
+    """The missing time belongs to a child of the command that was not waited for."""
     repetition = _busy(own_ms=100)
     assert judge(repetition).outcome == RunOutcome.DISTURBED
     assert judge(traced(repetition, own_ms=900)).outcome == RunOutcome.UNDISTURBED

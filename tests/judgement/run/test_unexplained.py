@@ -48,7 +48,7 @@ def test_a_command_that_waited_in_the_kernel_for_no_disk_is_unknown() -> None:
 
 @pytest.mark.parametrize(("waits", "is_known"), [(30, True), (20, False)])
 def test_a_command_waits_for_a_file_server_for_a_millisecond_a_wait(waits: int, is_known: bool) -> None:
-    """Its sleeps are no waits."""
+    """The command's sleeps do not count as waits."""
     served = replace(_second(), served="nfs4", use=replace(THREADED, user_ns=500 * MS, switches=20))
     words = _unknowns(traced(served, own_ms=500, blocked_ms=30, waits=waits))
     assert ("and for no disk, and for files (nfs4) for 20 ms at most" in words) != is_known
@@ -91,7 +91,7 @@ def test_what_a_freeze_or_a_quota_explains_is_not_unknown_as_well() -> None:
 
 
 def test_without_a_trace_a_wait_for_longer_than_others_had_the_cpu_is_unknown() -> None:
-    """And nobody is blamed for it."""
+    """The verdict names no culprit for such a wait."""
     use = replace(ALONE, waited_ns=400 * MS)
     verdict = judge(repeat(ran(), ran({2: 500}, 1.0), own_ms=500, use=use))
     assert (verdict.outcome, verdict.reasons) == (RunOutcome.UNKNOWN, ())

@@ -16,10 +16,10 @@ RANK = {"pass": 0, "not-applicable": 0, "warn": 1, "unknown": 2, "fail": 3}
 
 
 class LessenedMachine(WrittenMachine):
-    """Without `taken`, at all moments: a file, or with a slash at the end a folder and all that is in it."""
+    """A machine on which `taken` is missing at all moments: a file, or a folder and its content (trailing slash)."""
 
     def take(self, taken: str, how: str) -> LessenedMachine:
-        """The same machine with that missing."""
+        """Withhold `taken` in the way that `how` names, and return this machine."""
         self._taken, self._how = taken, how
         return self
 
@@ -89,7 +89,7 @@ def less_is_better(example: Example, sound: Finding, taken: str, how: str) -> st
 
 @dataclass(frozen=True)
 class Fact:
-    """Where a missing path is a fact about the machine, so that a better answer is the true one."""
+    """A missing path that is a fact about the machine, so that a better answer is correct."""
 
     path: str  # a regular expression
     how: tuple[str, ...]

@@ -17,7 +17,7 @@ _LEAST_READS = 150
 
 
 class FaultyMachine(WrittenMachine):
-    """Its n-th read goes wrong in a given way; reading a directory counts as well."""
+    """A machine whose n-th read goes wrong in a given way; reading a directory counts as a read."""
 
     def __init__(self, *moments: Files, fault: Callable[[str, bytes], bytes], fails_at: int) -> None:
         super().__init__(*moments, answers=ANSWERS)

@@ -104,7 +104,7 @@ def _sound() -> tuple[Verdict, frozenset[str]]:
 
 @cache
 def _changed(how: str) -> dict[str, dict[str, Finding]]:
-    """By path: what is found otherwise of the quiet machine, by check."""
+    """Return by path and check the findings on the quiet machine that differ without that path."""
     verdict, paths = _sound()
     answers = {each.check.id: each.answer for each in verdict.findings}
     lessened = {path: _judged_without(path, how) for path in paths if how in faults_of(path)}
@@ -145,7 +145,7 @@ def _concerned(example: Example, machine: WrittenMachine) -> list[str]:
 
 
 def _better_with_less(example: Example, ways: int) -> list[str]:
-    """Each path is taken away in so many of the ways in turn."""
+    """Return the answers that improve when a path is missing, tried in `ways` ways for each path."""
     machine: WrittenMachine = example.machine()
     sound = example.found_on(machine)
     return [

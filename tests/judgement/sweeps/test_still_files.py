@@ -27,7 +27,7 @@ def _at(second: int) -> dict[str, str]:
 
 
 class _StillMachine(WrittenMachine):
-    """On which one file stays what it was in the first snapshot."""
+    """A machine with one file that keeps its content of the first snapshot."""
 
     def hold(self, path: str) -> _StillMachine:
         self._held = path
@@ -40,7 +40,7 @@ class _StillMachine(WrittenMachine):
 
 
 def _found(check_id: str, held: str) -> Finding:
-    """Of the quiet machine."""
+    """Return the check's finding on the quiet machine while the file `held` does not change."""
     moments = (quiet_files() | _at(0), quiet_files(3.0) | _at(3), loaded_files() | _at(6))
     return finding(judged(_StillMachine(*moments, answers=ANSWERS).hold(held), frozenset({2, 3})), check_id)
 

@@ -35,7 +35,7 @@ def machine_files(membership: str, *groups: Files, root: str = "/") -> dict[str,
 
 
 def group_v2(name: str, is_frozen: bool = False, frozen_us: int | None = None) -> dict[str, str]:
-    """Its files; `frozen_us` is told from Linux 6.18 on."""
+    """Return the files of a version 2 cgroup; Linux exports `frozen_us` from 6.18 on."""
     folder = f"{ROOT}{name}"
     told = {} if frozen_us is None else {f"{folder}/cgroup.stat.local": f"frozen_usec {frozen_us}\n"}
     events = f"populated 1\nfrozen {int(is_frozen)}\n"
@@ -116,7 +116,7 @@ def test_of_a_process_that_has_ended_nothing_is_told(files: Files) -> None:
 
 
 def test_a_group_that_was_left_is_looked_at_once_more() -> None:
-    """It may have been frozen since the look before."""
+    """The group may have been frozen since the previous look."""
     groups = (group_v2("/a", frozen_us=5), group_v2("/b", frozen_us=0))
     machine = WrittenMachine(*[machine_files(f"0::/{name}\n", *groups) for name in "abb"])
     reader = FreezeReader(machine)

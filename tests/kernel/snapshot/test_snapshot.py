@@ -179,7 +179,7 @@ def test_a_failure_is_kept_with_its_reason_and_asked_for_once() -> None:
 
 
 def test_a_failure_that_is_kept_keeps_nothing_else_for_the_garbage_collector() -> None:
-    """Else thousands of absent files keep the snapshots of many seconds, until a collection takes long."""
+    """Thousands of absent files would otherwise keep many seconds of snapshots alive, and slow the collector down."""
     reader = reading({})
     assert reader.parsed("/proc/x", int) is None
     assert reader.names_or_none("/proc/y") is None

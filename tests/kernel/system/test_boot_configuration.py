@@ -1,4 +1,4 @@
-"""What the boot loader was told, which is a shell script."""
+"""The configuration of the boot loader, which is a shell script."""
 
 from __future__ import annotations
 

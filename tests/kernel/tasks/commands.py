@@ -64,5 +64,5 @@ def thread_look(
 
 
 def by_tid(*threads: ThreadLook) -> Mapping[int, ThreadLook]:
-    """As a look has them."""
+    """Return the threads by number, as a look contains them."""
     return {thread.tid: thread for thread in threads}

@@ -56,7 +56,7 @@ def test_a_process_that_cannot_be_seen_is_gone_only_if_the_kernel_knows_of_none(
 
 @pytest.mark.parametrize(("state", "threads", "is_alive"), [("Z", 1, False), ("X", 1, False), ("Z", 2, True)])
 def test_of_a_process_that_has_ended_its_number_may_be_left(state: str, threads: int, is_alive: bool) -> None:
-    """Until its parent asks for its exit status; a first thread may end long before the others."""
+    """A process keeps its number until its parent reaps it; the first thread may exit long before the others."""
     line = stat_line(4711, "nightly.sh", 0, threads=threads).replace(" S ", f" {state} ")
     assert _read(_LOCK | {"/proc/4711/stat": line}) == MachineLock(_OWNER, is_alive)
 

@@ -1,4 +1,4 @@
-"""What a run says of itself counts while its process lives, and only as what it says."""
+"""A run's status counts while its process lives, and only as the run's own statement."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _sleepers_and_runners(moments: int) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("budget_ns", [0, 4])
 def test_with_a_budget_who_runs_elsewhere_all_the_time_has_its_turn_and_leaves_others_theirs(budget_ns: int) -> None:
-    """As where there are hundreds of such, or one that alone takes longer than the budget."""
+    """Hundreds of such processes, or a single large one, may take longer than the budget."""
     machine = WrittenMachine(*_sleepers_and_runners(62))
     task_reader = _ticking()
     for _ in range(2):
@@ -141,7 +141,7 @@ class _ReadTogether(WrittenMachine):
 
 @pytest.mark.parametrize("cpu", [0, 2])
 def test_a_process_of_many_threads_costs_nobody_else_the_budget(cpu: int) -> None:
-    """Those that ran on a target come before it, though it ran there too."""
+    """Small processes that ran on a target come before the large one, even if it ran there too."""
     moments = [
         {path: text for pid in (10, 11, 12) for path, text in process(pid, "hog", 2, ran_ns).items()}
         | crowd(9, "many", [cpu] * 400, "0-1", ran_ns)

@@ -1,4 +1,4 @@
-"""Threads read snapshot after snapshot: what stands still is spared."""
+"""Threads read in one snapshot after another: unchanged threads are not read again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _two_reads(before: Files, after: Files, task_reader: TaskReader | None = Non
 
 
 def crowd_of(count: int, ran_ns: int = 1) -> dict[str, str]:
-    """The files of so many processes from number 10 on, which ran elsewhere."""
+    """Return the files of `count` processes, numbered from 10 on, which ran on CPU 0 instead of the target."""
     files: dict[str, str] = {}
     for pid in range(10, 10 + count):
         files |= process(pid, f"p{pid}", 0, ran_ns)

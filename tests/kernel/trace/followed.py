@@ -51,7 +51,7 @@ class _WrittenBuffers(TraceBuffers):
         return self
 
     def start(self) -> None:
-        """Nothing is switched on."""
+        """Do nothing; there is no trace to switch on."""
 
 
 class FollowedTrace:

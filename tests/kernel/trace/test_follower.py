@@ -112,7 +112,7 @@ def test_of_a_cpu_on_which_nothing_was_seen_yet_nothing_is_known() -> None:
 
 
 def test_a_trace_that_does_not_show_the_command_is_not_believed() -> None:
-    """Somebody may have switched it off."""
+    """Another process may have switched the trace off."""
     with followed_trace() as followed:
         followed.on_target((20, switch("idle", 0, HOG)))
         followed.begin(100)
@@ -147,7 +147,10 @@ def test_a_call_that_the_command_sent_is_its_own() -> None:
 
 
 def _in_doubt(first: int, second: int) -> tuple[int, list[tuple[int, int]]]:
-    """In µs, of a CPU that is next seen with another thread: what is the command's only perhaps, and what is whose."""
+    """Return what is in doubt (µs) if the trace missed a switch from `first` to `second`.
+
+    The first value is the doubtful time of the command. The list has the times of threads, and their doubtful part.
+    """
     with followed_trace() as followed:
         followed.on_others((10, born(COMMAND, BEFORE)))
         followed.on_target(
@@ -205,7 +208,7 @@ def test_what_the_command_has_left_running_may_have_the_cpu() -> None:
 
 
 def test_moves_are_in_order_of_time_though_one_cpu_is_read_further_than_another() -> None:
-    """Of CPU 1 a look finds what happens right behind it; what CPU 2 had before that comes with the next one."""
+    """The first look reads later events of CPU 1; the earlier events of CPU 2 come with the next look."""
     with followed_trace(1, 2) as followed:
         followed.on_others((10, born(COMMAND, BEFORE)))
         followed.on_target((20, switch("idle", 0)), cpu=2)

@@ -28,7 +28,7 @@ def test_the_order_in_which_the_cpus_are_taken_in_does_not_matter(runs: list[tup
 
 
 def test_what_another_cpu_may_still_tell_of_is_waited_for() -> None:
-    """CPU 1 has told until 70, CPU 2 until 15 only."""
+    """The trace of CPU 1 is complete until 70, the trace of CPU 2 only until 15."""
     places = OwnPlaces()
     places.add(9, "bench", 1, 0, 10)
     places.add(9, "bench", 1, 60, 70)

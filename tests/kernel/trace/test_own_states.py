@@ -124,7 +124,7 @@ def test_it_has_not_ended_while_a_thread_of_its_first_process_lives() -> None:
 
 
 def test_a_first_thread_whose_place_another_one_takes_lives_on() -> None:
-    """As execve(2) of a thread has it."""
+    """A thread that calls execve(2) takes the place of the first thread."""
     window = _window(
         (300, switch("idle", 0, COMMAND, state=ENDED)),
         (500, switch("run", COMMAND)),

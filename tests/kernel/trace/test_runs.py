@@ -1,4 +1,4 @@
-"""A trace as it was answered, live or by a recording."""
+"""Parsing of a trace, answered live or by a recording."""
 
 from __future__ import annotations
 

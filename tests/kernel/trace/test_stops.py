@@ -12,7 +12,7 @@ from tests.kernel.trace.ring_buffer import switch
 @pytest.mark.parametrize("looks", [True, False])
 @pytest.mark.parametrize(("state", "stopped_us"), [(4, 300), (1, 0), (8, 0)])
 def test_a_child_that_a_signal_stops_is_told_though_no_look_finds_it(state: int, stopped_us: int, looks: bool) -> None:
-    """Sleep is none, nor is what a debugger does; and of others it is nobody's business."""
+    """Sleeps and stops by a debugger do not count as stops, nor do stops of other processes."""
     with followed_trace() as followed:
         followed.on_others((10, born(COMMAND, BEFORE)), (200, born(CHILD, COMMAND)))
         followed.on_target(

@@ -111,7 +111,7 @@ def test_what_the_kernel_did_not_count_is_another_threads() -> None:
 
 
 def test_short_stops_are_not_told_as_the_tick_that_runs_in_them() -> None:
-    """With a period of 1 ms the tick runs in each of them, and was the only one who did."""
+    """The tick runs in each stop of a period of 1 ms, and the trace shows nothing else there."""
     stops: list[_Gap] = [(4 * _MS * number, 2 * _MS, 1) for number in range(250)]
     trace = _trace(*((start + 10 * _US, start + 40 * _US, _TICKS) for start, _, _ in stops))
     attribution = attribution_of(_samples(stops), _throttled(500_000, trace))
@@ -153,7 +153,7 @@ def _interruptions(source: int, *, are_stops_idle: bool) -> list[tuple[int, int,
 
 
 def test_two_long_stops_of_the_work_in_which_the_trace_saw_nobody_look_like_a_quota() -> None:
-    """As of a period of a second, of which few fit into a calibration."""
+    """Few periods of one second fit into a calibration."""
     idle, spun = (_interruptions(_LOOP, are_stops_idle=is_idle) for is_idle in (True, False))
     quota = attribution_of(_samples([], _LONG_WORK), _hidden(_trace(*idle))).quota_by_cpu[1]
     assert quota.name == HIDDEN

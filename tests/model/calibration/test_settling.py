@@ -16,7 +16,7 @@ _TURBO = [_FAST] * 27 + [_SLOW] * 16
 
 
 def _noisy(count: int, share: float, trend_share: float = 0.0) -> list[float]:
-    """So many seconds that differ by about that share, and grow from the first to the last."""
+    """Return the times of `count` seconds, which vary by `share` and grow by `trend_share` from first to last."""
     chance = random.Random(7)
     return [_FAST * (1 + trend_share * at / count) * (1 + chance.gauss(0, share)) for at in range(count)]
 

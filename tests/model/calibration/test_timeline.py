@@ -68,7 +68,7 @@ def _said(slots: list[Slot], series: dict[str, Samples], **rest: Any) -> CpuSamp
 
 
 def _steadily(*parts: tuple[int, int, int]) -> Samples:
-    """From when until when samples of which length, one after the other."""
+    """Return consecutive samples. A part is the start, the end and the length of each sample (ns)."""
     starts = [(at, length) for begin, end, length in parts for at in range(begin, end, length)]
     return Samples(tuple(at for at, _ in starts), tuple(length for _, length in starts))
 
@@ -88,7 +88,7 @@ _SPINS = Samples((20 * _MS, 50 * _MS), (10 * _MS, 10 * _MS))
 
 
 def _times(series: tuple[str, ...], said: CpuSamples, ms: float = 5.0) -> list[float]:
-    """Of samples of so many ms, in shares of the shortest."""
+    """Return the times of samples of `ms`, as multiples of the shortest one."""
     times = _sample_times(timelines_of([said], series).steady, ms * _MS)
     return [round(time / min(times), 2) for time in times]
 
@@ -191,7 +191,7 @@ def test_time_between_two_slots_is_somebody_elses_but_not_that_in_which_a_cache_
     )
     steady = timelines_of([late], ("latency_work",)).steady
     assert steady.passed_ns == pytest.approx(20 * _MS)
-    assert max(_times(("latency_work",), late, 1.0)) == pytest.approx(5.0), "4 ms went to somebody else"
+    assert max(_times(("latency_work",), late, 1.0)) == pytest.approx(5.0), "another process had 4 ms"
     chain = _steadily((0, 10 * _MS, 200_000))
     fetched = _said(_CACHED, {"latency_work": chain, "memory": _in_cache()})
     assert set(_times(("latency_work",), fetched, 1.0)) == {1.0}
@@ -204,7 +204,7 @@ def test_the_only_piece_of_a_slot_may_be_an_interrupted_one() -> None:
     once, later = Samples((10 * _MS,), (5 * _MS,)), _steadily((25 * _MS, 30 * _MS, 100_000))
     dense = Samples((*once.start_ns, *later.start_ns), (*once.length_ns, *later.length_ns))
     steady = timelines_of([_said(slots, {"work": work, "native_work": dense})], ("work",)).steady
-    assert steady.passed_ns - steady.useful_ns == pytest.approx(4_900_000), "somebody else had the rest"
+    assert steady.passed_ns - steady.useful_ns == pytest.approx(4_900_000), "another process had the rest"
 
 
 def test_slots_that_somebody_else_had_all_of_after_a_rest_are_time_too() -> None:

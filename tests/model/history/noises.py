@@ -47,7 +47,7 @@ def resembling(rho: float) -> Series:
 
 
 def bimodal(share: float) -> Series:
-    """That share of the entries lies ten standard deviations higher, as after each boot anew."""
+    """Return a series with a share of entries ten standard deviations higher, as if each boot chose a level."""
 
     def series(rng: np.random.Generator, count: int, spread: float) -> Values:
         return gaussian(rng, count, spread) + 10 * spread * (rng.random(count) < share)
@@ -68,7 +68,7 @@ NOISES: Mapping[str, tuple[Series, float]] = {  # and the spread of a figure of 
 
 
 def machine_of(rng: np.random.Generator, series: Series, spread: float, count: int) -> dict[Figure, Values]:
-    """All figures of so many entries; half of the variance of those of speed is common to them."""
+    """Return all figures of `count` entries; the figures of speed share half of their variance."""
     common = series(rng, count, spread)
     own = {figure: series(rng, count, spread if figure in SPEEDS else NOISE_SPREAD) for figure in Figure}
     half = np.sqrt(0.5)
@@ -84,7 +84,7 @@ def is_slower(figure: Figure) -> bool:
 
 
 def slowed(machine: Mapping[Figure, Values], begin: int, share: float) -> dict[Figure, Values]:
-    """The same, from one entry on by that share slower in all its figures of speed."""
+    """Return the machine's figures, those of speed slower by `share` from entry `begin` on."""
     later = np.log1p(share) * (np.arange(len(next(iter(machine.values())))) >= begin)
     return {
         figure: values + (later if is_slower(figure) else -later) if figure in SPEEDS else values

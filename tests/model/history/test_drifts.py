@@ -1,4 +1,4 @@
-"""A figure that drifts is told, and neither noise, nor entries that resemble each other, nor a move is taken for it."""
+"""Drifting figures are reported. Noise, entries that resemble each other and a single move are not drifts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts of two moments: what changed is named, what is unknown is no change, and what changes by itself is no fact."""
+"""Facts of two moments: changes are named, unknown facts are not changes, and volatile values are not facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds the processor back is a fact: a limit that somebody lowered has a name when the machine is slower."""
+"""Limits of the processor are facts, so that a lowered limit can explain a slower machine."""
 
 from __future__ import annotations
 

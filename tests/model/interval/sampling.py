@@ -21,9 +21,9 @@ def interval_of(
     runs: Sequence[str] = (),
     **options: object,
 ) -> Interval:
-    """The quiet machine with other files at either moment, and at those between, 3 s each.
+    """Return the interval of the quiet machine with other files at its moments, which are 3 s apart.
 
-    `runs` are what is told of the runs on it.
+    `runs` are the statuses of the benchmark runs on the machine.
     """
     moments = [before, *between, after]
     machine = WrittenMachine(

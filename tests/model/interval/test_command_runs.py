@@ -1,4 +1,4 @@
-"""What `noisewatch run` measures is no noise on its CPUs, and like anybody elsewhere."""
+"""The command of `noisewatch run` is not noise on the run's CPUs; on other CPUs it counts like any process."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tests.written.quiet_machine import crowd, process, stat_file
 
 
 def _told(interval: Interval, cpu: int) -> dict[str, float]:
-    """Seconds of threads, and of nobody, on the CPU."""
+    """Return the seconds of each thread, and of unattributed time, on the CPU."""
     kinds = ("thread", "unexplained")
     return {
         each.name: (each.stolen_ns or 0) / SECOND_NS for each in disturbances_of(interval, cpu) if each.kind in kinds
@@ -18,7 +18,7 @@ def _told(interval: Interval, cpu: int) -> dict[str, float]:
 
 
 def _pool(busy: int, ran_ns: int = 0) -> dict[str, str]:
-    """A process with one thread left, which as a whole has had so many ticks."""
+    """Return the files of a process with one thread left; all its threads together used `busy` ticks."""
     return process(900, "pool", 0, ran_ns, allowed="0-3", busy=busy)
 
 
@@ -153,7 +153,7 @@ def test_those_who_may_have_been_on_one_cpu_only_come_before_those_who_find_room
 
 
 def test_what_found_no_room_where_nothing_hides_was_had_on_another_cpu() -> None:
-    """Nobody was seen there, but all of the CPU's time is known to the nanosecond."""
+    """No child was seen on CPU 2, but the time of each CPU is known to the nanosecond."""
     exact = {"/proc/schedstat": _EXACT.format(60_001_000, 99, 0, 0, 1_000_000_000, 99, 0, 0)}
     interval = interval_of(_script(0, 0) | _NONE_YET, _script(1_000, 90) | exact)
     assert _told(interval, 2) == {"children of script": 0.9, "unattributed time": 0.1}

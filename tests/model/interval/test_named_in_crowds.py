@@ -1,4 +1,4 @@
-"""Who takes much of a target CPU is named within two intervals, whatever crowd there is and whoever came first."""
+"""A thread that takes much of a target CPU is named within two intervals, in any crowd and order of arrival."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _growing(begins: int, ns: int, first_ns: int = 0) -> list[int]:
 def _populate(
     pids: Sequence[int], counts: Mapping[str, int], arrives: int, hog: tuple[int, int, int, int]
 ) -> list[_Member]:
-    """The hog, and so many others of each kind, which have the process numbers in their order.
+    """Return the hog and `counts` processes of each other kind, which have the process numbers in this order.
 
     `hog`: its place among the process numbers, the moments from which it exists and runs, and its time an interval.
     """

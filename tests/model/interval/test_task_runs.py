@@ -1,4 +1,4 @@
-"""Who ran where, and what nobody accounts for."""
+"""The CPUs on which threads ran, and the time that no thread accounts for."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _BUSY = {"/proc/stat": stat_file({0: 6, 2: 30, 3: 30}, 300)}
 
 @pytest.mark.parametrize("last", [2, 3])
 def test_a_thread_that_moved_unseen_has_its_time_where_nobody_else_explains_it(last: int) -> None:
-    """As of SCHED_DEADLINE, which goes to another CPU with each period."""
+    """A thread of SCHED_DEADLINE, for example, moves to another CPU with each period."""
     interval = interval_of(_moving(last, 100_000_000, 9), _moving(last, 700_000_000, 99) | _BUSY)
     assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
     assert [interval.unexplained_ns(cpu) for cpu in (2, 3)] == [0, 0]

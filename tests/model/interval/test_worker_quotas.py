@@ -1,4 +1,4 @@
-"""Whoever works on a target CPU, and is stopped by the quota of a cgroup that noisewatch is not in."""
+"""Processes on a target CPU that are stopped by the quota of a cgroup that noisewatch is not in."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _moment(number: int, stopped_ms: int, ran_ms: int = 1500) -> Files:
 
 
 def _interval(*gone: str, stopped_ms: int = 1400, ran_ms: int = 1500, more: Sequence[Files] = ({}, {}, {})) -> Interval:
-    """Between the second moment and the third: who works is known from the first to the second."""
+    """Return the interval from the second moment to the third; the first two show which processes work."""
     machine = WrittenMachine(
         *(without(_moment(number, stopped_ms, ran_ms), *gone) | dict(more[number]) for number in range(3)),
         answers=ANSWERS,

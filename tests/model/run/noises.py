@@ -31,7 +31,7 @@ def spikes(rng: np.random.Generator, runs: int) -> Times:
 
 
 def two_modes(rng: np.random.Generator, runs: int) -> Times:
-    """As of a page that lies well or badly: three of ten processes take 2 % more."""
+    """Return times of which three in ten are 2 % longer, as with well and badly placed pages."""
     return 1 + 0.02 * (rng.random(runs) < 0.3) + 0.2 * _CV * rng.standard_normal(runs)
 
 
@@ -46,7 +46,7 @@ def warming_up(rng: np.random.Generator, runs: int) -> Times:
 
 
 def stepping(rng: np.random.Generator, runs: int) -> Times:
-    """From one run on, all take 5 % more."""
+    """Return times that are 5 % longer from a random run on."""
     return normal(rng, runs) + 0.05 * (np.arange(runs) >= rng.integers(runs))
 
 
@@ -69,7 +69,7 @@ def all_at_once(rng: np.random.Generator, runs: int) -> Times:
 
 
 def periodic(period: float) -> Noise:
-    """Something comes and goes every so many runs."""
+    """Return noise that comes and goes with a period of `period` runs."""
 
     def noise(rng: np.random.Generator, runs: int) -> Times:
         phase = rng.uniform(0, 2 * math.pi)

@@ -68,7 +68,7 @@ def test_of_a_group_that_it_enters_the_time_before_the_first_look_is_blind_unles
 
 
 def _changed(*changes: tuple[int, bool], is_certain: bool = True) -> Freezing:
-    """Of a group that was not frozen at the look before, and is not at the one behind."""
+    """Return the freezing of a group that is not frozen at the looks before and after these changes."""
     tally = FreezeTally(_seen(0, False))
     for ms, is_frozen in changes:
         tally.change(GroupFreeze("/a", is_frozen), ms * MS, is_certain)
@@ -81,7 +81,7 @@ def test_a_freeze_between_two_looks_is_as_long_as_from_one_write_to_the_other() 
 
 
 def test_a_file_that_is_cut_before_it_is_written_changes_nothing() -> None:
-    """As a shell does it."""
+    """A shell truncates the file before it writes."""
     assert _changed((19, False), (20, True), (49, True), (50, False)) == Freezing(ns=30 * MS, folder="/a")
 
 

@@ -19,7 +19,7 @@ _PAIRS = st.lists(st.builds(RunPair, st.floats(0.5, 2), st.floats(0.5, 2), st.bo
 
 @given(_PAIRS)
 def test_the_interval_is_that_of_least_squares(pairs: list[RunPair]) -> None:
-    """Of b - ratio · a on a constant and the order: the constant is 0, and its error ours."""
+    """The regression of b - ratio · a on a constant and the order yields the constant 0 and the same error."""
     found = difference_of(pairs)
     assume(found.interval is not None)
     assert found.interval is not None
@@ -84,7 +84,7 @@ def test_no_pairs_have_no_difference() -> None:
 
 
 def test_four_pairs_by_hand() -> None:
-    """Both orders have a mean of 0.2 for b - a and rests of ±0.1; t of two degrees of freedom is 4.303."""
+    """The mean of b - a is 0.2 in both orders, with residuals of ±0.1; t of two degrees of freedom is 4.303."""
     found = difference_of([RunPair(1, b, turn) for turn in (True, False) for b in (1.1, 1.3)])
     error = math.sqrt(0.04 / 2 * (1 / 2 + 1 / 2)) / 2
     assert found.interval == pytest.approx((0.2 - 4.303 * error, 0.2 + 4.303 * error), abs=1e-4)
@@ -120,7 +120,7 @@ def test_a_difference_that_is_not_there_is_seldom_shown(noise: Noise) -> None:
 
 
 def test_the_interval_holds_the_difference_in_95_of_100_series() -> None:
-    """Also where B takes half as long again: the error of A's mean counts then, too."""
+    """B takes half as long again, so that the error of A's mean counts as well."""
     held = [
         found.low <= 0.5 <= found.high
         for pairs in _series_of(normal, 10, 0.5)
@@ -145,7 +145,7 @@ def test_a_difference_of_twice_the_smallest_that_shows_is_found(noise: Noise) ->
 
 
 def test_nine_of_ten_series_state_a_difference_that_four_of_five_show() -> None:
-    """Where the noise is known: each run has a standard deviation of 1 %."""
+    """The noise is known: each run has a standard deviation of 1 %."""
     smallest = detection_factor(28) * 0.01 * math.sqrt(2 / 30)
     shown = [(difference_of(pairs).interval or (0, 0))[0] > 0 for pairs in _series_of(normal, 30, smallest)]
     assert 0.75 * _SERIES <= sum(shown) <= 0.85 * _SERIES

@@ -43,7 +43,7 @@ def test_a_thread_that_no_look_saw_is_told_with_all_its_time_and_moves() -> None
 
 
 def test_what_the_looks_could_not_be_sure_of_is_sure() -> None:
-    """It was found on one CPU, but the kernel counted migrations."""
+    """The looks show the thread on one CPU, but the kernel counted migrations."""
     moments = [[thread_look(9, 1, count * 40 * _MS, migrations=3 * count)] for count in (1, 2)]
     looked = _looked(*moments, used_ns=80 * _MS)
     placement = _placed(looked, _window(_THERE_AND_BACK))

@@ -16,7 +16,7 @@ _MS = 1_000_000
 
 
 def _traced(*shells_ns: int) -> TracedCpu:
-    """CPU 2 with so many threads of one name beside what there is."""
+    """Return CPU 2 of the written trace with one more thread named sh for each time (ns)."""
     said = written_trace()
     for number, ns in enumerate(shells_ns):
         said["cpus"][0]["sources"].append(["thread", "sh", 1_000 + number, None])
@@ -65,7 +65,7 @@ def test_a_thread_that_had_ended_has_no_process_and_a_worker_of_the_kernels_is_o
 
 
 def _ended(*parents: dict[str, Any] | None) -> TracedCpu:
-    """CPU 2 with a thread that has ended for each of the parents that it is told to have had."""
+    """Return CPU 2 with one exited thread for each of these parents; None is an unknown parent."""
     said = written_trace()
     for tid, parent in enumerate(parents, start=1_000):
         said["cpus"][0]["sources"].append(["thread", "sh", tid, None])
@@ -112,7 +112,7 @@ _IRQS = Irqs(
 
 
 def _kinds(irqs: Irqs | None, hz: int | None, *sources: list[Any], count: int = 100) -> list[tuple[str, str]]:
-    """What two seconds with such sources of CPU 2 are told as."""
+    """Return the kinds and names of the culprits if CPU 2 has these sources for two seconds."""
     said = written_trace()
     said["cpus"][0] |= {
         "sources": list(sources),

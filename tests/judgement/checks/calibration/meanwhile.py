@@ -44,7 +44,7 @@ def intervals_until(
 
 
 def found_after(check_id: str, after: dict[str, str], trace: Trace | str = NOT_TRACED) -> Finding:
-    """With a budget that lets the noise floor pass all the same."""
+    """Return the check's finding with the files `after` the calibration, under a budget that the noise floor meets."""
     sample, loaded = intervals_until(after)
     samples = parse_calibration(written_calibration(changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1}}))
     meanwhile = Meanwhile(trace, sample.after, loaded)

@@ -1,4 +1,4 @@
-"""The noise floor where the benchmark's kind of work was told, and where it was not."""
+"""The noise floor with and without a requested kind of work."""
 
 from __future__ import annotations
 

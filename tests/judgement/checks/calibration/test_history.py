@@ -50,7 +50,7 @@ def _now() -> Entry:
 
 
 def _entry(number: int, times: Mapping[Figure, float], facts: Facts = _OLD) -> Entry:
-    """One in which these figures are so many times those of now, with the spread of all."""
+    """Return an entry with the current figures, multiplied by `times` where given, and all by a common spread."""
     figures = {figure: value * times.get(figure, 1.0) for figure, value in _now().figures.items()}
     spread = _WAVE[number % len(_WAVE)]
     figures = {figure: value * spread for figure, value in figures.items()}
@@ -234,7 +234,7 @@ def _without(entries: list[Entry], *figures: Figure) -> list[Entry]:
 
 
 def _judged_without_memory(entries: list[Entry]) -> Verdict:
-    """As if it could not be measured now."""
+    """Return the verdict on a calibration that could not measure main memory, after these entries."""
     calibration = _calibrated().calibration
     cpus = tuple(replace(each, main_memory=None) for each in calibration.cpus)
     calibrated = replace(_calibrated(), calibration=replace(calibration, cpus=cpus))

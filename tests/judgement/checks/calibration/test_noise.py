@@ -108,7 +108,7 @@ def test_the_floor_is_the_verdicts_own() -> None:
 
 
 def _interrupted(trace: Trace | str) -> Finding:
-    """Of a machine on which CPU 2 lost five milliseconds."""
+    """Return the finding on interruptions of a machine whose CPU 2 lost 5 ms."""
     return finding(_verdict(trace, (_GAP,)), "target-cpus-interrupted")
 
 

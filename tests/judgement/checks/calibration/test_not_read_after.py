@@ -1,4 +1,4 @@
-"""A calibration after which nobody read the machine again, as in a recording that was cut off."""
+"""Calibrations without a snapshot after them, as in a recording that was cut off."""
 
 from __future__ import annotations
 

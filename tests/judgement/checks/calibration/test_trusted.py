@@ -1,4 +1,4 @@
-"""What a calibration is no evidence of: CPUs that it did not measure, or not long enough."""
+"""Calibrations that prove nothing about a CPU: it was not measured, or not for long enough."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_calibration_that_nobody_wanted_is_not_asked_for() -> None:
 
 
 def test_a_target_cpu_that_was_not_calibrated_is_unknown() -> None:
-    """As when a recording is judged for other CPUs than those it was calibrated on."""
+    """A recording may be judged for CPUs other than the calibrated ones."""
     samples = parse_calibration(written_calibration((2,)))
     calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}))
     snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
@@ -98,7 +98,7 @@ def test_what_does_not_stand_for_the_machine_is_no_pass(field: str, value: Any, 
 
 
 def test_a_spinner_that_was_stopped_for_a_while_is_no_pass() -> None:
-    """Its slots went by: what it measured before and after is quiet."""
+    """The stop leaves slots without samples; all samples before and after it are quiet."""
     whole = written_calibration((3,))["cpus"][0]
     pairs = list(zip(whole["work"][::2], whole["work"][1::2], strict=True))
     kept = [word for pair in pairs if not 1_000 * _MS < pair[0] < 3_000 * _MS for word in pair]

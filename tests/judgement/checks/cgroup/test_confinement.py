@@ -20,7 +20,7 @@ from tests.written.quiet_machine import ANSWERS, crowd, quiet_files
     ],
 )
 def test_partitions_are_unknown_where_a_hierarchy_in_use_cannot_be_seen(membership: str, status: str) -> None:
-    """As in a chroot, or in a mount namespace without /sys/fs/cgroup."""
+    """A chroot or a mount namespace without /sys/fs/cgroup hides the hierarchy."""
     assert answered("partition-invalid", mounted("") | {"/proc/self/cgroup": membership}).status == status
 
 

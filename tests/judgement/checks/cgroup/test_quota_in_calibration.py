@@ -33,7 +33,7 @@ def _group(throttled: int, usec: int) -> Files:
 
 
 def _judged(interval: Interval, *, is_stopped: bool = True, profile: str = "micro") -> Verdict:
-    """Of CPU 2, which was calibrated in the interval."""
+    """Return the verdict on CPU 2, which was calibrated during the interval."""
     samples = parse_calibration(
         written_calibration((2,), gaps=_STOPS if is_stopped else (), work=_stopped if is_stopped else _shaken)
     )
@@ -49,13 +49,13 @@ def _shaken(at_ns: int) -> int:
 
 
 def _stopped(at_ns: int) -> int:
-    """The same, stopped as the loop is: what begins then goes on when that is over."""
+    """Return the time (ns) that `_shaken` returns, plus the rest of the stop in which the work begins."""
     left_ns = 100 * _MS - at_ns % (100 * _MS)
     return left_ns + _shaken(at_ns) if left_ns <= 50 * _MS else _shaken(at_ns)
 
 
 def test_a_quota_that_only_a_load_exhausts_is_found_in_the_calibration() -> None:
-    """As of a group that may use eight CPUs, which a sample of a machine at rest never does."""
+    """A group that may use eight CPUs never exhausts its quota in a sample of an idle machine."""
     interval = interval_of(_group(0, 0), _group(40, 2_000_000))
     found = finding(_judged(interval), "cpu-quota")
     assert found.status == "fail"
@@ -86,7 +86,7 @@ def test_where_parents_are_hidden_stops_that_look_like_a_quota_fail() -> None:
 
 
 def _of_stops(stops: tuple[tuple[int, int, int, int], ...], trace: Trace | str = "permission denied") -> Answer:
-    """Where parents are hidden."""
+    """Return the answer on quotas for a loop with these stops, where the parent cgroups are hidden."""
     interval = interval_of(_HIDDEN, _HIDDEN)
     samples = parse_calibration(written_calibration((2,), gaps=stops))
     meanwhile = Meanwhile(trace, interval.before, interval)

@@ -49,7 +49,7 @@ def _calibrated_beside(
     budget: Budget | None = None,
     hidden: tuple[str, ...] = (),
 ) -> Verdict:
-    """Return the verdict on CPU 2, whose siblings are busy for so many ticks in the sample and in the calibration."""
+    """Return the verdict on CPU 2; CPUs are busy for `sampled` ticks in the sample and `later` in the calibration."""
     core = ",".join(map(str, sorted((2, *siblings))))
     topology = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{core}\n" for cpu in (2, *siblings)}
     ticks = {cpu: sampled.get(cpu, 0) + later.get(cpu, 0) for cpu in range(4)} | {2: 295}
@@ -80,13 +80,13 @@ def test_a_neighbour_that_is_busy_only_while_the_loops_run_fails(check_id: str) 
     ("work", "blocks"), [(None, False), (Work.LATENCY, False), (Work.CACHE, True), (Work.MEMORY, True)]
 )
 def test_a_busy_cache_neighbour_blocks_work_in_caches_and_memory(work: Work | None, blocks: bool) -> None:
-    """Such work becomes slower by a steady share, which no CV shows."""
+    """A busy cache neighbour slows such work by a steady share, which no CV shows."""
     found = finding(_calibrated_beside((), {3: 297}, {3: 297}, Budget(work=work)), "busy-cache-neighbour")
     assert (found.status, found.is_blocking_failure) == ("fail", blocks)
 
 
 def test_a_cache_neighbour_that_cannot_be_seen_leaves_such_work_open() -> None:
-    """Less evidence is no better than a busy neighbour."""
+    """Missing evidence must not give a better result than a busy neighbour."""
     found = finding(_calibrated_beside((), {}, {}, Budget(work=Work.MEMORY), _PLACES), "busy-cache-neighbour")
     assert (found.status, found.severity) == ("unknown", Severity.BLOCKING)
 

@@ -21,7 +21,7 @@ _KINDS = ("/sys/devices/cpu_core/cpus", "/sys/devices/cpu_atom/cpus")
 
 
 def _answer(slower: float, changes: dict[int, dict[str, object]] | None = None) -> Answer:
-    """Of a machine whose CPU 3 takes so many times as long as CPU 2."""
+    """Return the answer for a machine whose CPU 3 takes `slower` times as long as CPU 2."""
     other = written_calibration((3,), work=lambda at_ns: round(WORK_NS * slower))["cpus"][0]
     said = written_calibration((2, 3), changes={3: other, **(changes or {})})
     snapshot = read_snapshot(WrittenMachine(without(quiet_files(), *_NO_CPUFREQ), answers=ANSWERS), SnapshotOptions())
@@ -45,6 +45,6 @@ def test_a_core_that_was_not_measured_is_unknown() -> None:
 
 @pytest.mark.parametrize("lists", [("x\n", "x\n"), ("\n", "\n"), ("0-3\n", "2\n"), ("0-1\n", "x\n")])
 def test_of_two_kinds_of_core_each_cpu_is_of_exactly_one(lists: tuple[str, str]) -> None:
-    """That all of them did the same work in the same time is no proof: a sibling slows a fast core down."""
+    """Equal times for the same work prove nothing: a busy sibling slows a fast core down."""
     answer = Example("target-cores-differ", "unknown", dict(zip(_KINDS, lists, strict=True))).found().answer
     assert (answer.status, "/sys/devices/cpu_" in str(answer.reason)) == ("unknown", True)

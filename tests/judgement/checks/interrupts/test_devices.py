@@ -1,4 +1,4 @@
-"""Interrupts of devices: counted, told from a CPU's own, and routed."""
+"""Device interrupts: counted, distinguished from a CPU's own, and routed."""
 
 from __future__ import annotations
 

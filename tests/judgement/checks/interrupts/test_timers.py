@@ -1,4 +1,4 @@
-"""Timers that a trace measured during the calibration, or that only the tables tell of."""
+"""Timers that a trace measured during the calibration, or that only the interrupt tables show."""
 
 from __future__ import annotations
 

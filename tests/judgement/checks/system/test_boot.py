@@ -1,4 +1,4 @@
-"""What the kernel complained of long ago is told, and does not count."""
+"""Kernel complaints from long ago are reported, but do not count."""
 
 from __future__ import annotations
 

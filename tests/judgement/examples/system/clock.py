@@ -1,4 +1,4 @@
-"""Clocks that are set, or stand still."""
+"""Clocks that are set, or do not advance."""
 
 from __future__ import annotations
 
