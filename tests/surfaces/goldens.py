@@ -1,4 +1,4 @@
-"""Pictures as they looked when somebody last looked at them: a text file for each, which has it at several sizes."""
+"""Pictures as they looked at the last review: one text file each, which contains the picture at several sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIDES = "│|"  # what stands at both ends of a row of a panel
 
 @dataclass(frozen=True, slots=True)
 class Goldens:
-    """Those in the folder beside `module`, which writes them anew if it is run."""
+    """The goldens in the folder next to `module`, which writes them again if it is run."""
 
     module: str
     drawn: Mapping[str, Draw]
@@ -29,7 +29,7 @@ class Goldens:
         return Path(*self.module.split(".")[:-1], "goldens").absolute()
 
     def path_of(self, name: str) -> Path:
-        """Where the golden is kept."""
+        """Return the file of the golden with this name."""
         return self.folder / f"{name}.txt"
 
     def draw(self, name: str) -> str:
@@ -49,7 +49,7 @@ class Goldens:
         before, now = path.read_text(encoding="utf-8") if path.exists() else "", self.draw(name)
         if now == before:
             return ""
-        changed = unified_diff(before.splitlines(), now.splitlines(), "as it was", "as it is", n=1, lineterm="")
+        changed = unified_diff(before.splitlines(), now.splitlines(), "golden", "drawn now", n=1, lineterm="")
         return "\n".join([*changed, f"If it should look like this: python -m {self.module}, and look at git diff."])
 
     def too_large(self, name: str) -> list[str]:
@@ -75,7 +75,7 @@ class Goldens:
         return {size: runs for size, runs in found.items() if runs}
 
     def stale(self) -> set[Path]:
-        """Of pictures that are no more."""
+        """Return the files of pictures that do not exist any more."""
         return set(self.folder.iterdir()) - set(map(self.path_of, self.drawn))
 
     def write(self) -> None:

@@ -49,7 +49,7 @@ _STABLE = written_calibration(seconds=3.0)
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 def quiet_tree(root: Path, changes: Mapping[str, str | None] | None = None) -> Path:
@@ -83,10 +83,10 @@ def record(
     sampled_after: Collection[int] = (),
     asides: Mapping[str, Json] | None = None,
 ) -> Path:
-    """A recording of a machine that was at these moments, made as `noisewatch record` makes it.
+    """Record a machine at these moments, as `noisewatch record` does, and return the path.
 
-    It was calibrated, and traced, after the last of them, or after so many. As `preflight` does, a sample was begun
-    after so many. `asides` are what else was asked then.
+    The calibration and the trace follow the first `calibrated_after` moments, or all by default. A sample starts before
+    each moment in `sampled_after`, as in `preflight`. `asides` are further questions with their answers.
     """
     known = {**(asides or {}), QUESTION: calibration, TRACE: trace}
     measured = {question: said for question, said in known.items() if said is not None}

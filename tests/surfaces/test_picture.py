@@ -135,7 +135,7 @@ def _keyframes(svg: str) -> dict[str, str]:
 
 
 def _shown_by(svg: str) -> dict[str, str | None]:
-    """The animation of each text; None where it stands still."""
+    """Return the animation of each text, or None for a text that does not move."""
     body = ElementTree.fromstring(svg).find(f"{_SVG}g")
     assert body is not None
     found: dict[str, str | None] = {}

@@ -107,7 +107,7 @@ class WrittenMachine:
         raise Unreadable(question, "not written down")
 
     def begin_snapshot(self) -> None:
-        """Nothing to mark."""
+        """Do nothing: a written machine has no snapshots to mark."""
 
     def within_deadline(self, work: Callable[[], T]) -> T:
         return work()
@@ -132,9 +132,9 @@ def _folders_of(files: tuple[str, ...]) -> Mapping[str, set[str]]:
 
 
 def mounted(mounts: str, root: str = "/") -> dict[str, str]:
-    """The files that tell of these mounts, lines as in /proc/mounts; `root` is what each of them shows.
+    """Return the files that list these mounts (lines as in /proc/mounts), each with `root` as the root of its mount.
 
-    That of /proc, in which they are read, comes with them.
+    The mount of /proc is added, as the files are read there.
     """
     mounts = f"{PROC_MOUNT}{mounts}"
     lines = [line.split(" ") for line in mounts.splitlines()]

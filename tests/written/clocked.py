@@ -1,4 +1,4 @@
-"""The quiet machine, telling all that an Intel server tells of its clocks, idle states, heat and power."""
+"""The quiet machine with all files in which an Intel server reports clocks, idle states, heat and power."""
 
 from __future__ import annotations
 

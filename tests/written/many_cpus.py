@@ -113,7 +113,7 @@ class ManyCpus:
         return self._moment.ask(question, answer)
 
     def begin_snapshot(self) -> None:
-        """Nothing to mark."""
+        """Do nothing: a made-up machine has no snapshots to mark."""
 
     def within_deadline(self, work: Callable[[], T]) -> T:
         return work()

@@ -1,4 +1,4 @@
-"""What a made-up machine of many CPUs tells of its idle states, heat and power, second after second."""
+"""The idle states, heat and power that a made-up machine of many CPUs reports, second by second."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AWAKE, _ASLEEP = {"C1": 0.15, "C1E": 0.1, "C6": 0.3}, {"C1": 0.02, "C1E": 0.08,
 
 
 def clock_files(second: int, at_home: Sequence[int], packages: Sequence[Sequence[int]]) -> dict[str, str]:
-    """Of these packages with their CPUs that are online, after so many seconds; `at_home` are busy."""
+    """Return the files of packages, each with its online CPUs, at this second; the CPUs `at_home` are busy."""
     files: dict[str, str] = {}
     limited = sum(each < second for each in LIMITED)
     for package, cpus in enumerate(packages):

@@ -40,7 +40,7 @@ class Story:
 
     @classmethod
     def of(cls, count: int) -> Self:
-        """For a machine of so many CPUs; of four, two are isolated, and share what happens; of two, one has it all."""
+        """Return the story for `count` CPUs. Two isolated CPUs of four share the noise; one CPU of two has it all."""
         last = frozenset({count - 1})
         if count == 2:
             return cls(1, 1, 1, frozenset(), frozenset(), last)
@@ -57,7 +57,7 @@ class Story:
 
 
 class Counters:
-    """Counts that only grow. An offline CPU's stand still."""
+    """Counters that only grow. The counters of an offline CPU are constant."""
 
     def __init__(self, count: int, story: Story, chance: Random) -> None:
         self._count, self._story, self._chance = count, story, chance

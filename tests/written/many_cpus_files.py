@@ -1,4 +1,4 @@
-"""The files of a made-up machine of many CPUs: those that stand still, and its tables as text."""
+"""The files of a made-up machine of many CPUs: the constant ones, and its tables as text."""
 
 from __future__ import annotations
 
@@ -108,10 +108,10 @@ def files_of_cpu(cpu: int, count: int, governor: str) -> Mapping[str, str]:
 
 
 def files_of_thread(pid: int, name: str, cpu: int, ran_ns: int, at_home: range) -> dict[str, str]:
-    """A process of one thread; those of the kernel have a number below 10000, and a slash in their name or none at all.
+    """Return the files of a process of one thread. A name with a slash, as in ksoftirqd/2, is that of a kernel thread.
 
-    Nobody may run on an isolated CPU but who was put there, so each is allowed its own; the others are at home on the
-    housekeeping CPUs.
+    An isolated CPU runs only threads that were put there, so its threads are allowed no other CPU. All other threads
+    are allowed the housekeeping CPUs.
     """
     flags = _KTHREAD if "/" in name else 0
     return process(
@@ -128,7 +128,7 @@ def table(labels: Mapping[str, Sequence[int]], cpus: Sequence[int], tails: Mappi
 
 
 def interrupt_tails(count: int) -> dict[str, str]:
-    """What /proc/interrupts says of each row behind its counts."""
+    """Return the description that /proc/interrupts prints after the counts of each row."""
     tails = {
         "NMI": "   Non-maskable interrupts",
         "LOC": "   Local timer interrupts",

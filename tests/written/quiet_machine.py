@@ -95,7 +95,7 @@ def cpu_row(name: str, *, user: int = 1000, system: int = 500, idle: int = 100_0
 
 
 def stat_file(busy_by_cpu: dict[int, int], elapsed: int, steal_by_cpu: dict[int, int] | None = None) -> str:
-    """/proc/stat after `elapsed` ticks, of which each CPU was busy for so many."""
+    """Return /proc/stat after `elapsed` ticks, with the busy and stolen ticks of each CPU."""
     rows = [cpu_row("cpu", idle=400_000 + 4 * elapsed)]
     for cpu in range(4):
         busy, steal = busy_by_cpu.get(cpu, 0), (steal_by_cpu or {}).get(cpu, 0)
@@ -132,7 +132,7 @@ def cpuinfo(cpus: Iterable[int]) -> str:
 
 
 def quiet_files(seconds: float = 0.0) -> dict[str, str]:
-    """All files, so many seconds after the first snapshot."""
+    """Return all files, `seconds` after the first snapshot."""
     return dict(_quiet_files(seconds))
 
 

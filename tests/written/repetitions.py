@@ -55,7 +55,10 @@ def ran(ms_by_cpu: Mapping[int, float] | None = None, seconds: float = 0.0) -> d
 
 
 def late(files: Files, stays: Sequence[int] = (5, 5, 5, 5)) -> dict[str, str]:
-    """The same on a kernel that counts when a task leaves the CPU; tasks were put on each so often."""
+    """Return `files` for a kernel that counts run time when a task leaves the CPU.
+
+    `stays` is how often tasks were put on each CPU.
+    """
     rows = [f"cpu{cpu} 0 0 0 0 0 0 {ns} 0 {stays[cpu]}\n" for cpu, ns in enumerate(files[CPUACCT].split())]
     return {path: text for path, text in files.items() if path != CPUACCT} | {SCHEDSTAT: "".join(rows)}
 
@@ -71,9 +74,10 @@ def repeat(
     allowed: CpuSet | None = None,
     gone: Sequence[str] = (),
 ) -> Repetition:
-    """The repetition between the moments `marks`, so many seconds apart, on the quiet machine with other files.
+    """Return the repetition between two of the moments, `marks`, on the quiet machine with the files of each moment.
 
-    At the moments `looks` all threads are looked at. Without `allowed` the command stayed on the target CPUs.
+    The moments are `seconds` apart. All threads are read at the moments `looks`. Without `allowed` the command stayed
+    on the target CPUs.
     """
     whole = [
         {path: text for path, text in (quiet_files(seconds * at) | dict(files)).items() if path not in gone}

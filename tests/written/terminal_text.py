@@ -18,7 +18,7 @@ TITLE = "noisewatch run"
 
 
 def drawn(printed: str, columns: int) -> str:
-    """As SVG; the lines are to be no wider than the columns."""
+    """Return printed text as SVG. Its lines must not be wider than the columns."""
     console = Console(width=columns, force_terminal=True, color_system="256")
     lines = [list(Text.from_ansi(line).render(console)) for line in printed.splitlines()]
     return svg_of_lines([Segment.adjust_line_length(line, columns) for line in lines], columns, TITLE)

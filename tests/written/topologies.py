@@ -15,7 +15,7 @@ NODES = "/sys/devices/system/node"
 
 @dataclass(frozen=True, slots=True)
 class WrittenCore:
-    """Its threads, the numbers of its node and last-level cache, and how strong it is."""
+    """A core: its threads, the numbers of its node and last-level cache, its capacity and its clock."""
 
     cpus: tuple[int, ...]
     node: int = 0
@@ -25,7 +25,7 @@ class WrittenCore:
 
 
 def cores(count: int, threads: int = 1, *, sockets: int = 1, caches: int = 1) -> list[WrittenCore]:
-    """As Linux numbers them: the second threads come after all first ones. `caches` are those of a socket."""
+    """Return cores numbered as on Linux: second threads come after all first ones. `caches` is a number per socket."""
     each = count // sockets
     return [
         WrittenCore(
@@ -74,7 +74,7 @@ def files_of(
 
 
 def machine_of(files: Mapping[str, str], *, may_use: Iterable[int] | None = None, **more: Json) -> WrittenMachine:
-    """Its one moment; `may_use` are the CPUs that a pin is granted on, all if not given."""
+    """Return a machine with one moment, which grants pins to the CPUs `may_use`, or to all by default."""
     granted = sorted(range(2048) if may_use is None else may_use)
     answers = {**ANSWERS, "pin to CPUs": {"granted": granted}, "CPUs this process may use": granted}
     return WrittenMachine(files, answers=answers, **more)

@@ -1,4 +1,4 @@
-"""What the kernel's trace told of a repetition on CPU 2, written down."""
+"""Written results of the kernel's trace for a repetition on CPU 2."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def thread_time(
     at_ms: float = 0.0,
     doubt_ms: float = 0.0,
 ) -> TracedTime:
-    """A thread had the CPU once; `pid` is None of one that has ended, its own number unless another is said."""
+    """Return one period of a thread on the CPU. `pid` is None for a thread that has exited, and `tid` by default."""
     thread = Thread(tid, name, tid if pid == -1 else pid, is_kernel, parent)
     source = TracedSource(Kind.KERNEL_THREAD if is_kernel else Kind.THREAD, name, thread=thread)
     return _once(cpu, source, ms, at_ms=at_ms, doubt_ms=doubt_ms)
@@ -68,7 +68,7 @@ def interruption_time(
     sender: Thread | None = None,
     is_own: bool = False,
 ) -> TracedTime:
-    """So many of them, all together that long."""
+    """Return `count` interruptions that took `ms` in total."""
     source = TracedSource(kind, name, irq=irq, thread=sender, function=function, vector=name)
     return replace(_once(cpu, source, ms), count=count, is_own=is_own)
 

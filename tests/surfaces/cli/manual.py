@@ -24,14 +24,14 @@ _ABOUT = {
 
 
 def newest_release() -> tuple[str, str]:
-    """Its version and its day, by the list of changes."""
+    """Return the version and the date of the newest release in the list of changes."""
     found = re.search(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", CHANGES.read_text(), re.MULTILINE)
     assert found is not None
     return found[1], found[2]
 
 
 def manual() -> str:
-    """The page in man(7), dated as the newest release; each usage is one line, which whoever shows it wraps."""
+    """Return the page in man(7), dated as the newest release. Each usage is one line, which the viewer wraps."""
     day = newest_release()[1]
     columns = os.environ.get("COLUMNS", "")
     os.environ["COLUMNS"] = "10000"

@@ -1,4 +1,4 @@
-"""What cannot be done is told in one line on standard error, with exit status 2."""
+"""Bad input is reported in one line on standard error, with exit status 2."""
 
 from __future__ import annotations
 

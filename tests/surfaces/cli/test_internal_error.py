@@ -1,4 +1,4 @@
-"""A fault of noisewatch's own is an error, and never looks like a verdict; Ctrl-C is told as what it is."""
+"""A fault in noisewatch is reported as an internal error, never as a verdict; Ctrl-C is reported as an interrupt."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.surfaces.running import NOISEWATCH, Run
 
 
 def _record(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """In a process of its own: it moves itself off the target CPUs."""
+    """Run `record` in a separate process, because it moves itself off the target CPUs."""
     command = [*NOISEWATCH, "record", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 

@@ -64,7 +64,7 @@ def test_the_report_can_be_printed_without_unicode(unchanged_tree: Path) -> None
 
 
 def test_what_fails_while_an_answer_is_made_leaves_standard_output_to_be_written() -> None:
-    """As the line that Nagios reads; only a stream that cannot be written is given up."""
+    """Nagios reads its line from standard output even after an error; only an unwritable stream is given up."""
     program = (
         "from noisewatch.surfaces.output import opened_output, print_answer\n"
         "from noisewatch.errors import UsageError\n"

@@ -89,11 +89,11 @@ def workflow_command(line: str) -> tuple[str, Mapping[str, str], str]:
     assert "\r" not in line
     assert "\n" not in line
     if not line.startswith("::"):
-        raise ValueError(f"{line!r} is no command")
+        raise ValueError(f"{line!r} is not a workflow command")
     head, separator, data = line[2:].partition("::")
     name, _, rest = head.partition(" ")
     if not separator or name not in COMMANDS:
-        raise ValueError(f"{line!r} is no command")
+        raise ValueError(f"{line!r} is not a workflow command")
     pairs = [pair.split("=", 1) for pair in rest.strip().split(",") if pair]
     return name, {key: _unescaped(value, "%3A:", "%2C,") for key, value in pairs}, _unescaped(data)
 
@@ -220,7 +220,7 @@ def _texts(document: object) -> Iterator[str]:
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 CONSUMERS: Mapping[str, Callable[[str], list[str]]] = {

@@ -1,4 +1,4 @@
-"""One verdict has the same counts in every report and on every screen, and its rows are as many as are counted."""
+"""Every report and screen shows the same counts for a verdict, and a row for each counted finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each format is accepted by its consumer, whatever the machine and whoever names processes on it."""
+"""Each format is accepted by its consumer, on any machine and with any names of processes."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_any_name_is_accepted(name: str, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def hostile_machine(tmp_path_factory: pytest.TempPathFactory) -> Verdict:
-    """That of one with hostile processes and drivers."""
+    """Return the verdict on a machine with hostile names of processes and drivers."""
     return verdict_of_recording(recording_with_hogs(tmp_path_factory.mktemp("hogs") / "a.nw", *HOSTILE_NAMES))
 
 
@@ -148,7 +148,7 @@ def test_a_processor_and_a_kernel_that_name_themselves_so_are_accepted(run: Run,
 
 @cache
 def _with_failed_reads() -> Mapping[int, Verdict]:
-    """By the number of the read that fails."""
+    """Return verdicts on the quiet machine with one failed read each, by the number of that read."""
     sound = quiet_machine()
     judged(sound)
     moments = (quiet_files(), quiet_files(3.0))

@@ -83,7 +83,7 @@ def test_the_unit_of_every_limit_has_a_base(limit: Any) -> None:
 
 
 def _measured(check_id: str, measured: object, unit: str | None) -> Verdict:
-    """With but one measured value."""
+    """Return the quiet verdict with a single measured value, that of one check."""
     verdict = quiet_verdict()
     findings = tuple(
         replace(each, answer=replace(each.answer, measured=measured if each.check.id == check_id else None, unit=unit))

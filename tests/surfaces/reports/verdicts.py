@@ -1,4 +1,4 @@
-"""Verdicts for the reports to write, the names in them chosen by somebody who means no good."""
+"""Verdicts for the reports to render, with names that an attacker has chosen."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def rendered(name: str, verdict: Verdict) -> str:
 
 @cache
 def quiet_verdict() -> Verdict:
-    """That of the quiet machine."""
+    """Return the verdict on the quiet machine."""
     return judged(quiet_machine())
 
 
@@ -126,7 +126,7 @@ def short_hostile_verdict(name: str) -> Verdict:
 
 @cache
 def verdict_of_recording(path: Path) -> Verdict:
-    """As `preflight --replay` judges it."""
+    """Return the verdict of `preflight --replay` on a recording."""
     options = PreflightOptions(machine=MachineOptions(replay=str(path)))
     return preflight(open_machine(options.machine), options, SilentListener()).verdict
 
@@ -172,5 +172,5 @@ def recording_with_hogs(path: Path, *names: str) -> Path:
 
 
 def _escaped(rows: list[str]) -> list[str]:
-    """Only the place of the count is one for `%`."""
+    """Escape every `%` in the rows except the placeholder of the count."""
     return [row.replace("%", "%%").replace("%%d", "%d", 1) for row in rows]

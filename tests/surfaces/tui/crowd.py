@@ -208,7 +208,7 @@ def _lost_ns(cpu: int, count: int, second: int, chance: Random) -> float:
 
 
 def _culprits(cpus: tuple[CpuLine, ...], second: int) -> tuple[CulpritLine, ...]:
-    """As the sampler sorts and cuts them."""
+    """Return the culprits of one second, sorted and cut as the sampler does it."""
     known = [line for line in cpus if line.stolen_ns_per_s is not None]
     found = [_culprit(cpus, line.cpu, "tick", "Local timer interrupts", _TICK_NS, rate_per_s=1.0) for line in known]
     found += [

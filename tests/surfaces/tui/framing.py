@@ -93,7 +93,7 @@ def frame(
 
 
 def counts_of(findings: tuple[FindingLine, ...], passed: int) -> Counts:
-    """Those of the findings, as if all others had passed."""
+    """Count the findings by status, next to `passed` other checks that have passed."""
     fails, unknowns = ([each for each in findings if each.status == status] for status in ("fail", "unknown"))
     return Counts(
         fail=len(fails),

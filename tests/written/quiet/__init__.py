@@ -16,7 +16,7 @@ def _modules() -> list[ModuleType]:
 
 
 def files(seconds: float) -> dict[str, str]:
-    """The files of all families, so many seconds after the first snapshot."""
+    """Return the files of all families, `seconds` after the first snapshot."""
     return {path: text for module in _modules() for path, text in module.files(seconds).items()}
 
 

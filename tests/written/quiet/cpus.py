@@ -10,7 +10,7 @@ USER = "/sys/fs/cgroup/user.slice"
 
 
 def files(seconds: float) -> dict[str, str]:
-    """Its settings."""
+    """Return the scheduler's settings, which are constant."""
     return {
         Knob.SCHED_EXT_STATE: "disabled\n",
         "/proc/1/comm": "systemd\n",

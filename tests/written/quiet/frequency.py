@@ -40,7 +40,7 @@ def _hints() -> dict[str, str]:
 
 
 def _cool() -> dict[str, str]:
-    """Counters that stand still, of a machine that was hot some time ago."""
+    """Return the constant counters of a machine that was hot some time ago."""
     written = {
         f"{THERMAL}/thermal_zone0/type": "x86_pkg_temp\n",
         f"{THERMAL}/cooling_device0/type": "Fan\n",
@@ -89,5 +89,5 @@ def _light_sleep() -> dict[str, str]:
 
 
 def files(seconds: float) -> dict[str, str]:
-    """So many seconds after the first snapshot."""
+    """Return the files of clocks, heat and idle states, `seconds` after the first snapshot."""
     return _hints() | _cool() | _light_sleep()

@@ -1,4 +1,4 @@
-"""Enough memory, none swapped, and nobody who moves it about."""
+"""Enough memory: none of it is swapped, and no daemon moves it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def vmstat(**counts: int) -> str:
 
 
 def files(seconds: float) -> dict[str, str]:
-    """They stand still, but for what every look at the machine takes."""
+    """Return the files of memory. Only the page faults grow, as each snapshot causes some."""
     return {
         "/proc/meminfo": MEMINFO,
         "/proc/vmstat": vmstat(pgfault=60_000 + round(seconds * 1000)),

@@ -63,7 +63,7 @@ ANSWERS: dict[str, Any] = {
 
 
 def _hardware(seconds: float) -> dict[str, str]:
-    """Counters that stand still; the uptime does not."""
+    """Return the files of the hardware, with constant counters, and the uptime, which advances."""
     return {
         f"{CONTROLLERS}/mc0/ce_count": "2\n",
         f"{CONTROLLERS}/mc0/ue_count": "0\n",
@@ -77,7 +77,7 @@ def _hardware(seconds: float) -> dict[str, str]:
 
 
 def _kernel() -> dict[str, str]:
-    """Its settings."""
+    """Return the kernel's settings."""
     return {
         Knob.NMI_WATCHDOG: "0\n",
         Knob.WATCHDOG: "1\n",
@@ -126,5 +126,5 @@ def _disks(seconds: float) -> dict[str, str]:
 
 
 def files(seconds: float) -> dict[str, str]:
-    """So many seconds after the first snapshot."""
+    """Return the files of hardware, kernel and disks, `seconds` after the first snapshot."""
     return _hardware(seconds) | _kernel() | _disks(seconds)

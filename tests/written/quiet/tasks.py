@@ -63,7 +63,7 @@ def own_status(tracer: int = 0, capabilities: str = ROOTS_CAPABILITIES) -> str:
 
 
 def _own_process() -> dict[str, str]:
-    """They stand still."""
+    """Return the files of noisewatch's own process, which are constant."""
     return {
         STAT: own_stat(),
         STATUS: own_status(),
@@ -78,5 +78,5 @@ def _own_process() -> dict[str, str]:
 
 
 def files(seconds: float) -> dict[str, str]:
-    """So many seconds after the first snapshot."""
+    """Return the files of jobs and of noisewatch's own process, `seconds` after the first snapshot."""
     return _jobs() | _own_process()

@@ -83,7 +83,7 @@ def test_without_a_sample_the_report_says_so(run: Run, tmp_path: Path, unchanged
 
 
 def _marks(out: str) -> list[str]:
-    """Those of the numbered causes."""
+    """Return the status marks of the numbered causes."""
     return re.findall(r"^ *\d+ (\S) ", out.partition("WHAT TO DO")[2].partition("\nALL ")[0], re.MULTILINE)
 
 

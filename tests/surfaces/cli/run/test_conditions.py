@@ -32,7 +32,7 @@ def test_memory_is_bound_to_the_node_of_the_target(tmp_path: Path) -> None:
     assert lines_of(tmp_path / "receipt.jsonl")[0]["memory_nodes"] == [node]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a command as another user")
 def test_the_command_runs_as_the_user_who_called_sudo(tmp_path: Path) -> None:
     called = os.environ | {"SUDO_UID": "65534", "SUDO_GID": "65533"}
     said = ran("--as-user", "--output", tmp_path / "receipt.jsonl", "--", "sh", "-c", "id -u; id -g; id -G", env=called)

@@ -129,7 +129,7 @@ def test_a_disk_that_fills_keeps_whole_lines_and_the_series(tmp_path: Path) -> N
 
 
 def test_an_end_that_nobody_could_see_in_time_is_not_called_undisturbed(tmp_path: Path) -> None:
-    """Somebody stops noisewatch alone, and lets it go on when the command has long ended."""
+    """A signal stops noisewatch but not the command, and noisewatch continues long after the command has exited."""
     receipt, begun = tmp_path / "receipt.jsonl", tmp_path / "begun"
     command = words("--output", receipt, "--", "sh", "-c", f"echo $$ > {begun}; sleep 0.3")
     with subprocess.Popen(command) as process:

@@ -1,4 +1,4 @@
-"""What is said of a single run, among the results of a benchmark that a tool writes into one file with it."""
+"""The remarks of a single run, mixed with benchmark results when a tool writes both into one file."""
 
 from __future__ import annotations
 

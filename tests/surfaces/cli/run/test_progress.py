@@ -73,7 +73,7 @@ def test_beside_the_commands_own_output_no_line_is_drawn_over() -> None:
 
 
 def test_after_a_single_run_it_is_said_that_the_machine_changed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its report goes to a file, if anywhere."""
+    """A single run prints no report, so standard error names the change."""
     series = written_series(UNDISTURBED)
     OneRun().report_speed_change(series)
     calibrated = replace(series, options=replace(series.options, calibration_s=1.0), opening=calibration())

@@ -32,7 +32,7 @@ Gap = tuple[int, int, int, int]
 
 @cache
 def recorded() -> Calibrated:
-    """That of a host with gaps of many lengths, without a trace."""
+    """Return the calibration of a host that has gaps of many lengths, recorded without a trace."""
     machine = Recording(str(MACHINES / "host-calibration.nw"))
     return calibrate(machine, CalibrateOptions(), SilentListener()).calibrated
 
@@ -58,7 +58,7 @@ def _made_up_causes() -> list[GapCause]:
 
 
 def _kept(calibrated: Calibrated, cpu: int, causes: Sequence[GapCause]) -> list[GapCause]:
-    """Those that came while gaps were looked for."""
+    """Return the causes of gaps that the calibration of this CPU recorded."""
     (said,) = [each for each in calibrated.calibration.samples.cpus if each.cpu == cpu]
     seen = set(said.gaps.start_ns)
     return [cause for cause in causes if cause.start_ns in seen]

@@ -1,4 +1,4 @@
-"""How the calibration's pictures looked when somebody last looked at them: a file for each.
+"""The calibration's pictures as they looked at the last review: one file each.
 
     python -m tests.surfaces.reports.calibration.goldens
 

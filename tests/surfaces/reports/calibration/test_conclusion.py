@@ -1,4 +1,4 @@
-"""What the conclusion says of interruptions that are too much by themselves."""
+"""The conclusion when interruptions alone exceed the budget."""
 
 from __future__ import annotations
 

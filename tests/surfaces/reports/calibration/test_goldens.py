@@ -1,4 +1,4 @@
-"""Every picture of a calibration is drawn as it was when somebody last looked at it."""
+"""Every picture of a calibration is drawn like its golden."""
 
 from __future__ import annotations
 

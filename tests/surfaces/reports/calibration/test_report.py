@@ -62,7 +62,7 @@ _MS = 1_000_000
     ],
 )
 def test_by_how_much_the_intervals_are_wider_is_told_with_its_origin(changes: int, said: str) -> None:
-    """As many as are known of samples of the wanted length, whatever is known of others."""
+    """The origin counts changes of samples of the requested length, and ignores all other lengths."""
     learned = {_MS: Learned(9, 0.0)} | ({100 * _MS: Learned(changes, 0.0)} if changes else {})
     calibrated = replace(recorded(), drift=Drift(learned))
     wanted = f"Intervals widened ×{calibrated.drift.margin_at(100 * _MS):.2f} for drift {said}."

@@ -1,4 +1,4 @@
-"""Two calibrations side by side: the size of the picture, its ratios, and what it says of the difference."""
+"""Two calibrations side by side: the size of the picture, its ratios, and its sentence about the difference."""
 
 from __future__ import annotations
 

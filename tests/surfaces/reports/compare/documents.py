@@ -130,6 +130,6 @@ def written(path: Path, document: object) -> Path:
 
 
 def times(mean_s: float, count: int = 20, seed: int = 1) -> list[float]:
-    """Of runs that vary by half a percent."""
+    """Return the times (s) of runs that vary by half a percent."""
     rng = random.Random(seed)
     return [mean_s * rng.gauss(1, 0.005) for _ in range(count)]

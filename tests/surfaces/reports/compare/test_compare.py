@@ -1,4 +1,4 @@
-"""`noisewatch compare`: what differs is named, what blocks decides the exit status, and nothing else is said."""
+"""`noisewatch compare` names the differences and nothing else; the blocking ones decide the exit status."""
 
 from __future__ import annotations
 

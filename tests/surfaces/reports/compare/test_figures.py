@@ -1,4 +1,4 @@
-"""`noisewatch compare`: figures that differ by more than chance, and those that nobody can compare."""
+"""`noisewatch compare`: figures that differ by more than chance, and figures that cannot be compared."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_slower_machine_is_named_with_its_ratio_and_the_test(compare: Compare)
 
 
 def _cpus(count: int, slower: float = 1.0, others: float = 1.0) -> dict[str, Any]:
-    """As many calibrated CPUs, of which CPU 7 is so many times as slow, and the others are too."""
+    """Return a calibration of `count` CPUs: CPU 7 takes `slower` times as long as usual, the others `others` times."""
     speeds = {cpu: 1 / (slower if cpu == 7 else others) for cpu in range(count)}
     return calibration(*({**cpu(speed), "cpu": number} for number, speed in speeds.items()))
 

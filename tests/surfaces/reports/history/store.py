@@ -47,7 +47,7 @@ def slowed(count: int = 20, after: int = 6) -> list[dict[str, Any]]:
 
 
 def written(tmp_path: Path, lines: list[Any]) -> str:
-    """As a file, in which facts have their digest, whatever stands for it in the lines."""
+    """Write a history with these lines, replace placeholders of facts by their digests, and return its path."""
     path = tmp_path / "history.jsonl"
     told = [line for line in lines if isinstance(line, dict) and line["kind"] == "facts"]
     digests = {line["digest"]: digest(line["facts"]) for line in told}
@@ -68,5 +68,5 @@ def told_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def words_of(told: str) -> str:
-    """Without the line breaks, which depend on how long the file's name is."""
+    """Return the text without its line breaks, which depend on the length of the file's name."""
     return " ".join(told.split())

@@ -26,7 +26,7 @@ def _schema(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def _closed(schema: Any) -> Any:
-    """The same schema without room for keys that it does not name."""
+    """Return the schema changed so that it rejects keys that it does not name."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""`noisewatch run` as somebody starts it, and reading what it keeps."""
+"""Start `noisewatch run` from the command line, and read the receipt that it writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CPU = str(max(os.sched_getaffinity(0)))
 
 
 def words(*arguments: str | Path) -> list[str]:
-    """The command line that runs on one CPU, and calibrates only if told to."""
+    """Return a command line that runs on one CPU, and only calibrates if the arguments request it."""
     return [*NOISEWATCH, "run", "--cpus", CPU, "--calibration", "0", *map(str, arguments)]
 
 
@@ -61,10 +61,10 @@ def _whole() -> Draft202012Validator:
 
 @cache
 def _validator(kind: str) -> Draft202012Validator:
-    """Of one kind of line: of several that might fit, none says what is wrong."""
+    """Return the validator for one kind of line; a choice of several kinds would not explain a mismatch."""
     whole = schema()
     return Draft202012Validator({"$schema": whole["$schema"], "$ref": f"#/$defs/{kind}", "$defs": whole["$defs"]})
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")

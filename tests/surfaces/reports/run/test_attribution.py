@@ -1,4 +1,4 @@
-"""By what it is known who disturbed a run: told of a series, and of each run for which it is another."""
+"""The method that attributes disturbances, shown for a series and for each run that used another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no verdict covers is told in each format, and of a single run too."""
+"""Noise that no verdict covers is listed in each format, and for a single run too."""
 
 from __future__ import annotations
 

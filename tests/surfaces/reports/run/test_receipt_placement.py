@@ -21,7 +21,7 @@ from tests.surfaces.reports.verdicts import HOSTILE_NAMES
 
 
 def _told(placement: Placement) -> dict[str, Any]:
-    """As it stands in a line, which the schema accepts."""
+    """Return the placement as a line of the receipt contains it, once the schema has accepted it."""
     document: dict[str, Any] = json.loads(json.dumps(describe_placement(placement)))
     whole = schema()
     part = {"$schema": whole["$schema"], "$ref": "#/$defs/placement", "$defs": whole["$defs"]}

@@ -74,7 +74,7 @@ def test_a_series_that_was_cut_short_says_so_at_the_top() -> None:
 
 @pytest.mark.parametrize("form", ["text", "markdown", "junit", "github"])
 def test_a_machine_that_nobody_compared_is_unknown(form: str) -> None:
-    """It was to be calibrated after the series too, and could not be."""
+    """A calibration after the series was requested, and failed."""
     series = replace(_SERIES, options=replace(_SERIES.options, calibration_s=1.0), opening=quiet_calibration())
     why = "not calibrated after the series: no memory"
     said = rendered(form, replace(series, not_calibrated="after the series: no memory"))

@@ -1,4 +1,4 @@
-"""Runs that failed or were cut short, in every format: they are told, and in no statistics."""
+"""Runs that failed or were cut short: every format lists them, and no statistics include them."""
 
 from __future__ import annotations
 

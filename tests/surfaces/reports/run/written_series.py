@@ -1,4 +1,4 @@
-"""Series for the reports to write: what each repetition met is said here, its times are a second each."""
+"""Series for the reports to render: tests choose what disturbed each repetition, which takes one second."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _END = EndedCommand(
 
 
 def disturbed_by(name: str, pid: int = 900) -> RepetitionVerdict:
-    """By a thread of that name; a process is one culprit, whatever its names."""
+    """Return the verdict on a repetition that a thread disturbed; a process is one culprit under any of its names."""
     reason = RunReason(
         kind=ReasonKind.FOREIGN, name=name, noise=Kind.THREAD, cpu=2, pid=pid, ns=50 * MS, share=0.05, begin_ns=0
     )
@@ -85,7 +85,7 @@ def written_series(
 
 
 def timed(series: RunSeries, seconds: Sequence[float]) -> RunSeries:
-    """The same, with repetitions that took so long, one right after the other."""
+    """Return the series with repetitions of these lengths, each one directly after the last."""
     began_ns, judged = series.repetitions[0].repetition.began_ns, []
     for each, time in zip(series.repetitions, seconds, strict=True):
         ended_ns = began_ns + round(time * 1e9)
@@ -95,7 +95,7 @@ def timed(series: RunSeries, seconds: Sequence[float]) -> RunSeries:
 
 
 def stacked(series: RunSeries) -> RunSeries:
-    """The same, of a command whose two threads shared CPU 2 while CPU 3 was free: there is advice."""
+    """Return the series with two threads of the command sharing CPU 2 while CPU 3 was free, which yields advice."""
     threads = [thread_look(tid, 2, 5, state="R", waited_ns=10**9) for tid in (8, 9)]
     placement = placed(threads, threads, places=ONE_NODE, target=frozenset({2, 3}))
     return replace(series, repetitions=tuple(replace(each, placement=placement) for each in series.repetitions))

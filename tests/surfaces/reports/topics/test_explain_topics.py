@@ -80,7 +80,7 @@ def test_a_terminal_takes_colours() -> None:
 
 
 def _read(controller: int) -> bytes:
-    """Nothing once the terminal is closed on the other side."""
+    """Read from the terminal, and return nothing once its other side is closed."""
     try:
         return os.read(controller, 65536)
     except OSError:

@@ -113,7 +113,7 @@ class _Terminal:
         return termios.tcgetattr(self._child)
 
     def hang_up(self) -> None:
-        """Nobody reads or types any more."""
+        """Close the terminal's other side: nothing is read or typed any more."""
         os.close(self.keyboard)
         self.keyboard = os.open(os.devnull, os.O_RDWR)
 

@@ -91,7 +91,7 @@ def test_a_screen_whose_work_raises_says_so_and_the_sampler_runs_again(
 
 
 class _Unusable(CalibrationOverlay):
-    """Its result cannot be taken in."""
+    """A calibration overlay that fails while it handles its result."""
 
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         def take() -> None:

@@ -57,7 +57,10 @@ class _Host(WrittenMachine):
         return super().ask(question, answer)
 
     def intrusive(self, release: str, begin: int = 0) -> list[str]:
-        """Of what was read, what interrupts a target CPU. The sensor of the package asks CPU 0, and wakes its core."""
+        """Return the reads that interrupt a target CPU.
+
+        The package's sensor is included: the kernel reads it on CPU 0, and wakes that core.
+        """
         sensors = [path for path in self.reads[begin:] if path.startswith(f"{SENSORS}/hwmon1/temp1_")]
         number = _RELEASES[release]
         asked = [path for path in self.reads[begin:] if may_interrupt(path, TARGET, number)]

@@ -184,7 +184,7 @@ def _begin(app: MonitorApp, place: str) -> None:
 
 
 async def _press(app: MonitorApp, pilot: Pilot[None], key: str) -> None:
-    """Without the pilot's waiting for an idle process, a tenth of a second a key: by now all queues are empty."""
+    """Press a key and let all queues drain, without the pilot's wait of 0.1 s for an idle process."""
     app.post_message(Key(key, CHARACTERS.get(key, key if len(key) == 1 else None)))
     for _ in range(_HOPS):
         await pilot.pause(0)

@@ -1,4 +1,4 @@
-"""The first picture: what Textual will draw, on a terminal that is as it was when all has ended, whatever happens."""
+"""The first picture: it equals what Textual draws later, and the terminal is always restored at exit."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class _Terminal:
         os.write(self._keyboard, keys)
 
     def ended(self) -> tuple[int, list[Any]]:
-        """Its status, and the terminal's modes."""
+        """Wait for the process, and return its exit status and the terminal's modes."""
         while self.process.poll() is None:
             self._read(0.05)
         self._read(0)
@@ -109,7 +109,7 @@ class _Terminal:
             self.drawn += os.read(self._keyboard, 1 << 16)
 
     def hang_up(self) -> None:
-        """Nobody reads or types any more."""
+        """Close the terminal's other side: nothing is read or typed any more."""
         os.close(self._keyboard)
         self._keyboard = os.open(os.devnull, os.O_RDWR)
 

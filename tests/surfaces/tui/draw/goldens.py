@@ -1,4 +1,4 @@
-"""How every screen looked when somebody last looked at it: a file for each screen and number of CPUs.
+"""Every screen as it looked at the last review: one file for each screen and number of CPUs.
 
     python -m tests.surfaces.tui.draw.goldens
 

@@ -79,7 +79,7 @@ def test_where_several_share_a_mark_the_worst_of_them_is_shown() -> None:
 
 
 def _pairs(*lines: CpuLine, glyphs: Glyphs = UNICODE) -> str:
-    """The marks of so many CPUs at the head of 300."""
+    """Return the marks of the given CPUs, the first ones of a machine with 300."""
     numbered = (replace(line, cpu=cpu) for cpu, line in enumerate(lines))
     cpus = (*numbered, *(cpu_line(cpu, "target", 0.0) for cpu in range(len(lines), 300)))
     rows = screen_of(model_of(frame(cpus)), Screen.OVERVIEW, 80, 24, glyphs)

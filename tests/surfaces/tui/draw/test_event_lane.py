@@ -1,4 +1,4 @@
-"""The events on the timeline: marked below the lane of the worst CPU, told beside the cursor, and found again."""
+"""Events on the timeline: marked below the lane of the worst CPU, named next to the cursor, and reached by keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures fit their columns, and levels can be told apart."""
+"""Figures fit their columns, and levels are distinguishable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every screen is drawn as it was when somebody last looked at it."""
+"""Every screen is drawn like its golden."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_no_row_is_blank_that_is_not_said_to_be(name: str) -> None:
 
 @pytest.mark.parametrize("name", [each for each in DRAWN if each.partition("-")[0] in SCREENS])
 def test_no_screen_is_half_empty_at_the_left(name: str) -> None:
-    """Where what stands beside it would hide that."""
+    """Text in the right half of a row would hide from the other test that the left half is blank."""
     for width, height in SIZES:
         shown = [line[: width // 2].strip(_EDGES) for line in GOLDENS.lines(name, width, height)]
         blank = [len([*run]) for has_text, run in groupby(shown, bool) if not has_text]

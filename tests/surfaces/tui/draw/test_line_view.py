@@ -42,7 +42,7 @@ class _Pictures(App[None]):
         return LineScreen()
 
     def _display(self, screen: Screen[object], renderable: object) -> None:
-        """Without a terminal there would be none to send anything to."""
+        """Collect updates instead of sending them, as there is no terminal."""
         if isinstance(renderable, CompositorUpdate):
             self.sent.append(renderable.render_segments(self.console))
 

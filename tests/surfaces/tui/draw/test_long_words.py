@@ -60,7 +60,7 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _paths() -> list[str]:
-    """Of the files that are read, one of each name: those of other CPUs and devices are read alike."""
+    """Return one path for each kind of file that is read; files of other CPUs and devices are read alike."""
     machine = WrittenMachine(_files(0.0), _files(3.0), answers=ANSWERS)
     judged(machine)
     return sorted({re.sub(r"\d+", "0", path): path for path in machine.reads if path in _files(0.0)}.values())

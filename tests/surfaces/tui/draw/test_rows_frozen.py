@@ -1,4 +1,4 @@
-"""Frozen, the picture stands still while the monitor goes on collecting."""
+"""A frozen picture does not change while the monitor continues to collect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the timeline is true of the intervals that it shows, and its axis tells their times."""
+"""The timeline's sentences match the intervals that it covers, and its axis shows their times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of devices, in the monitor's log; by the kernel itself: tests/test_live.py."""
+"""Device events in the monitor's log; tests/live/test_noise.py tests those of the real kernel."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def _under(second: int, **conditions: Any) -> Frame:
 
 
 def _said(*frames: Frame) -> list[tuple[str, str]]:
-    """What is told from the second frame on."""
+    """Return the kind and text of the events that are logged from the second frame on."""
     log = EventLog()
     told = 0
     for number, (before, after) in enumerate(zip((None, *frames), frames, strict=False)):

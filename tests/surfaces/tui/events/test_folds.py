@@ -50,7 +50,7 @@ def test_what_fails_again_and_again_is_one_line_at_the_time_of_the_last() -> Non
 
 
 def test_a_fold_counts_what_failed_together_with_others() -> None:
-    """At 25 s another check fails as well, and both recover together."""
+    """A fold includes the failure at 25 s, when another check fails as well and both recover together."""
 
     def at(second: int) -> Frame:
         others = {25: ("other",), 45: ("third",)}.get(second // 5 * 5, ())

@@ -22,7 +22,7 @@ _HEADING = "how long each gap lasted"
 
 @cache
 def _recorded() -> Calibrated:
-    """That of a host with gaps of many lengths."""
+    """Return the calibration of a host that has gaps of many lengths."""
     machine = Recording(str(MACHINES / "host-calibration.nw"))
     return calibrate(machine, CalibrateOptions(), SilentListener()).calibrated
 

@@ -1,4 +1,4 @@
-"""The lane of runs: each repetition with its number and its verdict, told as what the run itself says."""
+"""The lane of runs: each repetition with its number and its verdict, in the words of the run itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told about the selected source: what it is in words, where it goes, what helps; and the copy of a command."""
+"""Advice for the selected source: its description, its CPUs and its fix; and the copy of a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks by area in the monitor: selected, opened, or all of them told."""
+"""Checks by area in the monitor: an area is selected or opened, or all checks are listed."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_what_slowed_a_target_cpu_is_marked_whether_the_clock_screen_was_open_or
 
 
 def _clocks(*khz: int | None) -> ScreenModel:
-    """Those of target CPU 3 over time; target CPU 2 is steady, and all ticks are seen."""
+    """Return a model with these clocks of target CPU 3 over time; target CPU 2 is steady, and no tick is missing."""
     return model_of(
         *(
             frame((*_TARGETS[:2], cpu_line(3, Role.TARGET, current_khz=each)), second=at, **_TICKING)

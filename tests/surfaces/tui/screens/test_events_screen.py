@@ -1,4 +1,4 @@
-"""What the list of events leaves of its screen: who was there, what is told at all, and the noise around it."""
+"""The rows below the list of events: the culprits at that time, the kinds of events, and the noise around them."""
 
 from __future__ import annotations
 

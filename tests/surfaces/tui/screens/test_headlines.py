@@ -1,4 +1,4 @@
-"""What a screen says of its own subject in the second row."""
+"""The sentence in the second row of a screen, which sums up the screen's own subject."""
 
 from __future__ import annotations
 

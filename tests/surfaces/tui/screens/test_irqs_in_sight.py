@@ -1,4 +1,4 @@
-"""The IRQ screen: what finds room is told, what does not is counted, and what a filter lets through."""
+"""The IRQ screen: rows that fit are shown, rows that do not are counted, and a filter selects among them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _setting(number: int, cpus: int) -> IrqSetting:
 
 
 def _model(count: int, seconds: int = 1, cpu_count: int = 4) -> ScreenModel:
-    """So many IRQs from 300 on, IRQ n on CPU n % 4, where CPUs 2 and 3 are targets, and the tick."""
+    """Return a model of the tick and `count` IRQs from 300 on, IRQ n on CPU n % `cpu_count`; targets start at CPU 2."""
     settings = (*(_setting(number, cpu_count) for number in range(300, 300 + count)), _TICK)
     lines = (
         *(IrqLine(str(number), (number % cpu_count,), (50.0,)) for number in range(300, 300 + count)),

@@ -48,7 +48,7 @@ def test_the_history_counts_the_intervals_in_which_a_cpu_was_not_counted() -> No
 
 
 def _not_moved(*told: tuple[str | None, str | None]) -> str:
-    """What is told of an IRQ that may go, and goes, there; ten seconds lie between these readings."""
+    """Return the row `moved` of an IRQ, from its allowed and effective CPUs in readings ten seconds apart."""
     settings = [IrqSetting("204", Kind.IRQ, "eth0", allowed=may, effective=goes, movable=True) for may, goes in told]
     frames = [frame(4, second=10 * at + 1, irqs=(), irq_settings=(each,)) for at, each in enumerate(settings)]
     model = model_of(*frames)

@@ -1,4 +1,4 @@
-"""What is not known is told as such, on every screen: it is never calm, never nothing, never what it was before."""
+"""Every screen shows unknown values as unknown: never as calm, never as zero, never as the last known value."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_notable_noise_of_one_target_cpu_says_nothing_of_another_that_was_not_re
 
 
 def _told(frames: list[Frame], capacity: int = 10) -> History:
-    """From lines that leave out what is as in the line before."""
+    """Return the history of frames from lines that omit the fields that have not changed since the last line."""
     history, told = History(capacity), NO_FIELDS
     for each in frames:
         history.add(each, encode_frame(each, told))

@@ -49,7 +49,7 @@ def _replayed(path: Path, moments: Sequence[Files]) -> ScreenModel:
 
 
 def _watched(moments: Sequence[Files], monkeypatch: pytest.MonkeyPatch) -> ScreenModel:
-    """The same moments, as a live machine has them."""
+    """Return the model of these moments on a live machine."""
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     machine = _LiveMachine(*moments, answers=ANSWERS)
     frames: Iterator[Frame] = sample_frames(machine, SnapshotOptions(), 1.0, lambda _: machine.advance())
@@ -69,7 +69,7 @@ def _settings_over_time(*settings: tuple[IrqSetting, ...]) -> ScreenModel:
 
 
 def _about(model: ScreenModel) -> str:
-    """What is told below the table of the first IRQ."""
+    """Return the facts about the first IRQ that the screen shows below the table."""
     return "\n".join(text_of(row) for row in irq_facts(model, all_rows(model)[0], 100, 12, UNICODE))
 
 
