@@ -48,7 +48,7 @@ def _imports(path: Path) -> frozenset[str]:
 
 
 def _modules_of(root: Path, room: str = ".") -> dict[str, Path]:
-    """By their path below the root."""
+    """Return the modules below a room by their paths relative to the root."""
     return {str(path.relative_to(root)): path for path in sorted((root / room).rglob("*.py"))}
 
 
@@ -86,7 +86,7 @@ def _measuring_surfaces(root: Path) -> set[str]:
 
 
 def _machines_opened_outside(root: Path) -> set[str]:
-    """Who opens a machine beside the operations: the recordings' and the copies' own room may."""
+    """Return the modules that open a machine although they are neither in `operations` nor in `machine`."""
     kinds = ("noisewatch.machine.live", "noisewatch.machine.copied", "noisewatch.machine.recording.replay")
     return {
         name
@@ -121,7 +121,7 @@ def _shared_class_names(root: Path) -> set[str]:
 
 
 def _broad_handlers(root: Path) -> set[str]:
-    """Where faults are caught by hand, rather than by the one boundary in faults.py."""
+    """Return the handlers that catch any exception: faults are left to the one boundary in faults.py."""
     return {
         f"{name}:{node.lineno}"
         for name, path in _modules_of(root).items()

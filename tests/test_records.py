@@ -19,7 +19,7 @@ _NEVER_COMPILED = "stub"
 
 
 def _declared(dataclass: Callable[..., Any]) -> tuple[type[Any], type[Any], type[Any]]:
-    """The same three classes by either decorator."""
+    """Declare three classes with the given decorator, the same ones for each decorator."""
 
     @dataclass(frozen=True, slots=True)
     class Reading:

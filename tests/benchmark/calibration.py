@@ -125,7 +125,7 @@ def noise_read_back(core: ModuleType, cpu: int) -> None:
 
 
 def readiness(core: ModuleType, cpus: list[int]) -> None:
-    """From the call until 64 calibrators are ready, on the CPUs at hand over and over."""
+    """Print how long 64 calibrators, assigned to the available CPUs in turn, take to become ready."""
     slots = plan_slots([0], {}, {}, 5 * 10**9)[0]
     times = []
     for _ in range(5):

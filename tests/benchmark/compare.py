@@ -4,8 +4,8 @@
 python -m tests.benchmark.compare [CALIBRATIONS_OF_THIS_HOST]
 
 Calibrations and series of runs are drawn from one distribution: levels that stray from one calibration to the next,
-blocks that stray within one, gaps and noise floors as they change on a machine between sessions. With a number, so many
-calibrations of 2 s are taken on this host, and all pairs of them compared.
+blocks that stray within one, gaps and noise floors as they change on a machine between sessions. With a number,
+this many calibrations of 2 s are taken on this host, and all pairs of them are compared.
 """
 
 from __future__ import annotations

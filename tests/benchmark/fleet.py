@@ -25,7 +25,7 @@ _AT = '"at": null'
 
 
 def main() -> None:
-    """All formats, of so many hosts."""
+    """Print the cost of each output format for the given number of hosts."""
     hosts = int(sys.argv[1]) if len(sys.argv) > 1 else _HOSTS
     with tempfile.TemporaryDirectory() as folder:
         size = _write(Path(folder), hosts)
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _cost(folder: str, wanted: str) -> str:
-    """Of the program, in a process of its own."""
+    """Run `noisewatch fleet` in a separate process, and return its time, memory and exit status as text."""
     started = time.perf_counter()
     command = (sys.executable, "-m", "noisewatch", "fleet", folder, "--format", wanted, "--output", "/dev/null")
     process = os.posix_spawn(sys.executable, command, os.environ)

@@ -27,7 +27,7 @@ _COMMANDS = {  # threads that sleep, and threads that wake thirty times a second
 
 @contextmanager
 def _command(work: str, threads: int) -> Iterator[int]:
-    """The number of a Python process with so many threads."""
+    """Start a Python process with `threads` threads, and yield its PID."""
     program = f"import threading, time\ndef work(): {work}\n"
     program += f"for _ in range({threads - 1}): threading.Thread(target=work, daemon=True).start()\nwork()"
     process = subprocess.Popen([sys.executable, "-c", program])

@@ -26,7 +26,11 @@ _TIMES = 2
 
 @dataclass(frozen=True, slots=True)
 class PowerTrial:
-    """None where nothing could be said. `added` is by how much longer the other one is to take."""
+    """The results of one trial, None where there was no result.
+
+    `smallest` is the smallest difference that the pairs can show, and `added` the difference that was added.
+    Both are relative to the mean of the first command.
+    """
 
     smallest: float | None
     added: float | None = None
@@ -74,7 +78,7 @@ def _footer(pairs: int, option: str, command: Sequence[str]) -> Mapping[str, Any
 
 
 def answer_in(footer: Mapping[str, Any], key: str, name: str) -> Any:
-    """What noisewatch says of the difference; None where there is none, or it refuses that of undisturbed pairs."""
+    """Return one figure of the difference, or None if the series has none or refuses that of undisturbed pairs."""
     difference = footer[key]
     is_refused = key == UNDISTURBED and footer["is_difference_refused"]
     return None if difference is None or is_refused else difference[name]
@@ -92,7 +96,10 @@ def _described(trial: PowerTrial) -> str:
 
 
 def shares_of(trials: Sequence[PowerTrial]) -> list[str]:
-    """In lines. A series without a result has not found what was there; no false alarm can come of it."""
+    """Return the shares as lines of text.
+
+    A series without a result counts as a missed difference, and is left out of the share of false alarms.
+    """
     stated = [each for each in trials if each.smallest is not None]
     found = sum(each.is_found is True for each in stated)
     told = [each.is_false_alarm for each in stated if each.is_false_alarm is not None]

@@ -13,7 +13,7 @@ from tests.surfaces.conftest import run as run
 
 @pytest.fixture(scope="session")
 def aside() -> Iterator[None]:
-    """As root, with all engines that are started, off the CPU that the hog gets."""
+    """Keep this process and all engines that it starts off the hog's CPU; skip the tests without root."""
     if os.geteuid() != 0:
         pytest.skip("these engines are started by root")
     allowed = os.sched_getaffinity(0)

@@ -18,7 +18,7 @@ ASKS_EVERY_S = 0.2  # an engine, which is slower than a look at a file
 
 
 def program(name: str) -> str:
-    """Its path; without it the test is skipped."""
+    """Return the path of the program, or skip the test if it is not installed."""
     found = shutil.which(name, path=_ADMINISTRATORS_TOO)
     if found is None:
         pytest.skip(f"{name} is not installed: tests/fleet/set_up")
@@ -46,7 +46,7 @@ def started(
 
 
 def free_port() -> int:
-    """One on the loopback that nobody listened to a moment ago."""
+    """Return a port of the loopback interface that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""One who takes a CPU, however busy the host is otherwise, and options by which noisewatch sees nobody else."""
+"""A hog that gets its CPU however busy the host is, and options with which noisewatch reports no other process."""
 
 from __future__ import annotations
 

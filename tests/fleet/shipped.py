@@ -12,7 +12,7 @@ STARTS = " ".join(("/usr/bin/env", f"PYTHONPATH={_ROOT}", *NOISEWATCH))
 
 
 def shipped(name: str, program: str = "noisewatch") -> dict[str, str]:
-    """By path, for a noisewatch that is started by these words."""
+    """Return the files of an integration by path; they start noisewatch with the command `program`."""
     (found,) = [each for each in integrations() if each.name == name]
     return found.files_for(program)
 

@@ -40,7 +40,7 @@ class Gate:
 
     @staticmethod
     def of(name: str, folder: Path) -> Gate:
-        """Its files as they ship, and a noisewatch that finds the machine stable."""
+        """Write the shipped files of an integration, and a noisewatch that finds the machine stable, to `folder`."""
         gate = Gate(write_shipped(name, folder, program=str(folder / "noisewatch")))
         gate.judged(STABLE)
         return gate

@@ -57,7 +57,7 @@ def drained(reason: str = OURS) -> list[str]:
 
 
 def in_slurms_time(after_s: int) -> str:
-    """A time so many seconds from now, as Slurm writes it."""
+    """Return the time `after_s` seconds from now, as Slurm writes it."""
     return (datetime.now() + timedelta(seconds=after_s)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
@@ -103,7 +103,7 @@ class Node:
 
     @property
     def changes(self) -> Sequence[str]:
-        """All that Slurm was told, an argument a line."""
+        """The arguments of all changes sent to Slurm, one per line."""
         told = self.folder / "changes"
         return told.read_text().splitlines() if told.exists() else []
 

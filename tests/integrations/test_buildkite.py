@@ -50,7 +50,7 @@ def test_a_job_goes_on_where_the_machine_is_known_to_be_quiet(
 
 
 def _environment(gate: Gate, when: str) -> set[str]:
-    """Without what the wrapper itself sets."""
+    """Return the environment at this point, without the variables that the wrapper itself sets."""
     own = ("BUILDKITE_HOOK_", "_=")
     return {line for line in (gate.folder / when).read_text().splitlines() if not line.startswith(own)}
 

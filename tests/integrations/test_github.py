@@ -22,7 +22,7 @@ def gate(tmp_path: Path) -> Gate:
 
 
 def _start(gate: Gate, job: str = "bench") -> subprocess.CompletedProcess[str]:
-    """As ScriptHandler.cs does: `bash -e FILE`, in the workspace of the job."""
+    """Run the hook as ScriptHandler.cs does: `bash -e FILE`, in the workspace of the job."""
     workspace = gate.folder / "workspace"
     workspace.mkdir(exist_ok=True)
     return run_as(["/bin/bash", "-e", gate.folder / _HOOK], {"GITHUB_JOB": job}, workspace)
@@ -76,7 +76,7 @@ def _steps(gate: Gate) -> list[dict[str, Any]]:
 
 
 def _run_step(gate: Gate, step: dict[str, Any], inputs: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """As the runner does for `shell: bash`, with the expressions of inputs replaced."""
+    """Run the step as the runner does for `shell: bash`, with the expressions of inputs replaced."""
     assert step["shell"] == "bash"
     script = gate.write("step.sh", step["run"])
     named = {key: inputs[value.removeprefix("${{ inputs.").removesuffix(" }}")] for key, value in step["env"].items()}

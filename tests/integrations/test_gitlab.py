@@ -77,7 +77,7 @@ def _run_stage(gate: Gate, script: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def as_user(gate: Gate) -> None:
-    """The runner is started by somebody who is not root."""
+    """Make `id` report that the runner was started by a user other than root."""
     gate.write("id", "#!/bin/sh\necho 1000\n")
 
 

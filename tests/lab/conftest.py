@@ -34,7 +34,7 @@ def _booted(variant: Variant) -> Iterator[Lab]:
 
 
 def _boot(stack: ExitStack, variant: Variant, image: Path) -> Lab:
-    """At times QEMU itself fails while the machine boots (10.0: an assertion in iotlb_to_section)."""
+    """Boot the lab, and retry when QEMU itself fails during the boot (10.0: an assertion in iotlb_to_section)."""
     for _ in range(_BOOTS - 1):
         with suppress(LabFailed):
             return stack.enter_context(Lab(variant, image))

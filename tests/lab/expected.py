@@ -74,7 +74,7 @@ def finding(report: Mapping[str, Any], check_id: str) -> dict[str, Any]:
 
 
 def assert_statuses(report: Mapping[str, Any], expected: Mapping[str, str]) -> None:
-    """Each check has the status that is expected; the differences are shown with what was said."""
+    """Assert that each check has the expected status; a failure shows the message of each check that differs."""
     differing = [
         (each["id"], each["status"], each["said"], each["reason"])
         for each in report["findings"]

@@ -31,7 +31,7 @@ Scope (\\_SB.CPUS.C{cpu:03X})
 
 
 def write_frequency_table(folder: Path, cpus: int) -> Path:
-    """Compiles the table for so many CPUs with iasl. Raises CalledProcessError."""
+    """Compile the table for `cpus` CPUs with iasl. Raise CalledProcessError if iasl fails."""
     states = ", ".join(
         f"Package () {{ {mhz}, {mhz * 25}, 10, 10, {mhz // 100}, {mhz // 100} }}" for mhz in FREQUENCIES_MHZ
     )

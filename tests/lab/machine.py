@@ -14,7 +14,7 @@ _BIN = Path(sys.prefix) / "bin"
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A machine with so many CPUs: eight are two sockets of two cores of two threads, a NUMA node each."""
+    """A virtual machine. Eight CPUs are two sockets of two cores of two threads, with a NUMA node per socket."""
 
     name: str
     kernel_options: tuple[str, ...] = ()

@@ -50,7 +50,7 @@ def _throttled(lab: Lab) -> None:
 
 
 def _alone(lab: Lab) -> None:
-    """Nothing but noisewatch."""
+    """Record the machine while nothing but noisewatch runs on it."""
     lab.do("noisewatch record --duration 6 machine.nw")
 
 

@@ -61,7 +61,7 @@ def test_it_is_gone_by_the_command_that_was_printed(quiet: Lab) -> None:
 
 
 def test_a_real_time_loop_that_leaves_no_time_to_others_is_named_by_a_preflight_that_calibrates(quiet: Lab) -> None:
-    """Whoever waits for a kernel thread of that CPU, as for a change of a trace buffer's size, waits forever."""
+    """A wait for a kernel thread of that CPU, as for resizing a trace buffer, would never end."""
     with running(quiet, f"chrt -f -p 1 \\$\\$; {_LOOP}", 2) as pid:
         report = quiet.preflight("--cpus 2")
     assert report["exit_status"] == 1

@@ -39,7 +39,7 @@ def _traced(lab: Lab, seconds: int, tracer: str) -> dict[str, Any]:
 
 
 def _totals(answer: Mapping[str, Any]) -> Totals:
-    """Without the thread that is followed, or that is rtla's load."""
+    """Return the noise in noisewatch's answer by class, without osnoise threads: the followed thread or rtla's load."""
     found: Totals = defaultdict(lambda: (0, 0))
     for each in answer["cpus"][0]["culprits"]:
         if not each["name"].startswith("osnoise/"):
@@ -50,7 +50,7 @@ def _totals(answer: Mapping[str, Any]) -> Totals:
 
 
 def _noises(text: str, begin_s: float, seconds: float) -> Totals:
-    """The same by the tracer's own words, for so many seconds."""
+    """Return the noise by class from the osnoise events of a trace, for `seconds` seconds from `begin_s`."""
     found: Totals = defaultdict(lambda: (0, 0))
     for each in _NOISE.finditer(text):
         if begin_s <= float(each["at"]) <= begin_s + seconds:
@@ -73,7 +73,7 @@ def test_by_the_tracer_and_by_the_events_the_same_is_told(realtime: Lab) -> None
 
 
 def test_what_rtla_makes_the_kernel_count_is_what_we_count(realtime: Lab) -> None:
-    """In the same stretch of time: the noise is another in each second."""
+    """rtla and noisewatch count over the same stretch of time, as the noise differs from second to second."""
     with running(realtime, _TASK, _CPU):
         rtla = realtime.start(f"rtla osnoise top -q -c {_CPU} -d 150s")
         realtime.do(f"until pgrep -x osnoise/{_CPU} >/dev/null; do sleep 0.2; done; sleep 2")

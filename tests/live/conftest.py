@@ -20,7 +20,7 @@ _LEAST_SHARE = 0.02
 
 @pytest.fixture(scope="module")
 def tracefs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where it is mounted, or has been for the tests of a module."""
+    """Yield the mount point of tracefs, and mount it for the tests of a module if it is not mounted."""
     if os.geteuid() != 0:
         pytest.skip("tracing is for root")
     found = find_tracefs(Path(MOUNTS).read_text())

@@ -1,4 +1,4 @@
-"""A series of ten repetitions: during the seventh a hog has the target CPU, in the others nobody on purpose."""
+"""A series of ten repetitions: a hog occupies the target CPU in the seventh, the others are left alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_S = 120
 
 @dataclass(frozen=True, slots=True)
 class HogFound:
-    """The lines of the receipt that tell of repetitions, and the hog's pid."""
+    """The repetition lines of the receipt, and the hog's PID."""
 
     pid: int
     repetitions: Sequence[Mapping[str, Any]]
@@ -36,7 +36,7 @@ class HogFound:
         return [each["number"] for each in self.repetitions if self.pid in [by["pid"] for by in each["reasons"]]]
 
     def numbers_of(self, verdict: str) -> list[int]:
-        """The repetitions of which that is said."""
+        """Return the numbers of the repetitions with this verdict."""
         return [each["number"] for each in self.repetitions if each["verdict"] == verdict]
 
 

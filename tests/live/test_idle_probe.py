@@ -1,4 +1,4 @@
-"""The idle probe on this host, with a benchmark made on purpose: `pytest -m live`. Nobody else may use the last CPU."""
+"""The idle probe on this host with an artificial benchmark: `pytest -m live`. No other process may use the last CPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PATIENCE_S = 90.0  # others' work on the CPU keeps the idle probe away
 
 
 class _Sampler(subprocess.Popen[bytes]):
-    """The sampler's process, whose lines do not tell again what they have told."""
+    """The sampler's process, whose lines omit stable fields that are unchanged since the previous line."""
 
     _told = NO_FIELDS
 

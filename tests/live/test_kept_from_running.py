@@ -69,7 +69,7 @@ def _ran(folder: Path, tracer: str, runs: int, program: str) -> list[dict[str, A
 
 @pytest.mark.parametrize("tracer", _TRACERS)
 def test_a_freeze_between_two_looks_is_known(tracefs: Path, freezer: Path, tmp_path: Path, tracer: str) -> None:
-    """Of each repetition by when its group was frozen, of which the first look finds out in the first one."""
+    """A repetition that contains a whole freeze has a frozen time or an unknown, and is not undisturbed."""
     frozen: list[tuple[int, int]] = []
     is_over = threading.Event()
 
@@ -120,7 +120,7 @@ def test_a_child_in_a_group_of_its_own_is_held_back_by_the_trace(tracefs: Path, 
 
 @pytest.mark.parametrize("tracer", _TRACERS)
 def test_a_command_that_is_left_alone_is_kept_from_nothing(tracefs: Path, tmp_path: Path, tracer: str) -> None:
-    """Most of the time: whoever moves processes between groups makes others wait in the kernel, for milliseconds."""
+    """Some repetitions may be held back: moving a process between cgroups delays others in the kernel for some ms."""
     repetitions = _ran(tmp_path, tracer, 10, _WORK + "for _ in range(5): work(0.01); time.sleep(0.01)")
     texts = [text for each in repetitions for text in each["unknowns"]]
     kept = [text for text in texts if "held it back" in text or "waited in the kernel" in text]

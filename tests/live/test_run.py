@@ -69,9 +69,9 @@ def test_it_is_found_by_who_may_see_no_process_of_others(open_folder: Path) -> N
 
 @pytest.mark.parametrize("program", [_FORKS, _WRITES])
 def test_what_a_command_brings_about_itself_does_not_disturb_it(program: str, tmp_path: Path) -> None:
-    """Again where others did so meanwhile; where a hypervisor does so all the time, there is nothing to see.
+    """Repetitions that others disturb are repeated; if a hypervisor disturbs most of them, the test is skipped.
 
-    Without a trace, the counts of two hundred processes may be off by more than is allowed: then it is unknown.
+    Without a trace, the counts of two hundred processes may be off by more than is allowed: the verdict is unknown.
     """
     lines = _ran(
         tmp_path, "--runs", "2", "--retry", "18", "--", sys.executable, "-S", "-c", program.format(folder=str(tmp_path))

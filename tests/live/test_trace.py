@@ -50,7 +50,7 @@ def _followed(seconds: float) -> dict[str, Any]:
 
 
 def _followed_by(seconds: float) -> tuple[dict[str, Any], int]:
-    """What was told, and the process that did."""
+    """Run `noisewatch trace` for this time, and return its answer and its PID."""
     command = [*_TRACE, "--duration", str(seconds)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     said, errors = process.communicate()
@@ -165,7 +165,7 @@ def test_what_was_killed_with_its_watcher_is_cleared_away_by_the_next_one(tracef
 
 
 def _tracer(tracefs: Path, command: list[str]) -> subprocess.Popen[str]:
-    """One that will go on for long, and hears Ctrl-C: whoever tests in the background of a shell ignores it."""
+    """Start a long trace that reacts to SIGINT even if the tests run as a background job, where it is ignored."""
     command = ["env", "--default-signal=INT", *command, "--duration", "30"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: len(instances_of(tracefs, process.pid)) == 2, 30.0)

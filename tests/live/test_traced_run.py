@@ -105,7 +105,7 @@ def test_a_wrapper_that_is_ended_leaves_no_trace_behind(tracefs: Path, number: s
 
 
 def test_a_thread_that_moves_between_two_looks_is_told_with_each_move(tracefs: Path, tmp_path: Path) -> None:
-    """For some 50 ms, in which one look comes at the most."""
+    """The thread moves for about 50 ms, in which noisewatch looks up its CPU at most once."""
     cpus = sorted(os.sched_getaffinity(0))[-2:]
     if len(cpus) < 2:
         pytest.skip("takes two CPUs")

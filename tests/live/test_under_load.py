@@ -1,4 +1,4 @@
-"""This host under load on purpose: `pytest -m live`. Needs two CPUs, and that nobody else uses the last one."""
+"""Deliberate load on this host: `pytest -m live`. Needs two CPUs, the last of which no other process uses."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_what_waiting_does_not_change_is_said_once() -> None:
 
 @pytest.fixture
 def unlocked() -> None:
-    """Nobody else has the machine."""
+    """Skip the test if another process has locked the machine."""
     lock = read_machine_lock(Reader(LiveMachine()))
     if lock is None or not lock.is_free:
         pytest.skip("somebody else has locked this host")

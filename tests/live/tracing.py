@@ -7,5 +7,5 @@ from pathlib import Path
 
 
 def instances_of(tracefs: Path, pid: int) -> list[str]:
-    """That process's: somebody else may trace as well."""
+    """Return the trace instances of the noisewatch process `pid`, and of no other one."""
     return [name for name in os.listdir(tracefs / "instances") if name.startswith("noisewatch-") and f"-{pid}-" in name]

@@ -56,7 +56,7 @@ def test_a_link_within_the_tree_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_file_below_a_link_within_the_tree_is_read_listed_and_told_of(tmp_path: Path) -> None:
-    """As /sys/devices/system/cpu/cpu0/cpufreq is a link to ../cpufreq/policy0; some lead to others."""
+    """/sys/devices/system/cpu/cpu0/cpufreq is such a link, to ../cpufreq/policy0; some links lead to other links."""
     tree = _linked(tmp_path, "../sys/also")
     os.symlink("kernel", tmp_path / "copy/sys/also")
     (tmp_path / "copy/sys/kernel/x").chmod(0o444)

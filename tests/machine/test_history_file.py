@@ -1,4 +1,4 @@
-"""The file that keeps what was measured on a host: appended to, read back, damaged, somebody else's."""
+"""The history file of a host's measurements: appending, reading back, damaged files, files of other programs."""
 
 from __future__ import annotations
 

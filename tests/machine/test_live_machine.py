@@ -21,7 +21,7 @@ DEADLINE_S = 0.2
 
 @pytest.fixture
 def pipes(tmp_path: Path) -> Iterator[list[str]]:
-    """Two files that do not answer until the test is over, which releases whoever waits for them."""
+    """Two files whose reads block until the test is over, and end then."""
     paths = [str(tmp_path / name) for name in ("one", "two")]
     for path in paths:
         os.mkfifo(path)
@@ -157,7 +157,7 @@ def test_a_file_that_hung_is_not_waited_for_a_second_time(pipes: list[str]) -> N
 
 
 def _release(path: str) -> None:
-    """Lets whoever waits for the file go, and waits for the threads."""
+    """Let blocked reads of the file end, and wait until their threads have exited."""
     os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
     wait_until(lambda: reading_threads() == 0)
 
@@ -205,7 +205,7 @@ def test_no_more_threads_hang_than_a_bound_and_then_nothing_can_be_measured(tmp_
 
 
 def test_a_read_that_comes_back_late_does_not_end_those_that_come_after(tmp_path: Path) -> None:
-    """Its thread is gone by then, and the system may give its number to the next one."""
+    """The thread of the late read has exited by then, and the system may reuse its ID for the next one."""
     late = tmp_path / "late"
     os.mkfifo(late)
     (tmp_path / "other").write_text("there")

@@ -80,7 +80,7 @@ def test_a_thread_that_is_stuck_keeps_no_other_file_open_and_one_that_came_back_
 
 
 def _open_files(folder: Path) -> list[str]:
-    """Of the folder, those that this process has open."""
+    """Return the files in the folder that this process has open."""
     links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
     return sorted(
         path for link in links if os.path.lexists(link) and (path := os.readlink(link)).startswith(str(folder))

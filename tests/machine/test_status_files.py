@@ -1,4 +1,4 @@
-"""A small file says what a process of ours does, to whoever trusts it, for as long as that lives."""
+"""Files in which a running noisewatch publishes its status, and the conditions under which readers trust them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told how far an operation is, in tests."""
+"""A listener for the progress of operations, for tests."""
 
 from __future__ import annotations
 

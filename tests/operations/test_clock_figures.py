@@ -1,4 +1,4 @@
-"""What the clock screen is told: each figure, or why it is unknown; and no target CPU is woken for it."""
+"""The figures of the clock screen, or why one is unknown; reading them wakes no target CPU."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Figures = Callable[[Sequence[Files]], list[ClockFigures]]
 
 @pytest.fixture
 def figures(tmp_path: Path) -> Figures:
-    """Those of a recording of some moments, frame after frame."""
+    """Return a function that records moments and returns the clock figures of the recording's frames."""
     return partial(_figures, tmp_path / "machine.nw")
 
 

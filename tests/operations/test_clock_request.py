@@ -1,4 +1,4 @@
-"""What a live machine is asked while somebody looks at the clock screen: nothing that wakes a target CPU."""
+"""Reads of a live machine while the clock screen is open: none of them wakes a target CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a frame tells of the clocks, the heat and the power of a machine."""
+"""The clocks, temperatures and power of a machine in a frame."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
 
 
 def _frames(tmp_path: Path, *changes: Files) -> list[Frame]:
-    """The quiet machine, so many times, with these files otherwise."""
+    """Return the frames of a recording of the quiet machine, with one moment for each set of changed files."""
     moments = [{**quiet_files(3.0 * number), **each} for number, each in enumerate(changes)]
     recording = Recording(str(record(tmp_path / "machine.nw", *moments)))
     return list(sample_frames(recording, SnapshotOptions(), 1.0))

@@ -164,7 +164,7 @@ def test_where_nothing_can_be_written_the_listener_is_told(tmp_path: Path) -> No
 
 
 def test_what_cannot_be_read_is_told_before_anything_is_measured(tmp_path: Path) -> None:
-    """No snapshot is taken, no CPU is spun on, nobody waits."""
+    """The error comes before any snapshot, any spinning on a CPU and any waiting."""
     path = _written(tmp_path / "foreign.txt", "somebody else's")
     machine = LiveMachine()
     with pytest.raises(UsageError, match="not a history"):
@@ -216,7 +216,7 @@ def test_a_recording_from_before_it_was_kept_has_the_usual_drift(tmp_path: Path)
     history = CalibrationHistory(_Unasked(), path)
     assert drift_in(history.recall(), _SAMPLES) == USUAL_DRIFT
     history.remember(_CALIBRATED, _SNAPSHOT, SilentListener())
-    assert not path.exists(), "what is replayed is no new calibration"
+    assert not path.exists(), "a replay must not add a calibration to the history"
 
 
 @pytest.mark.parametrize("answer", [None, 7, {"a": 1}, [7, None, _entry(0, cpus=["x"])]])

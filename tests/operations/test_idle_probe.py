@@ -28,7 +28,7 @@ _HOG = process(900, "hog", 2, 0), process(900, "hog", 2, 2_000_000_000)
 
 
 class _Spinners:
-    """Spinners that say what a test wants, and remember what they were told."""
+    """Spinners whose state a test sets, and which record the CPUs that they were asked to spin on."""
 
     def __init__(self, cpus: CpuSet) -> None:
         self.cpus = cpus
@@ -82,7 +82,7 @@ class _Watched:
         return self.started[-1]
 
     def follow(self, interval: Interval, seconds: int = 1) -> CpuLine:
-        """CPU 2 after so many seconds of the kind."""
+        """Return the line of CPU 2 after `seconds` seconds that are all like `interval`."""
         for _ in range(seconds):
             frame = self.frame(interval)
         return next(line for line in frame.cpus if line.cpu == 2)

@@ -6,7 +6,7 @@ _TRACEFS = "/sys/kernel/tracing"
 
 
 def _where(script: str) -> tuple[str, ...]:
-    """In mounts of its own, so that nobody else sees what the script does to them."""
+    """Return a prefix that runs the script and then a command in a private mount namespace."""
     return ("unshare", "--mount", "sh", "-c", f'{script}; exec "$@"', "sh")
 
 

@@ -1,4 +1,4 @@
-"""A case as it was: how fast its kind of work was in the calibration, beside each sample of the benchmark after it."""
+"""One case in detail: how fast its kind of work was in the calibration, and in each benchmark sample after it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _STEP_NS = 500_000_000
 
 
 def lines_beside(case: dict[str, Any], sample_ms: int) -> Iterator[str]:
-    """Both by their medians; the benchmark's samples a process at a time."""
+    """Yield one line for the calibration and one for the benchmark, whose samples are grouped by process.
+
+    The times of each line are relative to their median.
+    """
     (said,) = parse_calibration(case["before"]).cpus
     (series,) = SERIES_OF[Work(case["work"])]
     samples = said.samples_of(series)

@@ -101,7 +101,7 @@ def _running(program: str, cpu: int | None) -> Iterator[None]:
 
 @contextmanager
 def idle(cpu: int, other: int) -> Iterator[None]:
-    """Nothing on purpose."""
+    """Run nothing next to the benchmark."""
     yield
 
 

@@ -145,6 +145,6 @@ def _margin_for(rows: Sequence[Row]) -> float:
 
 
 def _with_margin(row: Row, margin: float) -> Row:
-    """With this margin in the place of noisewatch's own."""
+    """Return the row with this margin in place of noisewatch's own."""
     by = margin / USUAL_DRIFT.margin_at(row.floor.sample_ns)
     return replace(row, floor=replace(row.floor, cv_low=row.floor.cv_low / by, cv_high=row.floor.cv_high * by))

@@ -19,7 +19,7 @@ def last_of(calibration: dict[str, Any], seconds: float) -> dict[str, Any]:
 
 
 def _from(cpu: dict[str, Any], least_ns: int) -> dict[str, Any]:
-    """From the first round on that begins then."""
+    """Return the CPU's data from the first round that begins at `least_ns` or later."""
     begin_ns = min(begin for kind, begin, _ in cpu["slots"] if kind == GAPS and begin >= least_ns)
     kept = {
         name: [

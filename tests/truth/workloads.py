@@ -47,7 +47,7 @@ class Workload:
         return [int(line) / 1e9 for _ in range(processes) for line in _output(command).split()]
 
     def _pyperf_s(self, loops: int, processes: int, *options: str) -> list[float]:
-        """The times of samples of so many loops."""
+        """Return the times (s) of samples of `loops` loops each, measured by pyperf."""
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder) / "benchmark.json"
             command = [sys.executable, "-m", "pyperf", "timeit", "-q", *options, "--output", str(output)]

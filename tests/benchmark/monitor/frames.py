@@ -19,7 +19,7 @@ _FIRST = 3  # what is read once, and later only now and then
 
 
 class _AsIfLive:
-    """A recording as this host, second by second: nobody asks for the clock, or for what passes."""
+    """A recording replayed second by second as if it were this host, with neither clock figures nor passed checks."""
 
     is_live = True
 
@@ -50,7 +50,7 @@ class _AsIfLive:
         return self._recording.ask(question, answer)
 
     def begin_snapshot(self) -> None:
-        """Nothing to mark."""
+        """Do nothing: a replay has no snapshots to mark."""
 
     def within_deadline(self, work: Callable[[], T]) -> T:
         return work()

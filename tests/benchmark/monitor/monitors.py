@@ -23,7 +23,7 @@ class Monitor:
 
 
 def noisewatch_here() -> list[Monitor]:
-    """On this host, in a small terminal and in a large one."""
+    """Return noisewatch on this host, in a small terminal and in a large one."""
     return [
         Monitor(f"noisewatch {columns}x{lines}", NOISEWATCH, (columns, lines)) for columns, lines in ((80, 24), WIDE)
     ]
@@ -35,7 +35,7 @@ def replaying(name: str, recording: Path) -> Monitor:
 
 
 def others(folder: Path) -> tuple[list[Monitor], list[str]]:
-    """Those that are installed, and the names of those that are not; `folder` is for their settings."""
+    """Return the other monitors that are installed, and the names of the missing ones; write settings to `folder`."""
     settings = folder / "btop" / "btop.conf"
     settings.parent.mkdir()
     settings.write_text("update_ms = 1000\n")

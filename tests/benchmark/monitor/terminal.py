@@ -34,13 +34,13 @@ class Terminal:
         self._reader.start()
 
     def seconds_to(self, pattern: bytes, within_s: float = 20.0) -> float | None:
-        """From the start to the first time that this was on the screen; None where it was not."""
+        """Return the time from the start until `pattern` was on the screen, or None if it did not appear."""
         with self._grown:
             self._grown.wait_for(lambda: re.search(pattern, self._drawn), within_s)
             return time.monotonic() - self._started_s if re.search(pattern, self._drawn) else None
 
     def close(self) -> None:
-        """Nothing is read any more."""
+        """Stop reading, and close the terminal."""
         self._is_open = False
         self._reader.join()
         os.close(self._descriptor)

@@ -1,8 +1,8 @@
-"""Prints what `noisewatch run` finds and costs: `python -m tests.benchmark.run [PART …]`. Figures, no limits.
+"""Prints what `noisewatch run` detects and costs: `python -m tests.benchmark.run [PART …]`. Figures, no limits.
 
-hogs (a hog in one repetition of ten, at each level of privilege: root for all of them); quiet (repetitions in which
-nobody disturbs on purpose); short (thousands of a millisecond: time, memory, size); share (of the command's time that
-the watch costs it); costs (a repetition beside one of hyperfine, where that is installed). It needs a C compiler.
+hogs (a hog in one repetition of ten, at each level of privilege; all levels need root); quiet (repetitions without a
+deliberate disturbance); short (thousands of repetitions of a millisecond: time, memory, size); share (of the command's
+time that the watch takes); costs (a repetition compared with one of hyperfine, if installed). It needs a C compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Many repetitions that nobody disturbs on purpose: their verdicts, and what they cost."""
+"""The verdicts and the cost of many repetitions without a deliberate disturbance."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _run(repetitions: int, command: Sequence[str], *options: str) -> tuple[Seque
 
 
 class _LineCount:
-    """Of the repetitions in a file that grows."""
+    """A count of the repetitions in a receipt that is still growing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -39,7 +39,7 @@ class FixedWork:
         return FixedWork(program, loop_ns, round(statistics.median(took_ns)))
 
     def command(self, length_ns: float) -> list[str]:
-        """So long, with its start."""
+        """Return a command that takes `length_ns` in all, its start included."""
         return self.of_loops(self.loops_in(length_ns - self.start_ns))
 
     def of_loops(self, loops: int) -> list[str]:
@@ -50,7 +50,7 @@ class FixedWork:
         return [str(self.program), _KIND, "1", str(self.loops_in(length_ns))]
 
     def loops_in(self, length_ns: float) -> int:
-        """At least one."""
+        """Return how many loops take `length_ns`, and at least 1."""
         return max(round(length_ns / self.loop_ns), 1)
 
 

@@ -1,7 +1,7 @@
 """Prints what other tools measure with `noisewatch run` and without: `python -m tests.benchmark.run_tools [TOOL …]`.
 
-The same CPU both times, by taskset without, in turn. Beside the ratio stands the tool's own noise: how much its
-figures vary from run to run without noisewatch. Figures, no limits; to be taken on a host where nobody else works.
+The same CPU both times, by taskset without, in turn. Next to the ratio is the tool's own noise: how much its
+figures vary from run to run without noisewatch. Figures, no limits; run it on an otherwise idle host.
 
 On Debian: apt-get install hyperfine libbenchmark-dev numactl meson golang-go cargo. pyperf comes with `.[dev]`.
 """
@@ -64,7 +64,7 @@ def _compared(tool: BenchmarkTool, rounds: int, folder: Path) -> str:
 
 
 def _why_not_there(tool: BenchmarkTool, folder: Path) -> str | None:
-    """None where it was prepared."""
+    """Prepare the tool. Return why it cannot be used, or None if it can."""
     if shutil.which(tool.prepare[0]) is None:
         return f"no {tool.prepare[0]}"
     try:

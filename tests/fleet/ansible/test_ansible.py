@@ -42,7 +42,7 @@ class Play:
         (self.folder / "inventory.json").write_text(json.dumps(inventory))
 
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
-        """As an administrator does."""
+        """Run the playbook as an administrator would, in a clean environment."""
         clean = {"HOME": str(self.folder), "PATH": os.defpath, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"}
         return subprocess.run(
             [program("ansible-playbook"), "-i", "inventory.json", "benchmark.yml", *options],
@@ -51,7 +51,7 @@ class Play:
 
     @property
     def ran_on(self) -> set[str]:
-        """Where the benchmark ran."""
+        """The hosts that the benchmark ran on."""
         return {each.name for each in (self.folder / "ran").iterdir()}
 
     @property
@@ -60,7 +60,7 @@ class Play:
         return {each.name for each in (self.folder / "verdicts").iterdir()}
 
     def verdict(self, host: str) -> str:
-        """As it was brought to the control node."""
+        """Return the verdict in the host's report that was copied to the control node."""
         told: str = json.loads((self.folder / "verdicts" / f"{host}.json").read_text())["verdict"]
         return told
 

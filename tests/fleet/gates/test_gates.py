@@ -29,7 +29,7 @@ class Gate:
     refused_unknown: int
 
     def run(self, folder: Path, options: str, on_unknown: str = "fail") -> subprocess.CompletedProcess[str]:
-        """In a clean environment, with these options in its settings."""
+        """Run the gate in a clean environment, with these options in its settings."""
         write_shipped(self.name, folder)
         with (folder / "noisewatch-settings").open("a") as settings:
             settings.write(f'options="{options}" on_unknown={on_unknown}\n')

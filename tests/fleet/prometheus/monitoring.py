@@ -130,7 +130,7 @@ def _webhook(told: list[dict[str, Any]]) -> Iterator[int]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing to standard error."""
+            """Write no log to standard error."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
         thread = threading.Thread(target=server.serve_forever)

@@ -44,7 +44,7 @@ class Cluster:
         return len(states) == len(_OPTIONS_BY_NODE) and {"idle", "drained"}.issuperset(states)
 
     def state(self, node: str) -> str:
-        """As `IDLE+DRAIN`."""
+        """Return the state of the node, such as `IDLE+DRAIN`."""
         return _field(r"^ *State=(\S*)", self.ask("scontrol", "show", "node", node))
 
     def reason(self, node: str) -> str:
@@ -56,7 +56,7 @@ class Cluster:
         return self.state(node) in ("IDLE", "MIXED", "ALLOCATED")
 
     def update(self, node: str, *changes: str) -> None:
-        """As an administrator does."""
+        """Change the node with `scontrol update`, as an administrator would."""
         self.ask("scontrol", "update", f"NodeName={node}", *changes)
 
     def takes_orders(self, *, of_ours: bool) -> None:
@@ -146,7 +146,7 @@ def _settings(folder: Path) -> str:
 
 
 def _write_scontrol(place: Path) -> None:
-    """As our scripts find it."""
+    """Write the `scontrol` that the shipped scripts call: if the file `deaf` exists, it refuses all but `show`."""
     place.mkdir()
     mark = place.parent / "deaf"
     fails = f'[ "$1" = show ] || [ ! -e {mark} ] || exit 1'

@@ -35,7 +35,7 @@ def unchecked(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def _wait_for_checks(cluster: Cluster) -> None:
-    """Until one has begun, and ended, from now on."""
+    """Wait until a health check that began after this call has ended."""
     before = cluster.health_checks(WATCHED)
     wait_until(lambda: cluster.health_checks(WATCHED) >= before + 2, _WITHIN_S, ASKS_EVERY_S)
 

@@ -21,7 +21,7 @@ from noisewatch.operations.history.past import described, described_facts
 
 
 def main() -> None:
-    """Appends so many entries whose latency work took so long, within a permille."""
+    """Append the given number of entries, whose latency work took the given time within a permille."""
     store, cpus, count, latency_ns = (
         Path(sys.argv[1]),
         parse_cpu_list(sys.argv[2]),

@@ -1,8 +1,8 @@
-"""Prints what `noisewatch run` finds in the lab: `python -m tests.lab.run [--trials N] [--quiet N] [LEVEL...]`.
+"""Prints what `noisewatch run` detects in the lab: `python -m tests.lab.run [--trials N] [--quiet N] [LEVEL...]`.
 
-At each level of privilege a hog in one repetition of ten, so many times; then repetitions on an isolated CPU that
-nobody disturbs. Half a minute a trial on a machine of its own. Emulation itself disturbs now and then, so figures, no
-limits.
+At each level of privilege, N trials with a hog in one repetition of ten; then N repetitions on an isolated CPU without
+a deliberate disturbance. A trial takes half a minute on an otherwise idle host. Emulation itself disturbs now and then,
+so these are figures, not limits.
 """
 
 from __future__ import annotations

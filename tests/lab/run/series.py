@@ -39,7 +39,7 @@ echo $folder $hog
 
 
 def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HogFound:
-    """Ten repetitions of a second, as whoever the privilege makes of root."""
+    """Run ten repetitions of a second with a hog in the seventh; `privilege` is the command that starts noisewatch."""
     noisewatch = ["noisewatch", "run", "--cpus", str(CPU), "--runs", "10", "--calibration", "0"]
     noisewatch += ["--output", "receipt.jsonl", *options, "--", "sh", "-c", f"echo >> begun; {_LONG}"]
     script = _WITH_A_HOG.format(
@@ -53,7 +53,7 @@ def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HogFoun
 
 
 def quiet_repetitions(lab: Lab, repetitions: int) -> list[dict[str, Any]]:
-    """The lines of short ones in which nobody disturbs on purpose."""
+    """Return the receipt lines of short repetitions without a deliberate disturbance."""
     lab.do(
         f"noisewatch run --cpus {CPU} --runs {repetitions} --calibration 1 --output quiet.jsonl -- "
         f"sh -c {shlex.quote(_SHORT)}"

@@ -1,4 +1,4 @@
-"""`noisewatch run` on isolated CPUs: who disturbs it is told from what it does itself, and it leaves nothing behind."""
+"""`noisewatch run` on isolated CPUs: it separates disturbances from the command's work, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_repetitions_that_nobody_disturbs_are_undisturbed(isolated: Lab) -> None
 
 
 def test_what_a_command_forks_by_the_hundred_is_its_own(isolated: Lab) -> None:
-    """In emulation the interrupts of the tick, which this kernel counts nowhere, are a percent or two, and nobody's."""
+    """Under emulation, tick interrupts take a percent or two that this kernel charges to no process and no counter."""
     (isolated.scratch / "forks.py").write_text(_FORKS)
     (line,) = _ran(isolated, "", "python3 -S forks.py")
     assert line["rusage"]["involuntary_switches"] + line["rusage"]["voluntary_switches"] > 200

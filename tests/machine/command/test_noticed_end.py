@@ -1,4 +1,4 @@
-"""When a command ended, where nobody waited for it just then."""
+"""The end time of a command that ends while noisewatch is not waiting for it."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_a_child_that_had_ended_when_this_process_was_begun_starts_nothing() -> 
         adopted = AdoptedProcesses(inherited_state().children)
         adopted.begin_command()
         assert not adopted.may_be_others
-        assert child.wait() == 0, "whoever started it still learns how it ended"
+        assert child.wait() == 0, "the process that started the child could not read its exit status"
 
 
 @each_core

@@ -34,7 +34,7 @@ _STOPPED_S = 0.1
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, int]]:
-    """Where a user types, and what programs have as theirs."""
+    """Yield both ends of a pseudoterminal: the one where a user types, and the one that programs use."""
     both = pty.openpty()
     yield both
     for end in both:

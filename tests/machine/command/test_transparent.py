@@ -25,7 +25,7 @@ tr '\\0' '\\n' < /proc/self/environ
 
 
 def _reset() -> None:
-    """As the tests' own process may have been started."""
+    """Restore the default action of all signals, as the tests' own process may have inherited others."""
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_DFL)
 

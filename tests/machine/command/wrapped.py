@@ -76,7 +76,7 @@ class RunningWrapper:
 
     @property
     def pids(self) -> list[int]:
-        """Of the commands, in order."""
+        """The PIDs of the commands, in the order of their start."""
         return [int(line) for line in self._begun.read_text().splitlines()] if self._begun.exists() else []
 
     def signal(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""What was recorded is replayed as it was, moment for moment."""
+"""Replays of recordings, which equal the recorded machine at every moment."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_it_is_pinned_and_gives_way_to_all_others() -> None:
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="it cannot be moved on a machine with one CPU")
 def test_one_that_was_moved_says_so_and_goes_back_when_it_is_let_again() -> None:
-    """As the kernel does with a process whose CPU goes offline."""
+    """The kernel moves a pinned process like this when its CPU goes offline."""
     with _spinners() as spinners:
 
         def is_now(state: int) -> bool:

@@ -1,4 +1,4 @@
-"""Busy processes: each on its CPU, and gone when whoever started them is, however that happened."""
+"""Busy processes, each pinned to its CPU; they end with the process that started them, however that ends."""
 
 from __future__ import annotations
 

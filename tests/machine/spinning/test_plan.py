@@ -1,4 +1,4 @@
-"""Who measures when, so that nobody measures himself."""
+"""Schedules of calibrators that do not measure one another."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_at_the_end_of_a_round_all_cpus_have_had_as_many_turns(
 @given(st.integers(1, 900))
 @settings(max_examples=15)
 def test_a_long_calibration_has_room_for_all_chains_and_spins(seconds: int) -> None:
-    """Those of work become longer instead."""
+    """Slots of work become longer instead of more numerous."""
     slots = plan_slots([1], {}, {}, seconds * _S)[1]
     ns_by_kind: dict[str, int] = {}
     for kind, begin, end in slots[:3_000]:

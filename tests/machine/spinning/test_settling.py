@@ -1,4 +1,4 @@
-"""Fixed work until somebody says that it is enough."""
+"""Fixed work that is repeated until a callback decides that it is enough."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ def _written(outcome: str, wanted: str) -> str:
 
 
 def verdict(outcome: str = "stable", **changes: Any) -> dict[str, Any]:
-    """As `preflight --format json` writes it, with some keys changed."""
+    """Return a verdict as `preflight --format json` writes it, with some keys changed."""
     return {**json.loads(_written(outcome, "json")), **changes}
 
 
 def verdict_lines(outcome: str) -> str:
-    """As `preflight --format jsonl` writes it."""
+    """Return a verdict as `preflight --format jsonl` writes it."""
     return _written(outcome, "jsonl")
 
 
@@ -43,7 +43,10 @@ def floor(expected: float) -> list[dict[str, Any]]:
 
 
 def calibration(*piece_ns: float, khz: float = 3e6) -> dict[str, Any]:
-    """As much of one as a fleet reads, by the time of a piece of latency work on each CPU; blocks take about 1 ms."""
+    """Return the parts of a calibration that a fleet reads, with blocks of about 1 ms.
+
+    `piece_ns` is the time of one piece of latency work on each CPU.
+    """
     cpus = [{"cpu": cpu, "effective_khz": khz, "latency_work": _block(ns)} for cpu, ns in enumerate(piece_ns)]
     return {"core": "native", "cpus": cpus}
 

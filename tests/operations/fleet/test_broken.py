@@ -1,4 +1,4 @@
-"""Files that hold no report that can be gone by: what is wrong with each, and that none is passed over."""
+"""Files without a usable report: the reason is given for each of them, and none is skipped silently."""
 
 from __future__ import annotations
 

@@ -15,7 +15,10 @@ from noisewatch.machine.command.start import inherited_state
 
 @pytest.fixture
 def as_before(monkeypatch: pytest.MonkeyPatch) -> object:
-    """The series pins whoever runs it, and gives it what a command has left; what other tests left starts nothing."""
+    """Undo what a series does to its own process: it pins it and makes it the parent of processes left by commands.
+
+    Children that earlier tests left are hidden from the series.
+    """
     alone = replace(inherited_state(), children=frozenset())
     monkeypatch.setattr("noisewatch.operations.run.series.inherited_state", lambda: alone)
     cpus, children = os.sched_getaffinity(0), children_of("self")

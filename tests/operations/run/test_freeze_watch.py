@@ -110,10 +110,10 @@ def group() -> Iterator[Path]:
 
 class _Listener(SilentListener):
     def on_begin(self, beginning: RunBeginning) -> None:
-        """Of no interest."""
+        """Ignore the start of the run."""
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
-        """Of no interest."""
+        """Ignore the repetition."""
 
 
 def _ran(script: str) -> JudgedRepetition:

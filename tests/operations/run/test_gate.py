@@ -56,7 +56,7 @@ def test_a_series_that_ended_early_is_incomplete() -> None:
 
 
 def _calibrated(series: RunSeries, slower: float = 0.0, moved: int | None = None, failed: str = "") -> RunSeries:
-    """With a calibration at each end, of which one may have failed."""
+    """Return the series with an opening and a closing calibration, except for those that `failed` rules out."""
     return replace(
         series,
         options=replace(series.options, calibration_s=1.0),

@@ -21,7 +21,7 @@ NUMA_KERNEL = {"/proc/sys/vm/zone_reclaim_mode": "0\n"}
 
 
 def _nodes(others: int, **files: str) -> dict[str, str]:
-    """Two nodes, of which the first has given so many pages to CPUs of the other one."""
+    """Return the files of two NUMA nodes, of which the first has given `others` pages to CPUs of the second."""
     return {
         **BARE,
         **NUMA_KERNEL,

@@ -107,7 +107,7 @@ def test_the_status_of_a_command_that_failed_stays(tmp_path: Path) -> None:
 
 
 def _verdict_in(folder: Path, series: RunSeries) -> RepetitionVerdict:
-    """Of a run that took the last 0.9 s of the first repetition, which began in 1970."""
+    """Return the verdict on a benchmark run in the last 0.9 s of the first repetition, which began in 1970."""
     began_s = series.repetitions[0].repetition.began_wall_ns / 1e9
     metadata = {"name": "bench", "date": datetime.fromtimestamp(began_s + 1).isoformat(" "), "duration": 0.9}
     results = folder / "results.json"

@@ -89,7 +89,7 @@ def test_the_command_runs_on_the_target_cpus_and_its_own_time_balances_there() -
 
 
 def test_a_command_that_leaves_its_cpus_is_not_called_undisturbed() -> None:
-    """Its time is not in the books of the target CPUs."""
+    """The command's CPU time is missing from the accounting of the target CPUs."""
     others = sorted(os.sched_getaffinity(0) - {_CPU})
     if not others:
         pytest.skip("there is no other CPU")
@@ -99,7 +99,7 @@ def test_a_command_that_leaves_its_cpus_is_not_called_undisturbed() -> None:
 
 
 def test_a_stop_of_what_the_command_has_started_disturbs_as_its_own_would() -> None:
-    """Nobody but its parent is told of it."""
+    """The kernel notifies only the parent of a stopped process."""
     code = "sleep 60 & kill -STOP $!; sleep 0.6; kill -KILL $!; wait"
     judged = _ran(RunOptions(argv=("sh", "-c", code), machine=_MACHINE)).repetitions[0]
     assert judged.repetition.use.stopped_ns > 100_000_000
@@ -122,7 +122,7 @@ def test_two_commands_run_as_often_in_pairs() -> None:
 
 
 def test_retries_are_bounded() -> None:
-    """Of a command that stops itself no repetition is undisturbed."""
+    """No repetition of a command that stops itself is undisturbed."""
     argv = ("sh", "-c", "(sleep 0.1; kill -CONT $$) & kill -STOP $$")
     series = _ran(RunOptions(argv=argv, machine=_MACHINE, runs=2, most_retries=3, stops_at_failure=False))
     assert len(series.repetitions) == 5

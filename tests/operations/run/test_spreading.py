@@ -17,7 +17,7 @@ PAIRS = {cpu: place(cpu, node=0, core=cpu - cpu % 2 if cpu % 2 else cpu + 1) for
 
 
 class _Kernel:
-    """Affinities by thread, which nobody else changes; all CPUs where none was set."""
+    """Affinities by thread ID, changed only by `set_affinity`; a thread without an entry may use all CPUs."""
 
     def __init__(self, gone: Iterable[int] = (), **given: Iterable[int]) -> None:
         self.gone = set(gone)

@@ -1,4 +1,4 @@
-"""A series tells of itself while it runs, and its recording what the commands were."""
+"""The status that a series publishes while it runs, and the commands and verdicts in its recording."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Listener(SilentListener):
         self.told += self.texts()
 
     def texts(self) -> list[dict[str, Any]]:
-        """Of this process: others may run here as well."""
+        """Return the statuses of this process only, as other series may run on this host."""
         said = [json.loads(text) for text in self.files.texts()]
         return [each for each in said if each["owner"].startswith(f"{os.getpid()} ")]
 

@@ -23,7 +23,7 @@ def _plan(script: str) -> CommandPlan:
 
 
 def _waited(*each_ms: int | None) -> Callable[[], int | None]:
-    """What the kernel says of noisewatch, one time after the other."""
+    """Return a reader of noisewatch's waiting time that returns these values in turn; None is unknown."""
     answers = iter(each_ms)
 
     def read_wait_ns() -> int | None:

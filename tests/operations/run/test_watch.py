@@ -1,4 +1,4 @@
-"""Whose processes are told apart."""
+"""The distinction between a command's processes and those that noisewatch had inherited."""
 
 from __future__ import annotations
 
