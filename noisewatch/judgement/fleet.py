@@ -18,7 +18,7 @@ from noisewatch.model.fleet.outliers import LEAST_MACHINES, OutOfLine, out_of_li
 from noisewatch.model.history.figures import TRAITS, Figure
 from noisewatch.records import dataclass
 from noisewatch.text import clean
-from noisewatch.units import long_duration, share_text
+from noisewatch.units import describe_names, long_duration, share_text
 
 FUTURE_S = 300.0  # how far clocks may differ: synchronized ones are within a second, others hours apart
 _TOGETHER_S = 300.0  # reports that lie closer may have been collected together, from several places
@@ -224,8 +224,7 @@ def _of_several(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
     worst_first = sorted(judged, key=lambda each: rank_of(each[1].outcome))
     facts = _told_apart_by([report for report, _ in judged])
     texts = [_describe(report, own.standing) for report, own in worst_first]
-    more = f" and {len(texts) - _MOST_NAMESAKES} more" if len(texts) > _MOST_NAMESAKES else ""
-    why = f"{len(texts)} machines have this name ({facts}): {', '.join(texts[:_MOST_NAMESAKES])}{more}"
+    why = f"{len(texts)} machines have this name ({facts}): {describe_names(texts, _MOST_NAMESAKES)}"
     return _Judged(Standing.AMBIGUOUS, worst_first[0][1].outcome, why)
 
 

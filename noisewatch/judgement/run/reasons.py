@@ -12,7 +12,7 @@ from noisewatch.cpus import name_cpus
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.records import dataclass
 from noisewatch.text import printable
-from noisewatch.units import describe_ns, describe_share, share_text, short_duration
+from noisewatch.units import describe_names, describe_ns, describe_share, share_text, short_duration
 
 if TYPE_CHECKING:
     from noisewatch.model.run.repetition import Repetition
@@ -206,8 +206,7 @@ def left_words(repetition: Repetition) -> str | None:
     if not left:
         return None
     names = [f"{printable(name or 'a process')} (pid {pid})" for pid, name in left]
-    rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"run {repetition.number} left running: {', '.join(names[:_MOST_NAMED])}{rest}"
+    return f"run {repetition.number} left running: {describe_names(names, _MOST_NAMED)}"
 
 
 def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = _MOST_NAMED) -> str:
@@ -241,9 +240,8 @@ def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
     about = "~" if any(reason.is_estimate for reason in reasons) else ""
     where = f" on {name_cpus(cpus)}" if cpus else ""
     ordered = sorted(ns_by_who.items(), key=lambda item: -item[1])
-    causes = ", ".join(f"{who} {describe_ns(ns)}" for who, ns in ordered[:most])
-    rest = f" and {len(ordered) - most} more" if len(ordered) > most else ""
-    return f"{about}{describe_ns(total_ns)}{share} of noise{where}, by {causes}{rest}"
+    causes = describe_names([f"{who} {describe_ns(ns)}" for who, ns in ordered], most)
+    return f"{about}{describe_ns(total_ns)}{share} of noise{where}, by {causes}"
 
 
 def _total_ns(reasons: Sequence[RunReason], length_ns: int) -> int:

@@ -17,6 +17,7 @@ from noisewatch.kernel.frequency.idle import LATENCY_REQUEST, POLL, CpuIdle, Idl
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import COMMAND_LINE
+from noisewatch.units import describe_names
 
 _CPUIDLE_DOC = "https://docs.kernel.org/admin-guide/pm/cpuidle.html"
 _LATENCY = Limit(
@@ -169,8 +170,7 @@ def _name_processes(case: Case, pids: Collection[int]) -> str:
     names = [
         f"{task.name} (pid {pid})" if (task := case.tasks_by_tid.get(pid)) else f"pid {pid}" for pid in sorted(pids)
     ]
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f", held open by {', '.join(names[:_MOST_NAMED])}{more}" if names else ""
+    return f", held open by {describe_names(names, _MOST_NAMED)}" if names else ""
 
 
 def _sleeps_from_us(own: CpuIdle | None) -> tuple[int, int]:

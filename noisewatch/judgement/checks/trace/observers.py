@@ -23,6 +23,7 @@ from noisewatch.kernel.tasks.task import Task
 from noisewatch.kernel.trace.active import FOLDER as TRACING
 from noisewatch.kernel.trace.active import NO_TRACER, PROFILE, Maker, TraceInstance
 from noisewatch.text import clean
+from noisewatch.units import describe_names
 
 _MOST_NAMED = 3
 
@@ -43,9 +44,7 @@ _SAMPLES = Limit(
 
 
 def _named(tasks: list[Task]) -> str:
-    return ", ".join(f"{task.name} (pid {task.pid})" for task in tasks[:_MOST_NAMED]) + (
-        f" and {len(tasks) - _MOST_NAMED} more" if len(tasks) > _MOST_NAMED else ""
-    )
+    return describe_names([f"{task.name} (pid {task.pid})" for task in tasks], _MOST_NAMED)
 
 
 @check(
