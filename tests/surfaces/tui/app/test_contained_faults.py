@@ -122,7 +122,7 @@ def test_an_advice_that_raises_is_told_beside_its_source(as_for_users: None) -> 
 
 @pytest.mark.parametrize("key", ["1", key_of(Screen.CULPRITS)])
 def test_a_screen_that_cannot_be_drawn_says_so_and_the_next_picture_may_work(key: str, as_for_users: None) -> None:
-    undrawable = replace(culprit("hog"), rate_per_s="often")  # type: ignore[arg-type]  # it raises when it is drawn
+    undrawable = replace(culprit("hog"), rate_per_s="often")  # it raises when it is drawn
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame(4))
@@ -182,7 +182,7 @@ def test_what_cannot_be_imported_any_more_costs_the_key_that_asked_for_it(
 
 
 def test_a_frame_that_cannot_be_taken_in_costs_that_frame(as_for_users: None) -> None:
-    bad = replace(frame(4), cpus=(None,) * 4)  # type: ignore[arg-type]  # no CPU's line
+    bad = replace(frame(4), cpus=(None,) * 4)  # no CPU's line
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app._take_in_contained(bad, b"")

@@ -211,7 +211,7 @@ def test_every_key_does_what_it_should_and_nothing_else(
             await _press(app, pilot, key)
             await app.workers.wait_for_complete()
             await pilot.pause(0)
-            expected = replace(before, **change)  # type: ignore[arg-type]  # a name that is none fails here
+            expected = replace(before, **change)  # a name that is none fails here
             if _look(app) != expected:
                 wrong.append(f"{key}: {_look(app)}, not {expected}")
             if expected != before and key not in UNSEEN.get(place, ()) and app.rows(*SIZE) == picture:

@@ -16,7 +16,7 @@ def _shown(of: Frame) -> str:
 
 
 def _target(cpu: int, **rest: object) -> CpuLine:
-    return replace(cpu_line(cpu, Role.TARGET, governor="performance"), **rest)  # type: ignore[arg-type]
+    return replace(cpu_line(cpu, Role.TARGET, governor="performance"), **rest)
 
 
 def test_a_clock_that_is_known_of_some_targets_only_says_of_which_it_is_not() -> None:
