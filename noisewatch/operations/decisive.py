@@ -18,7 +18,7 @@ _STEP = 4
 
 
 def decisive_of(snapshot: Snapshot, interval: Interval) -> Hashable:
-    """Return the settings, who takes how much of each target CPU, and how busy the others are.
+    """Return the settings, what is known, who takes how much of each target CPU, and how busy the others are.
 
     Amounts are powers of four. Equal values lead to the same verdict, but for what changes slowly, as heat or memory.
     """
@@ -26,7 +26,7 @@ def decisive_of(snapshot: Snapshot, interval: Interval) -> Hashable:
         (cpu, culprit.kind, culprit.name, culprit.tid, amount)
         for cpu in snapshot.target.cpus
         for culprit in disturbances_of(interval, cpu)
-        if (amount := _power(culprit.share, _LEAST_TAKEN))
+        if (amount := _power(culprit.share, _LEAST_TAKEN)) != 0
     )
     others = sorted(interval.load_by_cpu.keys() - snapshot.target.cpus)
     busy = tuple(_power(interval.busy_share(cpu), _LEAST_BUSY) for cpu in others)
@@ -34,9 +34,10 @@ def decisive_of(snapshot: Snapshot, interval: Interval) -> Hashable:
         snapshot.settings.read_at_ns,
         snapshot.target.cpus,
         snapshot.online.online,
-        len(snapshot.reason_by_path),
     )
-    return settings, interval.interrupts.reason, culprits, busy
+    counted = tuple((counts.reason, frozenset(counts.cpus)) for counts in (interval.interrupts, interval.softirqs))
+    known = (frozenset(snapshot.reason_by_path), snapshot.tasks is None, frozenset(interval.load_by_cpu), counted)
+    return settings, known, culprits, busy
 
 
 def _power(share: float | None, least: float) -> int | None:

@@ -54,13 +54,13 @@ def test_the_repetition_with_a_hog_is_found_and_the_hog_is_named(work: str, tmp_
     assert found.blamed == [SEVENTH]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a command as another user")
 def test_it_is_found_and_named_without_privilege(open_folder: Path) -> None:
     found = run_with_a_hog(open_folder, BUSY, "--calibration", "0", privilege=NOBODY)
     assert found.blamed == [SEVENTH]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a command as another user")
 def test_it_is_found_by_who_may_see_no_process_of_others(open_folder: Path) -> None:
     found = run_with_a_hog(open_folder, BUSY, "--calibration", "0", privilege=(*WITH_HIDDEN_PROCESSES, *NOBODY))
     assert SEVENTH in found.numbers_of("disturbed")

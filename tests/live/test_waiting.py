@@ -58,7 +58,7 @@ def unlocked() -> None:
     """Skip the test if another process has locked the machine."""
     lock = read_machine_lock(Reader(LiveMachine()))
     if lock is None or not lock.is_free:
-        pytest.skip("somebody else has locked this host")
+        pytest.skip("another process has locked this host")
 
 
 @pytest.mark.usefixtures("unlocked")

@@ -252,3 +252,14 @@ def test_a_host_is_judged_at_once_when_somebody_takes_a_target_cpu_and_when_it_s
     assert {8, 11} <= set(judged_at)
     assert not {7, 9, 12} & set(judged_at)  # at 10 s the settings are read again
     assert [frame.verdict for frame in frames[7:9]] == ["stable", "unstable"]
+
+
+def test_a_host_is_judged_at_once_when_the_time_of_a_target_cpu_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A calm verdict must not outlive what it was based on."""
+    moments = [quiet_files(1.0 * at) for at in range(10)]
+    for files in moments[7:]:
+        rows = files["/proc/stat"].splitlines(keepends=True)
+        files["/proc/stat"] = "".join(row for row in rows if not row.startswith("cpu2 "))
+    frames, judged_at = _live_frames(monkeypatch, *moments)
+    assert 7 in judged_at
+    assert [frame.verdict for frame in frames[6:8]] == ["stable", "unknown"]

@@ -11,7 +11,7 @@ from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
 
 _UNSET = "-"
-_NOTE = f"{_UNSET} is no value: `noisewatch preflight --help` says what applies instead\n"
+_NOTE = f"{_UNSET} stands for no value: `noisewatch preflight --help` says what applies instead\n"
 _NO_SETTINGS = ("help", "show_options")
 
 

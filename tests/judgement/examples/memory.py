@@ -50,12 +50,14 @@ def _sized(**kb: int) -> dict[str, str]:
     return {_MEMINFO: "".join(f"{name} {kb.get(name.rstrip(':'), known[name])} kB\n" for name in rows)}
 
 
+_ONE_PAGE_IN = {path: text.replace("pswpout 0\n", "") for path, text in _counted(pswpin=1).items()}
 _NO_SWAPS = {"/proc/swaps": SWAPS.splitlines()[0] + "\n"}
 _SWAPPING = [
     Example("swapping", "fail", {}, "20 pages", after=_counted(pswpin=12, pswpout=8)),
     Example("swapping", "fail", {}, "20 pages", loaded=_counted(pswpin=20)),
     Example("swapping", "warn", {}, "20 pages", after=_counted(pswpin=20), rules=Rules(budget=Budget(max_cv=0.02))),
     Example("swapping", "warn", {}, "1 page was swapped", after=_counted(pswpin=1)),
+    Example("swapping", "unknown", {_VMSTAT: vmstat().replace("pswpout 0\n", "")}, after=_ONE_PAGE_IN),
     Example("swapping", "fail", {}, "1 page was swapped", after=_counted(pswpin=1), rules=Rules("latency")),
     Example("swapping", "pass", _counted(pswpin=5), "nothing was swapped"),
     Example("swapping", "pass", _sized(SwapTotal=0, SwapFree=0) | _NO_SWAPS, "no swap"),

@@ -41,7 +41,9 @@ FACTS = (
     Fact(r".*/cpuinfo_cur_freq", (ABSENT,), "a driver that does not read the clock", ("clock-capped",)),
     Fact(r".*/cgroup.controllers", (EMPTY,), "no controller is enabled for this group"),
     Fact(r".*/cgroup.events", (ABSENT,), "only the true root has none"),
-    Fact(r"/sys/class/hwmon/hwmon\d/temp\d_label", (ABSENT,), "labels are optional, and the critical value is told"),
+    Fact(
+        r"/sys/class/hwmon/hwmon\d/temp\d_label", (ABSENT,), "labels are optional, and the critical value is reported"
+    ),
     Fact(r"/proc/vmstat", FAULTS, "there is one memory node, to balance nothing", ("numa-balancing-runs",)),
     Fact(r"/boot/(config-.*)?", FAULTS, "nohz_full is there, which brings RCU_NOCB_CPU", ("rcu-callbacks-on-target",)),
     Fact(r"/proc/irq/\d+/", (ABSENT, EMPTY), "no such IRQ"),
@@ -50,7 +52,7 @@ FACTS = (
     Fact(r"/proc/irq/\d+/effective_affinity_list", (ABSENT,), "before Linux 4.15 what was asked for has to do"),
     Fact(r"/proc/sys/.*", (ABSENT,), "this kernel has no such setting, though it has others beside it"),
     Fact(r"/proc/mdstat", (ABSENT,), "a kernel without md has no arrays"),
-    Fact(r"/(etc|run)/.*|/\.dockerenv", (ABSENT, EMPTY), "nobody has configured it, locked it or put it there"),
+    Fact(r"/(etc|run)/.*|/\.dockerenv", (ABSENT, EMPTY), "not configured, locked or present"),
     Fact(r"/sys/class/(power_supply|thermal|graphics)/(\w+/)?(cursor_blink)?", (ABSENT, EMPTY), "no such device"),
     Fact(r"/sys/class/net/eth\d/(queues/(rx-0/)?)?", (ABSENT, EMPTY), "an interface that is gone, or has no queues"),
     Fact(r"/sys/class/net/eth\d/queues/rx-0/rps_cpus", (ABSENT,), "a kernel without CONFIG_RPS, in no queue"),
@@ -80,7 +82,7 @@ FACTS = (
         "the calibration measures the cores instead, and these are alike",
         ("target-cores-differ",),
     ),
-    Fact(r"/proc/stat", FAULTS, "bare metal is told by other files", ("hypervisor-steal",)),
+    Fact(r"/proc/stat", FAULTS, "other files identify bare metal", ("hypervisor-steal",)),
     Fact(r".*/topology/(physical_package_id)?", FAULTS, "each CPU is asked for its package's count", ("throttled",)),
     Fact(r"/etc/(default/grub(\.d/.*)?|kernel/cmdline)", (TRUNCATED,), "an editor may leave the last line open"),
     Fact(r".*/set_event", (TRUNCATED,), "no event is left, as where none is traced"),

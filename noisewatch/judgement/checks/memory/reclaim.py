@@ -218,8 +218,10 @@ def swapping(case: Case) -> Answer:
         text = f"{describe_count(moved, 'page')} {'was' if moved == 1 else 'were'} swapped"
         if case.rules.profile in (LATENCY, STRICT):
             return graded.by(case, _SWAPPED, moved).fails(text, fix=fix)
-        status = Status.FAIL if cost > case.bound(_SWAPPED_COST) else Status.WARN
-        return graded.by(case, _SWAPPED_COST, cost).answer(status, text, fix=fix)
+        if cost > case.bound(_SWAPPED_COST):
+            return graded.by(case, _SWAPPED_COST, cost).fails(text, fix=fix)
+        if None not in growths:
+            return graded.by(case, _SWAPPED_COST, cost).warns(text, fix=fix)
     if None in growths:
         return unknown(why_not_grown(case))
     if total is None or free is None:
