@@ -1,4 +1,6 @@
-"""Every screen as it looked at the last review: one file for each screen and number of CPUs.
+"""Every screen as it looked at the last review: one file for each screen, with few and many CPUs, at two sizes.
+
+All other sizes and numbers of CPUs are held by properties (test_goldens.py).
 
     python -m tests.surfaces.tui.draw.goldens
 
@@ -22,7 +24,7 @@ from noisewatch.surfaces.tui.state.screen_model import SCREENS, MapView, Quantit
 from tests.surfaces.goldens import Draw, Goldens
 from tests.surfaces.tui.crowd import crowded
 
-COUNTS = (2, 16, 64, 512)
+COUNTS, OTHER_COUNTS = (16, 512), (2, 64)
 
 _ADVICE = (
     "An interrupt of this device arrives on the CPU that its affinity names.",
@@ -88,8 +90,12 @@ def _trace(width: int, height: int) -> list[Row]:
     return TraceOverlay.of(crowded(64).frame).rows(width, height, in_unicode=True)
 
 
+def _screens(counts: tuple[int, ...]) -> dict[str, Draw]:
+    return {f"{name}-{count}": partial(_screen, name, count) for name in SCREENS for count in counts}
+
+
 DRAWN: dict[str, Draw] = {
-    **{f"{name}-{count}": partial(_screen, name, count) for name in SCREENS for count in COUNTS},
+    **_screens(COUNTS),
     "map-64-half-blocks": _in_half_blocks,
     **{
         f"map-16-{quantity}": partial(_map_of, quantity)
@@ -103,10 +109,8 @@ DRAWN: dict[str, Draw] = {
     "calibration-announced": _calibration,
     "trace-announced": _trace,
 }
-
-
-SIZES = ((80, 24), (120, 34), (140, 40), (300, 80))
-GOLDENS = Goldens("tests.surfaces.tui.draw.goldens", DRAWN, SIZES)
+GOLDENS = Goldens("tests.surfaces.tui.draw.goldens", DRAWN, ((80, 24), (140, 40)))
+ALL = Goldens(GOLDENS.module, DRAWN | _screens(OTHER_COUNTS), (*GOLDENS.sizes, (120, 34), (300, 80)))
 # Rows that may be blank, by screen: all below a text that has ended, a fifth of the screen below lists, and so many in
 # a run between the parts.
 MAY_END_EARLY = frozenset({"help", "calibration", "trace"})

@@ -1,4 +1,4 @@
-"""Every screen is drawn like its golden."""
+"""Every screen is drawn like its golden, and at all sizes it fits, and is not empty where it could show something."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 import pytest
 
 from noisewatch.surfaces.tui.state.screen_model import SCREENS
-from tests.surfaces.tui.draw.goldens import DRAWN, GOLDENS, HAS_LISTS, MAY_BE_PARTED, MAY_END_EARLY, SIZES
+from tests.surfaces.tui.draw.goldens import ALL, DRAWN, GOLDENS, HAS_LISTS, MAY_BE_PARTED, MAY_END_EARLY
 
 _EDGES = "│| ─╮╯╰╭├┤"
 
@@ -18,15 +18,15 @@ def test_a_screen_looks_as_it_did(name: str) -> None:
         pytest.fail(change, pytrace=False)
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", ALL.drawn)
 def test_a_screen_is_no_larger_than_the_terminal(name: str) -> None:
-    assert GOLDENS.too_large(name) == []
+    assert ALL.too_large(name) == []
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", ALL.drawn)
 def test_no_row_is_blank_that_is_not_said_to_be(name: str) -> None:
     screen = name.partition("-")[0]
-    blank = dict(GOLDENS.blank(name))
+    blank = dict(ALL.blank(name))
     most = MAY_BE_PARTED.get(screen, 0)
     for (width, height), runs in blank.items():
         below = height if screen in MAY_END_EARLY else height // 5 if screen in HAS_LISTS else most
@@ -34,11 +34,11 @@ def test_no_row_is_blank_that_is_not_said_to_be(name: str) -> None:
         assert len(runs[-1]) <= below, (width, height)
 
 
-@pytest.mark.parametrize("name", [each for each in DRAWN if each.partition("-")[0] in SCREENS])
+@pytest.mark.parametrize("name", [each for each in ALL.drawn if each.partition("-")[0] in SCREENS])
 def test_no_screen_is_half_empty_at_the_left(name: str) -> None:
     """Text in the right half of a row would hide from the other test that the left half is blank."""
-    for width, height in SIZES:
-        shown = [line[: width // 2].strip(_EDGES) for line in GOLDENS.lines(name, width, height)]
+    for width, height in ALL.sizes:
+        shown = [line[: width // 2].strip(_EDGES) for line in ALL.lines(name, width, height)]
         blank = [len([*run]) for has_text, run in groupby(shown, bool) if not has_text]
         assert max(blank, default=0) <= height // 4, (width, height)
 
