@@ -300,9 +300,9 @@ def parse_header(line: str) -> tuple[int, ...]:
 def parse_interrupts(
     text: bytes, previous: Interrupts | None = None, release: tuple[int, int] | None = None
 ) -> Interrupts:
-    """Parse the table of a kernel of that release. Unchanged rows are taken from `previous`: most rows of a big table never change.
+    """Parse the table of a kernel of that release. Raise Malformed.
 
-    Raise Malformed.
+    Unchanged rows are taken from `previous`: most rows of a big table never change.
     """
     again = None if previous is None else _parse_changed(text, previous)
     return again if again is not None else _parse_all(text, previous.release if previous is not None else release)
