@@ -21,7 +21,6 @@ from noisewatch.cpus import (
     parse_cpu_list,
     parse_cpu_mask,
     parse_cpu_words,
-    parse_nonempty_cpu_list,
 )
 from noisewatch.errors import Malformed
 
@@ -71,12 +70,6 @@ def test_a_list_for_few_columns_is_one_of_the_cpus_or_their_ends_and_number(cpus
     written = fitting_cpu_list(cpus, 12)
     assert len(written) <= 12
     assert written == f"{min(cpus)}…{max(cpus)} ({len(cpus)})" or parse_cpu_list(written) == cpus
-
-
-@pytest.mark.parametrize("text", ["0-8191," * 9000 + "1", "1," * 40_000 + "1", "0" * 70_000])
-def test_an_absurd_list_is_refused_at_once(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_cpu_list(text)
 
 
 def test_cpus_that_share_a_list_share_one_set() -> None:
@@ -136,12 +129,6 @@ def test_all_and_n_are_as_many_as_the_machine_has(text: str, cpus: set[int]) -> 
     assert parse_cpu_list(text, last_cpu=3) == cpus
 
 
-@pytest.mark.parametrize("text", ["all", "0-N", "N"])
-def test_all_and_n_mean_nothing_without_a_machine(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_cpu_list(text)
-
-
 IMPOSSIBLE = [
     *(
         "5-2",
@@ -190,12 +177,6 @@ def test_more_than_one_nul_stands_where_characters_were_lost(parse: Callable[[st
         parse(text)
 
 
-@pytest.mark.parametrize("text", ["", "\n", " (null)\n", "\0"])
-def test_a_list_that_cannot_be_empty_is_malformed_if_it_is(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_nonempty_cpu_list(text)
-
-
 def test_no_cpu_is_written_as_nothing() -> None:
     assert format_cpu_list([]) == ""
 
@@ -218,12 +199,6 @@ def test_a_list_is_written_in_order_and_without_repetition() -> None:
 )
 def test_a_mask_names_its_cpus_from_the_lowest_bit(text: str, cpus: set[int]) -> None:
     assert parse_cpu_mask(text) == cpus
-
-
-@pytest.mark.parametrize("text", ["", "\n", "g", "0x3", "3,", ",3", "123456789", "-1", "3 3", "1," * 2048 + "1"])
-def test_an_impossible_mask_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_cpu_mask(text)
 
 
 @given(st.text() | st.text(alphabet="0123456789abcdefF,\n", max_size=30))

@@ -40,6 +40,13 @@ def lines_of(text: str) -> list[str]:
     return lines
 
 
+def matched(match: re.Match[str] | None, wanted: str, text: str, line: int | None = None) -> re.Match[str]:
+    """Return the match of the text. Raise Malformed if there is none."""
+    if match is None:
+        raise Malformed(wanted, text, line)
+    return match
+
+
 def parse_integer(text: str) -> int:
     """Return the file's only whole number. Raise Malformed."""
     stripped = text.strip()

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from noisewatch.kernel.interrupts.table import parse_bytes, parse_interrupts
+from noisewatch.kernel.interrupts.table import parse_interrupts
 from noisewatch.machine.reading import load_reading
 from noisewatch.machine.spinning.calibration.buffer import GAPS, CalibrationBuffer, buffer_words, capacities_for
 from noisewatch.machine.spinning.calibration.run import Progress
@@ -97,9 +97,9 @@ def interrupts(cpu_count: int, row_count: int, local_rows: int = 12, moving_rows
         return "\n".join([header, *(row(number, step) for number in range(row_count))]) + "\n"
 
     first, second = table(1000), table(2000)
-    before = parse_interrupts(first)
+    before = parse_interrupts(first.encode())
     content = second.encode()
-    after = parse_bytes(content, before)
+    after = parse_interrupts(content, before)
     size = len(second) / 1e6
     moving = f"{local_rows} rows move on all CPUs, {moving_rows} on one"
     name = f"interrupts {cpu_count} CPUs x {row_count} rows ({size:.0f} MB, {moving})"
@@ -112,8 +112,8 @@ def interrupts(cpu_count: int, row_count: int, local_rows: int = 12, moving_rows
             print(
                 f"{name}: read again {_median_ms(lambda: reread(kept, memoryview(bytearray(24)).cast('q'), 1 << 28))}"
             )
-    print(f"{name}: parse the first time {_median_ms(lambda: parse_interrupts(first), 3)}")
-    print(f"{name}: parse with the previous at hand {_median_ms(lambda: parse_bytes(content, before))}")
+    print(f"{name}: parse the first time {_median_ms(lambda: parse_interrupts(first.encode()), 3)}")
+    print(f"{name}: parse with the previous at hand {_median_ms(lambda: parse_interrupts(content, before))}")
     print(f"{name}: difference {_median_ms(lambda: count_interrupts(before, after))}")
 
 

@@ -93,7 +93,7 @@ Deltas = dict[str, tuple[int, int]]  # by row: surely within the trace, and sure
 
 
 def _counts() -> dict[str, int]:
-    with open("/proc/interrupts") as file:
+    with open("/proc/interrupts", "rb") as file:
         table = parse_interrupts(file.read())
     at = table.cpus.index(CPU)
     return {row.label: row.counts[at] for row in table.rows if row.counts is not None}

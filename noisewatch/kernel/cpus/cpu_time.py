@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.mounts import parse_cgroup_mounts
-from noisewatch.kernel.numbers import are_counts, lines_of
+from noisewatch.kernel.numbers import are_counts, lines_of, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS, is_served_by_lxcfs
 from noisewatch.patterns import regex
@@ -159,9 +159,7 @@ def parse_run_time(text: str) -> Mapping[int, RunTime]:
     for number, line in enumerate(lines_of(text), start=1):
         if not line.startswith("cpu"):
             continue
-        match = _SCHEDSTAT_ROW.fullmatch(line.strip())
-        if match is None:
-            raise Malformed("nine or twelve counts for each CPU", line, number)
+        match = matched(_SCHEDSTAT_ROW.fullmatch(line.strip()), "nine or twelve counts for each CPU", line, number)
         times[int(match[1])] = RunTime(int(match[2]), int(match[3]))
     if not times:
         raise Malformed("a row for each CPU", text[:20], 1)

@@ -25,7 +25,7 @@ from collections.abc import Set
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.frequency.heat import HWMON, chip_folders
-from noisewatch.kernel.numbers import parse_count, parse_flag, parse_word
+from noisewatch.kernel.numbers import matched, parse_count, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
@@ -184,7 +184,4 @@ def read_supply_voltage(reader: Reader, alarm: VoltageAlarm) -> SupplyVoltage:
 
 def parse_throttled(text: str) -> int:
     """Parse the firmware's flags. Raise Malformed."""
-    match = _FLAGS.fullmatch(text.strip())
-    if match is None:
-        raise Malformed("a hexadecimal number", text.strip())
-    return int(match[1], 16)
+    return int(matched(_FLAGS.fullmatch(text.strip()), "a hexadecimal number", text.strip())[1], 16)

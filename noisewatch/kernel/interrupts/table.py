@@ -298,16 +298,11 @@ def parse_header(line: str) -> tuple[int, ...]:
 
 
 def parse_interrupts(
-    text: str, previous: Interrupts | None = None, release: tuple[int, int] | None = None
+    text: bytes, previous: Interrupts | None = None, release: tuple[int, int] | None = None
 ) -> Interrupts:
-    """Parse the table of a kernel of that release. Raise Malformed."""
-    return parse_bytes(text.encode("utf-8", "replace"), previous, release)
+    """Parse the table of a kernel of that release. Raise Malformed.
 
-
-def parse_bytes(text: bytes, previous: Interrupts | None = None, release: tuple[int, int] | None = None) -> Interrupts:
-    """Parse the table. Unchanged rows are taken from `previous`: most rows of a big table never change.
-
-    Raise Malformed.
+    Unchanged rows are taken from `previous`: most rows of a big table never change.
     """
     again = None if previous is None else _parse_changed(text, previous)
     return again if again is not None else _parse_all(text, previous.release if previous is not None else release)
@@ -411,7 +406,7 @@ def read_interrupts(reader: Reader, previous: Interrupts | None = None) -> Inter
     try:
         content = reader.bytes(PATH)
         release = None if previous is not None else release_number(read_release(reader))
-        table = parse_bytes(content, previous, release)
+        table = parse_interrupts(content, previous, release)
     except Unreadable:
         return None
     except Malformed as error:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.numbers import is_count, lines_of
+from noisewatch.kernel.numbers import is_count, lines_of, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.patterns import regex
@@ -42,9 +42,7 @@ def parse_meminfo(text: str) -> Mapping[str, int]:
     """Return the sizes by name. Raise Malformed."""
     sizes: dict[str, int] = {}
     for number, line in enumerate(lines_of(text), start=1):
-        match = _SIZE.fullmatch(line.strip())
-        if match is None:
-            raise Malformed("`MemTotal: 16316412 kB`", line, number)
+        match = matched(_SIZE.fullmatch(line.strip()), "`MemTotal: 16316412 kB`", line, number)
         sizes[match[1]] = int(match[2])
     if "MemTotal" not in sizes:
         raise Malformed("a line `MemTotal: 16316412 kB`", text[:20], 1)
@@ -95,9 +93,7 @@ def parse_swaps(text: str) -> tuple[Swap, ...]:
         raise Malformed("`Filename Type Size Used Priority`", text[:40], 1)
     swaps = []
     for number, line in enumerate(lines[1:], start=2):
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise Malformed("`/dev/dm-1 partition 999996 0 -2`", line, number)
+        match = matched(_LINE.fullmatch(line), "`/dev/dm-1 partition 999996 0 -2`", line, number)
         path = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 8)), match[1])
         swaps.append(Swap(path, int(match[4]), int(match[2]), int(match[3])))
     return tuple(swaps)

@@ -40,7 +40,7 @@ from collections.abc import Mapping
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_nonempty_cpu_list
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cpus.topology import NODES, read_memory_nodes
-from noisewatch.kernel.numbers import are_counts, is_count
+from noisewatch.kernel.numbers import are_counts, is_count, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 from noisewatch.patterns import regex
@@ -72,10 +72,7 @@ def read_nodes(reader: Reader) -> MemoryNodes:
 
 def parse_total_kb(text: str) -> int:
     """Return the memory of a node. Raise Malformed."""
-    match = _TOTAL.search(text)
-    if match is None:
-        raise Malformed("a line `Node 0 MemTotal: 32827292 kB`", text[:40])
-    return int(match[1])
+    return int(matched(_TOTAL.search(text), "a line `Node 0 MemTotal: 32827292 kB`", text[:40])[1])
 
 
 def parse_distances(text: str) -> tuple[int, ...]:
@@ -149,10 +146,7 @@ def parse_policy(text: str) -> MemoryPolicy | None:
 
 def parse_allowed_nodes(status: str) -> CpuSet:
     """Return the nodes from which the cpuset allows memory, in /proc/PID/status. Raise Malformed."""
-    match = _ALLOWED.search(status)
-    if match is None:
-        raise Malformed("a line `Mems_allowed_list: 0`", status[-20:])
-    return parse_nonempty_cpu_list(match[1])
+    return parse_nonempty_cpu_list(matched(_ALLOWED.search(status), "a line `Mems_allowed_list: 0`", status[-20:])[1])
 
 
 def read_nodes_with_memory(reader: Reader) -> CpuSet | None:

@@ -20,7 +20,7 @@ import re
 from collections.abc import Mapping
 
 from noisewatch.errors import Malformed, Unreadable
-from noisewatch.kernel.numbers import lines_of
+from noisewatch.kernel.numbers import lines_of, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine.recording.privacy import TELLING_CONFIG, gunzip
 from noisewatch.patterns import regex
@@ -115,9 +115,7 @@ def parse_consoles(text: str) -> tuple[Console, ...]:
     """Return the consoles; there may be none. Raise Malformed."""
     consoles = []
     for number, line in enumerate(lines_of(text), start=1):
-        match = _CONSOLE.fullmatch(line.strip())
-        if match is None:
-            raise Malformed("a line such as `ttyS0 -W- (EC p a) 4:64`", line, number)
+        match = matched(_CONSOLE.fullmatch(line.strip()), "a line such as `ttyS0 -W- (EC p a) 4:64`", line, number)
         consoles.append(Console(clean(match["name"]), "E" in match["flags"]))
     return tuple(consoles)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.numbers import lines_of
+from noisewatch.kernel.numbers import lines_of, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.patterns import regex
@@ -49,9 +49,7 @@ def parse_stall(text: str) -> Stall:
     """Return the totals of one file. Raise Malformed."""
     totals: dict[str, int] = {}
     for number, line in enumerate(lines_of(text), start=1):
-        match = _ROW.fullmatch(line.strip())
-        if match is None:
-            raise Malformed("`some avg10=… total=…`", line, number)
+        match = matched(_ROW.fullmatch(line.strip()), "`some avg10=… total=…`", line, number)
         totals[match[1]] = int(match[2]) * 1000
     if "some" not in totals:
         raise Malformed("`some avg10=… total=…`", text[:20], 1)
@@ -82,9 +80,7 @@ class LoadAverage:
 
 def parse_load_average(text: str) -> LoadAverage:
     """Return the averages, and the number of runnable tasks. Raise Malformed."""
-    match = _LINE.fullmatch(text.strip())
-    if match is None:
-        raise Malformed("`0.52 0.58 0.59 3/1182 28916`", text.strip())
+    match = matched(_LINE.fullmatch(text.strip()), "`0.52 0.58 0.59 3/1182 28916`", text.strip())
     return LoadAverage(float(match[1]), float(match[2]), float(match[3]), int(match[4]))
 
 

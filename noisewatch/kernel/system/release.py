@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 
 from noisewatch.errors import Absent, Malformed, Unreadable
-from noisewatch.kernel.numbers import parse_flag, parse_word
+from noisewatch.kernel.numbers import matched, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.machine.recording.privacy import RELEVANT_OPTIONS, is_command_line
@@ -44,18 +44,12 @@ def read_build(reader: Reader) -> str | None:
 
 def parse_build(text: str) -> str:
     """Return `#1 SMP PREEMPT_DYNAMIC …`, without compiler and host. Raise Malformed."""
-    match = _BUILD.search(text)
-    if match is None:
-        raise Malformed("`#1 SMP …`", text.strip())
-    return match[1]
+    return matched(_BUILD.search(text), "`#1 SMP …`", text.strip())[1]
 
 
 def parse_version(text: str) -> str:
     """Return the release in /proc/version. Raise Malformed."""
-    match = re.match(r"Linux version (\S+)", text)
-    if match is None:
-        raise Malformed("`Linux version …`", text.strip())
-    return match[1]
+    return matched(re.match(r"Linux version (\S+)", text), "`Linux version …`", text.strip())[1]
 
 
 def release_number(release: str | None) -> tuple[int, int] | None:
@@ -97,10 +91,7 @@ _UPTIME = regex(r"(\d{1,12}\.\d{1,9}) \d{1,15}\.\d{1,9}", re.ASCII)
 
 def parse_uptime(text: str) -> float:
     """Return the seconds since boot. Raise Malformed."""
-    match = _UPTIME.fullmatch(text.strip())
-    if match is None:
-        raise Malformed("two numbers of seconds", text.strip())
-    return float(match[1])
+    return float(matched(_UPTIME.fullmatch(text.strip()), "two numbers of seconds", text.strip())[1])
 
 
 def read_uptime(reader: Reader) -> float | None:

@@ -13,6 +13,7 @@ import os
 import re
 
 from noisewatch.errors import Absent, Malformed, Unreadable
+from noisewatch.kernel.numbers import matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import ThreadStat, parse_stat
 from noisewatch.patterns import regex
@@ -59,9 +60,7 @@ def parse_lock(text: str) -> Owner | None:
     """Return the owner, or None for a released lock. Raise Malformed."""
     if not text.strip():
         return None
-    match = _LINE.fullmatch(text)
-    if match is None:
-        raise Malformed("`pid ticks namespace name`", text.strip())
+    match = matched(_LINE.fullmatch(text), "`pid ticks namespace name`", text.strip())
     return Owner(int(match[1]), int(match[2]), int(match[3]), clean(match[4]))
 
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.memory.nodes import MemoryPolicy, parse_allowed_nodes, read_memory_policy
-from noisewatch.kernel.numbers import is_count, lines_of
+from noisewatch.kernel.numbers import is_count, lines_of, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
 from noisewatch.machine import Json
@@ -153,10 +153,7 @@ def parse_own_status(text: str) -> OwnStatus:
 
 def parse_seccomp_mode(text: str) -> int:
     """Return the mode. Raise Malformed, also if the line is missing: a kernel without seccomp is rare."""
-    match = _SECCOMP.search(text)
-    if match is None:
-        raise Malformed("a line `Seccomp: 0`", text[-20:])
-    return int(match[1])
+    return int(matched(_SECCOMP.search(text), "a line `Seccomp: 0`", text[-20:])[1])
 
 
 def parse_limits(text: str) -> Mapping[str, float]:

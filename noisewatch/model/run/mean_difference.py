@@ -18,10 +18,6 @@ from noisewatch.model.distributions import SIGNIFICANCE, chi_square_quantile, de
 from noisewatch.model.run.series import Bounds
 from noisewatch.records import dataclass
 
-TEST_OF_PAIRS = (
-    "pairs of neighbours in drawn order, t-test without the effect of the order, two-sided 5 %, power 0.8, "
-    "for the most noise that is likely (one-sided 90 %)"
-)
 FEWEST_PAIRS = 3
 _NOISE_CONFIDENCE = 0.90
 
@@ -40,10 +36,10 @@ class MeanDifference:
 
     `share` is how much longer B takes than A, as a share of A's mean. 0.02: B takes 2% more. `interval` contains it in
     95 of 100 series. `smallest_shown` is the smallest difference that a series with this number of pairs shows in 4 of
-    5 cases, even with the most noise that is expected after this series (`TEST_OF_PAIRS`). So the next series of 15
-    pairs shows it in 94 of 100 cases, or in 77 to 82 if a few runs take much longer; and twice as much in 100, or in 91
-    to 96 (tests.benchmark.run_statistics). Both are None for fewer than three pairs, or if one command always ran
-    first.
+    5 cases (a two-sided t-test at 5% of pairs of neighbours in drawn order, without the effect of the order), even with
+    the most noise that is expected after this series (one-sided 90%). So the next series of 15 pairs shows it in 94 of
+    100 cases, or in 77 to 82 if a few runs take much longer; and twice as much in 100, or in 91 to 96
+    (tests.benchmark.run_statistics). Both are None for fewer than three pairs, or if one command always ran first.
 
     `second_share` is how much longer a run takes as the second of its pair: drift, or an effect of the first run.
     """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from noisewatch.cpus import parse_nonempty_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.cpu_time import TICK_NS, parse_cpu_time
-from noisewatch.kernel.interrupts.table import Interrupts, parse_bytes
+from noisewatch.kernel.interrupts.table import Interrupts, parse_interrupts
 from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.machine.own_thread import CpuReading, OwnThread, ThreadReading, read_cpu_files, read_siblings
@@ -144,7 +144,7 @@ def around_from(before: CpuReading, after: CpuReading, cpus: Collection[int], si
 
 def _interrupted_ns(before: bytes | None, after: bytes | None, cpu: int) -> int | None:
     try:
-        costs = [_cost_ns(parse_bytes(text), cpu) for text in (before, after) if text is not None]
+        costs = [_cost_ns(parse_interrupts(text), cpu) for text in (before, after) if text is not None]
     except Malformed:
         return None
     if len(costs) < 2 or costs[0] is None or costs[1] is None or costs[1] < costs[0]:

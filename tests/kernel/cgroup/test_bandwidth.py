@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.errors import Malformed
-from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, QuotaThrottling, parse_cpu_max, parse_throttling, read_cgroup
+from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, QuotaThrottling, parse_throttling, read_cgroup
 from noisewatch.kernel.cgroup.mounts import (
     MOUNT_ROOTS,
     parse_cgroup_mounts,
@@ -203,14 +202,6 @@ def test_a_quota_is_told_as_exactly_as_it_was_set(cpu_max: str, said: str) -> No
     assert level.described == f"{ROOT}/a{said}"
 
 
-@pytest.mark.parametrize(
-    "text", ["", "30 23 0:26 / /sys/fs/cgroup rw shared:9 cgroup2 cgroup2 rw\n", "/ - cgroup2 cgroup2 rw\n"]
-)
-def test_mounts_with_roots_that_make_no_sense_are_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_mount_roots(text)
-
-
 def test_of_several_mounts_on_one_folder_the_last_one_shows() -> None:
     line = "30 23 0:26 {} /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
     other = "31 23 0:27 / /mnt rw - ext4 /dev/vda rw\n"
@@ -239,21 +230,3 @@ def test_a_mount_may_be_called_anything(separator: str) -> None:
 
 def test_a_path_of_a_cgroup_may_hold_colons() -> None:
     assert parse_membership("1:cpu,cpuacct:/a:b\n0::/c:d\n") == {"cpu": "/a:b", "cpuacct": "/a:b", "": "/c:d"}
-
-
-@pytest.mark.parametrize("text", ["", "\n", "0:/", "x::/", "0::relative", "rubbish"])
-def test_a_membership_that_makes_no_sense_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_membership(text)
-
-
-@pytest.mark.parametrize("text", ["", "max", "max 0", "50000 0", "50000", "-1 100000", "a b", "1 2 3"])
-def test_a_cpu_max_that_makes_no_sense_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_cpu_max(text)
-
-
-@pytest.mark.parametrize("text", ["", "nr_periods 5\n", "nr_throttled\n", "nr_throttled x\n", "rubbish"])
-def test_a_cpu_stat_without_throttling_was_cut(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_throttling(text)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.frequency.limits import FrequencyCap, parse_frequencies, read_frequency_caps
+from noisewatch.kernel.frequency.limits import FrequencyCap, read_frequency_caps
 from tests.written import reading
 
 _FOLDER = f"{CPUS}/cpu1/cpufreq"
@@ -19,9 +16,3 @@ def test_a_cap_stands_beside_the_highest_of_its_table() -> None:
 
 def test_a_cap_that_a_copy_lacks_is_unknown() -> None:
     assert read_frequency_caps(reading({}, is_copy=True), frozenset({1})) == {1: FrequencyCap(None, None)}
-
-
-@pytest.mark.parametrize("text", ["", "\n", "2100000 x", "-1", "2.1"])
-def test_another_table_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_frequencies(text)

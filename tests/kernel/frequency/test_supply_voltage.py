@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from noisewatch.errors import Malformed
 from noisewatch.kernel.frequency.power_supply import (
     FIRMWARE,
     SupplyVoltage,
-    parse_throttled,
     read_supply_voltage,
     read_voltage_alarm,
 )
@@ -52,9 +46,3 @@ def test_the_firmware_is_asked_otherwise(flags: str, voltage: SupplyVoltage) -> 
 
 def test_other_machines_report_none() -> None:
     assert _reported(_HEAT)[:2] == (None, SupplyVoltage(None, None))
-
-
-@given(st.text())
-def test_any_text_is_flags_or_refused(text: str) -> None:
-    with suppress(Malformed):
-        assert parse_throttled(text) >= 0

@@ -108,7 +108,7 @@ def test_the_mode_tells_whether_it_can_be_moved_where_the_kernel_is_new_enough(
 
 @pytest.mark.parametrize("name", ["timer", "cascade"])
 def test_the_kernels_own_are_moved_by_nobody_whatever_the_mode_says(name: str) -> None:
-    table = parse_interrupts(f"CPU0\n 24: 1 IO-APIC 2-edge {name}\n")
+    table = parse_interrupts(f"CPU0\n 24: 1 IO-APIC 2-edge {name}\n".encode())
     irqs = read_irqs(reading(IRQ), table, "6.12")
     assert irqs is not None
     assert irqs.by_number[24].movable is False
@@ -134,7 +134,7 @@ def test_a_damaged_answer_about_devices_is_no_reason_to_stop(answer: Json) -> No
 
 
 def test_the_actions_stand_in_the_table_of_interrupts() -> None:
-    table = parse_interrupts("CPU0\n 24: 1 IO-APIC 16-fasteoi vmwgfx, snd\x1b_ens1371\n")
+    table = parse_interrupts(b"CPU0\n 24: 1 IO-APIC 16-fasteoi vmwgfx, snd\x1b_ens1371\n")
     irqs = read_irqs(reading(IRQ), table, "6.12")
     assert irqs is not None
     assert irqs.by_number[24].actions == ("vmwgfx", "snd·_ens1371")

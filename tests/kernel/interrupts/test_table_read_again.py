@@ -24,26 +24,26 @@ def tables(draw: st.DrawFn) -> str:
 
 @given(tables(), tables())
 def test_a_table_is_the_same_whether_or_not_an_earlier_one_is_known(before: str, after: str) -> None:
-    again = parse_interrupts(after, parse_interrupts(before))
-    alone = parse_interrupts(after)
+    again = parse_interrupts(after.encode(), parse_interrupts(before.encode()))
+    alone = parse_interrupts(after.encode())
     assert again == alone
     assert again.total_by_cpu() == alone.total_by_cpu()
 
 
 def test_a_row_that_did_not_change_is_taken_over() -> None:
-    before = parse_interrupts("CPU0\nLOC: 1 timer\nRES: 1 x\n")
-    after = parse_interrupts("CPU0\nLOC: 2 timer\nRES: 1 x\n", before)
+    before = parse_interrupts(b"CPU0\nLOC: 1 timer\nRES: 1 x\n")
+    after = parse_interrupts(b"CPU0\nLOC: 2 timer\nRES: 1 x\n", before)
     assert after.rows[1] is before.rows[1]
     assert after.rows[0] is not before.rows[0]
 
 
 def test_nothing_is_taken_over_when_other_cpus_are_online() -> None:
-    before = parse_interrupts("CPU0\n 24: 1 2 Edge timer\n")
-    after = parse_interrupts("CPU0 CPU2\n 24: 1 2 Edge timer\n", before)
+    before = parse_interrupts(b"CPU0\n 24: 1 2 Edge timer\n")
+    after = parse_interrupts(b"CPU0 CPU2\n 24: 1 2 Edge timer\n", before)
     assert after.total_by_cpu() == {0: 1, 2: 2}
 
 
 def test_a_row_that_moves_to_another_line_is_still_one_row() -> None:
-    before = parse_interrupts("CPU0\nLOC: 1 timer\n")
-    after = parse_interrupts("CPU0\n 24: 0 new\nLOC: 1 timer\n", before)
+    before = parse_interrupts(b"CPU0\nLOC: 1 timer\n")
+    after = parse_interrupts(b"CPU0\n 24: 0 new\nLOC: 1 timer\n", before)
     assert [row.label for row in after.rows] == ["24", "LOC"]

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.topology import NODES
-from noisewatch.kernel.memory.nodes import HAS_MEMORY, parse_distances, parse_total_kb, read_nodes
+from noisewatch.kernel.memory.nodes import HAS_MEMORY, read_nodes
 from tests.written import reading
 
 _TWO = {f"{NODES}/node0/distance": "10 21\n", f"{NODES}/node4/distance": "21 10\n"}
@@ -39,10 +34,3 @@ def test_where_no_list_tells_each_node_is_asked(total: str, found: set[int]) -> 
 def test_a_node_that_does_not_tell_leaves_all_unknown() -> None:
     assert read_nodes(reading(_TWO | {f"{NODES}/node0/meminfo": _MEMINFO.format(5)})).with_memory is None
     assert read_nodes(reading({})).with_memory is None
-
-
-@given(st.text())
-def test_any_text_is_parsed_or_refused(text: str) -> None:
-    for parse in (parse_total_kb, parse_distances):
-        with suppress(Malformed):
-            parse(text)

@@ -6,7 +6,6 @@ import gzip
 
 import pytest
 
-from noisewatch.errors import Malformed
 from noisewatch.kernel.system.build_options import (
     PACKED,
     Console,
@@ -65,12 +64,6 @@ def test_of_a_file_that_was_cut_only_what_stands_there_is_known() -> None:
 
 def test_a_module_is_there() -> None:
     assert parse_kernel_config("CONFIG_KCOV=m\n").is_set("KCOV") is True
-
-
-@pytest.mark.parametrize("text", ["", "rubbish\n", "CONFIG_HZ=fast\n", "CONFIG_UNASKED=y\n"])
-def test_a_file_without_any_such_option_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed, match="CONFIG_HZ=250"):
-        parse_kernel_config(text)
 
 
 @pytest.mark.parametrize("text", ["CONFIG_HZ=0\n", "CONFIG_HZ=y\n", "# CONFIG_HZ is not set\n", "CONFIG_KASAN=y\n"])
@@ -149,9 +142,3 @@ def test_consoles_that_show_or_store_are_not_slow() -> None:
 def test_there_may_be_no_console() -> None:
     assert parse_consoles("") == ()
     assert parse_consoles("hvc0 -W- (EC p ) 229:0") == (Console("hvc0", True),)
-
-
-@pytest.mark.parametrize("text", ["ttyS0\n", "ttyS0 -W- EC\n", "\n", "ttyS0 -W- (EC p a"])
-def test_a_line_that_is_no_console_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed, match="ttyS0 -W-"):
-        parse_consoles(text)

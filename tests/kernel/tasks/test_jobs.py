@@ -49,18 +49,6 @@ def test_timers_that_never_go_off_are_left_out() -> None:
     assert parse_timers(TIMERS) == [("dnf-makecache.timer", 1589485390891904)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "NEXT LEFT LAST", "{}", "5", "[5]", '[{"next":1}]', '[{"next":"1","unit":"a.timer"}]', "[" * 100_000),
-        *('[{"next":1,"unit":"a.timer; reboot"}]', '[{"next":true,"unit":"a.timer"}]', '[{"next":1.5,"unit":"a"}]'),
-    ],
-)
-def test_timers_that_make_no_sense_are_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_timers(text)
-
-
 def test_systemctl_is_asked_in_english_and_for_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = '[ "$*" = "list-timers --all --output=json --no-pager" ]'
     _systemctl(tmp_path, asked + ' && echo "[{\\"next\\":7,\\"unit\\":\\"$LC_ALL.timer\\"}]"', monkeypatch)

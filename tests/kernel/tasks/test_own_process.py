@@ -43,20 +43,8 @@ def test_nice_and_policy_stand_behind_a_name_that_may_hold_brackets() -> None:
     assert parse_scheduling(own_stat(nice=-20, policy=1)) == Scheduling(nice=-20, policy=1)
 
 
-@pytest.mark.parametrize("text", ["", "4711 (a) R 1\n", REAL_STAT[:150], REAL_STAT.replace(" 39 19 ", " 39 x ")])
-def test_a_stat_that_was_cut_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_scheduling(text)
-
-
 def test_a_personality_is_hexadecimal() -> None:
     assert parse_personality("00040000\n") == 0x40000
-
-
-@pytest.mark.parametrize("text", ["", "xyz", "0x40000", "1 2"])
-def test_a_personality_that_makes_no_sense_is_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_personality(text)
 
 
 def test_tracer_and_capabilities_are_found_among_other_lines() -> None:
@@ -64,21 +52,9 @@ def test_tracer_and_capabilities_are_found_among_other_lines() -> None:
     assert (status.tracer_pid, status.capabilities) == (17, 3)
 
 
-@pytest.mark.parametrize("gone", ["TracerPid", "CapEff"])
-def test_a_status_without_either_is_malformed(gone: str) -> None:
-    with pytest.raises(Malformed):
-        parse_own_status(own_status().replace(gone, "Other"))
-
-
 def test_limits_have_names_of_several_words_and_perhaps_no_unit() -> None:
     limits = parse_limits(own_limits(cpu_time="600"))
     assert (limits["Max cpu time"], limits["Max data size"], limits["Max nice priority"]) == (600, UNLIMITED, 0)
-
-
-@pytest.mark.parametrize("text", ["", "Limit Soft Hard\n", own_limits()[:120], own_limits(cpu_time="-1")])
-def test_limits_that_make_no_sense_are_malformed(text: str) -> None:
-    with pytest.raises(Malformed):
-        parse_limits(text)
 
 
 def test_only_names_that_tell_something_leave_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,22 +73,6 @@ def test_what_finds_no_room_is_counted_all_the_same(core: ModuleType) -> None:
     assert (totals[COUNT], totals[LOST_COUNT] >= made - 2, totals[LOST_NS] >= (made - 2) * 200_000) == (1, True, True)
 
 
-def test_a_duty_cycle_rests_most_of_the_time(core: ModuleType) -> None:
-    gaps, totals = _words(GAP_WORDS * 50_000), _words(SPIN_WORDS)
-    used = time.process_time_ns()
-    core.spin(gaps, totals, time.monotonic_ns() + 100 * _MS, 1_000, on_ns=1 * _MS, period_ns=20 * _MS)
-    assert time.process_time_ns() - used < 60 * _MS
-    assert 0 < totals[SPUN_NS] < 80 * _MS
-
-
-def test_a_thread_that_slept_in_between_is_no_gap(core: ModuleType) -> None:
-    """The rests of a duty cycle lie between two looks, and so are never mistaken for noise."""
-    gaps, totals = _words(GAP_WORDS * 50_000), _words(SPIN_WORDS)
-    core.spin(gaps, totals, time.monotonic_ns() + 60 * _MS, 15 * _MS, on_ns=1 * _MS, period_ns=20 * _MS)
-    long_ones = [length for length in gaps[1 : totals[COUNT] * GAP_WORDS : GAP_WORDS] if 18 * _MS < length < 20 * _MS]
-    assert long_ones == []
-
-
 _Work = Callable[[memoryview, memoryview, int], None]
 
 

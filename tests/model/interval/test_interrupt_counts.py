@@ -9,8 +9,8 @@ from noisewatch.model.interval.interrupt_counts import InterruptCounts, count_in
 
 
 def _counts(before: str, after: str, release: tuple[int, int] | None = (6, 1)) -> InterruptCounts:
-    first = parse_interrupts(before, release=release)
-    return count_interrupts(first, parse_interrupts(after, first))
+    first = parse_interrupts(before.encode(), release=release)
+    return count_interrupts(first, parse_interrupts(after.encode(), first))
 
 
 def _by_label(counts: InterruptCounts) -> dict[str, dict[int, int]]:
@@ -113,7 +113,7 @@ def test_a_row_that_the_kernel_shows_once_it_has_counted_may_come() -> None:
 
 
 def test_an_unreadable_table_counts_nothing() -> None:
-    table = parse_interrupts("CPU0\nLOC: 1\n")
+    table = parse_interrupts(b"CPU0\nLOC: 1\n")
     assert count_interrupts(None, table).rows is None
     assert count_interrupts(table, None).rows is None
 

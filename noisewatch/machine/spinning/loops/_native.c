@@ -17,19 +17,19 @@ static int64_t words_of(const Py_buffer *view, int64_t least) {
 }
 
 static PyObject *native_spin(PyObject *module, PyObject *arguments, PyObject *named) {
-    static char *names[] = {"gaps",   "totals",   "until_ns",       "threshold_ns", "schedstat", "on_ns",
-                            "period_ns", "delay_ns", "delay_every_ns", NULL};
+    static char *names[] = {"gaps",      "totals",   "until_ns",       "threshold_ns",
+                            "schedstat", "delay_ns", "delay_every_ns", NULL};
     Py_buffer gaps, totals;
-    long long until, threshold, on = 0, period = 0, delay = 0, delay_every = 0;
+    long long until, threshold, delay = 0, delay_every = 0;
     int schedstat = -1;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "w*w*LL|iLLLL", names, &gaps, &totals, &until, &threshold,
-                                     &schedstat, &on, &period, &delay, &delay_every))
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "w*w*LL|iLL", names, &gaps, &totals, &until, &threshold,
+                                     &schedstat, &delay, &delay_every))
         return NULL;
     int64_t capacity = words_of(&gaps, GAP_WORDS) / GAP_WORDS;
     struct spin wanted = {
         .gaps = gaps.buf, .capacity = capacity, .totals = totals.buf, .until = until, .threshold = threshold,
-        .on = on, .period = period, .schedstat = schedstat, .delay = delay, .delay_every = delay_every};
+        .schedstat = schedstat, .delay = delay, .delay_every = delay_every};
     int fits = capacity > 0 && words_of(&totals, SPIN_WORDS) > 0;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS

@@ -6,8 +6,6 @@ def spin(
     until_ns: int,
     threshold_ns: int,
     schedstat: int = -1,
-    on_ns: int = 0,
-    period_ns: int = 0,
     delay_ns: int = 0,
     delay_every_ns: int = 0,
 ) -> int: ...

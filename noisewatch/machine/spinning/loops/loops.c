@@ -100,25 +100,12 @@ spin_once(struct spin *spin, struct seen *seen, int64_t until, const int delays)
     spin->totals[SPIN_NS] += time - begin;
 }
 
-static void rest_until(int64_t wake) {
-    struct timespec at = {.tv_sec = wake / NS_PER_S, .tv_nsec = wake % NS_PER_S};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-}
-
 void spin(struct spin *spin) {
-    int64_t begin = now();
-    for (;;) {
-        int64_t end = spin->period > 0 && begin + spin->on < spin->until ? begin + spin->on : spin->until;
-        struct seen seen = {switches_so_far(), waited_so_far(spin->schedstat)};
-        if (spin->delay_every > 0)
-            spin_once(spin, &seen, end, 1);
-        else
-            spin_once(spin, &seen, end, 0);
-        begin += spin->period;
-        if (end >= spin->until || begin >= spin->until)
-            return;
-        rest_until(begin);
-    }
+    struct seen seen = {switches_so_far(), waited_so_far(spin->schedstat)};
+    if (spin->delay_every > 0)
+        spin_once(spin, &seen, spin->until, 1);
+    else
+        spin_once(spin, &seen, spin->until, 0);
 }
 
 /* 16 KiB, half of the smallest first-level cache in use. */

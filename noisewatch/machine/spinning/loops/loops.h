@@ -20,8 +20,6 @@ struct spin {
     int64_t *totals;        /* SPIN_WORDS words */
     int64_t until;          /* when to end */
     int64_t threshold;      /* the shortest step of the clock that is a gap */
-    int64_t on;             /* spin so long ... */
-    int64_t period;         /* ... in each of these; 0: always */
     int schedstat;          /* /proc/thread-self/schedstat, opened; -1: the time spent waiting is not known */
     int64_t delay;          /* for the proof of the loop: waste so much on purpose ... */
     int64_t delay_every;    /* ... every so often; 0: never */

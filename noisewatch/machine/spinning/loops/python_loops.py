@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import resource
-import time
 from binascii import crc_hqx
 from collections.abc import Callable
 from functools import partial
@@ -40,30 +39,16 @@ def spin(
     until_ns: int,
     threshold_ns: int,
     schedstat: int = -1,
-    on_ns: int = 0,
-    period_ns: int = 0,
     delay_ns: int = 0,
     delay_every_ns: int = 0,
 ) -> int:
     """Read the clock until `until_ns` and note each step of at least `threshold_ns`; see `loops.c`.
 
-    With a period it spins for `on_ns` in each period and sleeps for the rest. With `delay_every_ns` it inserts delays
-    of `delay_ns` at that interval, to prove that delays are detected, and returns their number.
+    With `delay_every_ns` it inserts delays of `delay_ns` at that interval, to prove that delays are detected, and
+    returns their number.
     """
-    begin, delay_count = monotonic_ns(), 0
-    while True:
-        end = min(begin + on_ns, until_ns) if period_ns > 0 else until_ns
-        if delay_every_ns > 0:
-            delay_count += _spin_delayed(gaps, totals, end, threshold_ns, schedstat, delay_ns, delay_every_ns)
-        else:
-            _spin_once(gaps, totals, end, threshold_ns, schedstat)
-        begin += period_ns
-        if end >= until_ns or begin >= until_ns:
-            return delay_count
-        time.sleep(max(begin - monotonic_ns(), 0) / 1e9)
-
-
-def _spin_once(gaps: Words, totals: Words, until_ns: int, threshold_ns: int, schedstat: int) -> None:
+    if delay_every_ns > 0:
+        return _spin_delayed(gaps, totals, until_ns, threshold_ns, schedstat, delay_ns, delay_every_ns)
     clock, rounds, account = monotonic_ns, 0, _Account(schedstat)
     begin = previous = now = clock()
     while now < until_ns:
@@ -76,6 +61,7 @@ def _spin_once(gaps: Words, totals: Words, until_ns: int, threshold_ns: int, sch
             previous = now
     totals[ITERATIONS] += rounds * _TURNS
     totals[SPUN_NS] += now - begin
+    return 0
 
 
 def _spin_delayed(
