@@ -29,7 +29,8 @@ from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.history.entries import Entry, Past
-from noisewatch.model.history.facts import OF_TARGET, FactClass, Facts, differences, facts_of, unknown_on_one_side
+from noisewatch.model.history.fact_table import OF_TARGET, facts_of
+from noisewatch.model.history.facts import FactClass, Facts, differences, unknown_on_one_side
 from noisewatch.model.history.figures import TRAITS, Figure, Nature
 from noisewatch.model.history.shifts import LEAST_BEFORE
 from noisewatch.model.history.thinning import Thinning
