@@ -9,9 +9,9 @@ import pytest
 from noisewatch.judgement.fleet import (
     Fleet,
     Floor,
+    HostReports,
     Reason,
     Report,
-    Reports,
     SlowestCpu,
     Standing,
     changes_between,
@@ -39,10 +39,11 @@ def _report(host: str = "web1", **changes: Any) -> Report:
 
 
 def _fleet(*reports: Report, earlier: Report | None = None, **options: Any) -> Fleet:
-    newest = {report.host: report for report in reports}
-    before = {earlier.host: earlier} if earlier is not None else {}
+    of_hosts = {report.host: HostReports(report, count=1) for report in reports}
+    if earlier is not None:
+        of_hosts[earlier.host].earlier = earlier
     wanted: dict[str, Any] = {"baseline": None, "expected": None, "max_age_s": None, "now_s": _NOW_S}
-    return fleet_of(Reports(newest, before, dict.fromkeys(newest, 1)), **{**wanted, **options})
+    return fleet_of(of_hosts, **{**wanted, **options})
 
 
 @pytest.mark.parametrize(
@@ -83,11 +84,13 @@ def test_who_is_expected_outweighs_who_is_in_the_baseline() -> None:
     assert ([host.name for host in fleet.hosts], fleet.exit_status) == (["web1"], 0)
 
 
-def _of_one_name(*reports: Report, at_s: float = _NOW_S - 120, **facts: str | None) -> Fleet:
-    """Return the fleet of these reports and of another machine that has the name of one, in its own folder."""
+def _of_one_name(report: Report, at_s: float = _NOW_S - 120, **facts: str | None) -> Fleet:
+    """Return the fleet of this report and one of another machine that has the same name, in its own folder."""
     other = _report(source="b/web1.json", outcome=Outcome.UNSTABLE, at_s=at_s, facts=facts)
-    newest = {report.host: report for report in reports}
-    return fleet_of(Reports(newest, {"web1": other}, {"web1": 2}, {"web1": (other,)}), None, None, 3600.0, _NOW_S)
+    of_host = HostReports(report)
+    for each in (report, other):
+        of_host.add(each)
+    return fleet_of({"web1": of_host}, None, None, 3600.0, _NOW_S)
 
 
 def test_of_two_machines_with_one_name_the_worse_counts_and_both_are_named() -> None:
