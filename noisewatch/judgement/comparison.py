@@ -8,7 +8,7 @@ what only one side has decides nothing, and is reported.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple
@@ -89,26 +89,35 @@ class MeasuredFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedSide:
-    """The facts, findings and figures of one file.
+    """The facts, findings and figures of one file; empty where the file holds none at all.
 
-    `findings` and `figures` are None, and `facts` are empty, where the file holds none at all. `measured_by` must be
-    equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of the figures of that
-    condition, `load` says what ran in parallel with those under load.
+    `measured_by` must be equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of the
+    figures of that condition, `load` says what ran in parallel with those under load.
     """
 
     name: str
     kind: SideKind
     target: CpuSet | None
     facts: Facts
-    findings: Mapping[str, FindingState] | None = None
-    figures: Mapping[str, MeasuredFigure] | None = None
+    findings: Mapping[str, FindingState] = field(default_factory=dict)
+    figures: Mapping[str, MeasuredFigure] = field(default_factory=dict)
     profile: str | None = None
     measured_by: str | None = None
     noise_of: str | None = None
     against: CpuSet | None = None
     load: str | None = None
-    commands: Mapping[str, str] | None = None  # of a run: by `a` and `b`
+    commands: Mapping[str, str] = field(default_factory=dict)  # of a run: by `a` and `b`
     remarks: tuple[str, ...] = ()  # what is doubtful in the file
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether files of this kind have findings, of which there may be none."""
+        return self.kind in (SideKind.VERDICT, SideKind.RECORDING)
+
+    def estimate(self, name: str) -> Estimate | None:
+        """Return the figure's estimate, or None if the figure is unknown, or not in the file."""
+        figure = self.figures.get(name)
+        return None if figure is None else figure.estimate
 
 
 _LARGE_SPEED, _LARGE_NOISE = 2.0, 100.0  # ratios
@@ -126,13 +135,25 @@ class ComparisonOutcome(StrEnum):
 EXIT_STATUS = {ComparisonOutcome.SAME: 0, ComparisonOutcome.DIFFERENT: 1, ComparisonOutcome.UNKNOWN: 3}
 
 
+_UNANSWERED = {Effect.OPEN, Effect.UNASKED}
+
+
 @dataclass(frozen=True, slots=True)
 class FindingDifference:
-    """A check with different answers; `blocks` if the difference changes whether a benchmark may start."""
+    """The answers of both sides to one check."""
 
     check_id: str
     before: FindingState
     after: FindingState
+
+    @property
+    def effects(self) -> set[Effect]:
+        return {self.before.effect, self.after.effect}
+
+    @property
+    def differs(self) -> bool:
+        """Whether the answers differ."""
+        return self.before.status != self.after.status or len(self.effects) > 1
 
     @property
     def blocks(self) -> bool:
@@ -140,14 +161,17 @@ class FindingDifference:
 
         A check not asked on one side is not a known difference.
         """
-        effects = {self.before.effect, self.after.effect}
-        return len(effects) > 1 and Effect.UNASKED not in effects
+        return len(self.effects) > 1 and Effect.UNASKED not in self.effects
 
     @property
     def is_undecided(self) -> bool:
         """Whether a check that may block was asked on one side only."""
-        effects = {self.before.effect, self.after.effect}
-        return len(effects) > 1 and Effect.UNASKED in effects
+        return len(self.effects) > 1 and Effect.UNASKED in self.effects
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether both sides answer a check that blocks."""
+        return Severity.BLOCKING in (self.before.severity, self.after.severity) and not self.effects & _UNANSWERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +255,12 @@ class SideComparison:
     def different_figures(self) -> tuple[ComparedFigure, ...]:
         """The figures that differ: speeds before noise, and the largest change first."""
         differing = [figure for figure in self.figures if figure.differs]
-        return tuple(sorted(differing, key=_rank))
+        return tuple(
+            sorted(
+                differing,
+                key=lambda figure: (figure.traits.nature == Nature.NOISE, -abs(math.log(figure.ratio.value))),
+            )
+        )
 
     @property
     def blind_figures(self) -> tuple[ComparedFigure, ...]:
@@ -248,12 +277,6 @@ class SideComparison:
         return any(difference.of_class == FactClass.IDENTITY for difference in self.facts)
 
 
-def _rank(figure: ComparedFigure) -> tuple[bool, float]:
-    return figure.traits.nature == Nature.NOISE, -abs(math.log(figure.ratio.value))
-
-
-_States = Mapping[str, FindingState]
-_Figures = Mapping[str, MeasuredFigure]
 _NOISE_WORD = "noise floors"
 _NOISE_FLOORS = frozenset({Figure.NOISE_1MS, Figure.NOISE_10MS, Figure.NOISE_100MS})
 _MACHINE_FIGURES = Condition.ALONE.names_of(figure for figure in Figure if figure not in OF_THE_SLOWEST)
@@ -267,65 +290,42 @@ _TOO_NOISY = "too noisy to compare"
 
 def compare_sides(before: ComparedSide, after: ComparedSide) -> SideComparison:
     """Return the differences of the second side from the first."""
-    findings = [*_finding_differences(before.findings or {}, after.findings or {})]
+    findings = [
+        FindingDifference(check_id, before.findings[check_id], after.findings[check_id])
+        for check_id in sorted(before.findings.keys() & after.findings.keys())
+    ]
+    differing = [finding for finding in findings if finding.differs]
+    unanswered = [finding for finding in findings if finding.effects <= _UNANSWERED]
     excluded, remarks = _not_comparable(before, after)
-    compared = compare_figures(before.figures or {}, after.figures or {}, excluded)
-    figures = compared.figures
-    undecided = [*_undecided(before, after, findings, [each.name for each in figures], excluded)]
-    only_before, only_after = _known_alone(before, after, excluded), _known_alone(after, before, excluded)
+    compared = _compare_figures(before, after, excluded)
+    unmeasured = [
+        name
+        for name in before.figures
+        if name in after.figures and before.estimate(name) is after.estimate(name) is None
+    ]
+    undecided = [
+        *(finding.check_id for finding in differing if finding.is_undecided),
+        *_undecided_sorts(before, after, excluded),
+        *(finding.check_id for finding in unanswered if finding.effects == {Effect.OPEN}),
+        *_undecided_figures(before, after, {*unmeasured}),
+        *_undecided_alone(before, after, compared.figures, excluded),
+        *_undecided_alone(after, before, compared.figures, excluded),
+        *_too_noisy(compared.figures),
+    ]
     return SideComparison(
         before=before,
         after=after,
         facts=differences(before.facts, after.facts),
-        findings=tuple(
-            sorted(
-                findings,
-                key=lambda difference: (not difference.blocks, not difference.is_undecided, difference.check_id),
-            )
-        ),
-        figures=figures,
-        only_before=only_before,
-        only_after=only_after,
-        unknown_on_both=(
-            *_open_on_both(before.findings or {}, after.findings or {}),
-            *_unmeasured_on_both(before.figures or {}, after.figures or {}),
-        ),
-        undecided=tuple(dict.fromkeys([*undecided, *too_noisy(figures)])),
-        decided=_decided(before.findings or {}, after.findings or {}),
+        findings=tuple(sorted(differing, key=lambda finding: (not finding.blocks, not finding.is_undecided))),
+        figures=compared.figures,
+        only_before=_known_alone(before, after, excluded),
+        only_after=_known_alone(after, before, excluded),
+        unknown_on_both=(*(finding.check_id for finding in unanswered), *unmeasured),
+        undecided=tuple(dict.fromkeys(undecided)),
+        decided=sum(finding.is_decided for finding in findings),
         significance=compared.significance,
         by_cpu=compared.by_cpu,
         remarks=(*before.remarks, *after.remarks, *remarks),
-    )
-
-
-def _finding_differences(before: _States, after: _States) -> Iterator[FindingDifference]:
-    for check_id in before.keys() & after.keys():
-        difference = FindingDifference(check_id, before[check_id], after[check_id])
-        if difference.before.status != difference.after.status or difference.before.effect != difference.after.effect:
-            yield difference
-
-
-_UNANSWERED = frozenset({Effect.OPEN, Effect.UNASKED})
-
-
-def _open_on_both(before: _States, after: _States) -> Iterator[str]:
-    """Yield the blocking checks that neither side answers: whether they are equal is unknown."""
-    for check_id in sorted(before.keys() & after.keys()):
-        if before[check_id].effect in _UNANSWERED and after[check_id].effect in _UNANSWERED:
-            yield check_id
-
-
-def _unmeasured_on_both(before: _Figures, after: _Figures) -> Iterator[str]:
-    for name, figure in before.items():
-        if figure.estimate is None and name in after and after[name].estimate is None:
-            yield name
-
-
-def _decided(before: _States, after: _States) -> int:
-    return sum(
-        Severity.BLOCKING in (before[each].severity, after[each].severity)
-        and not {before[each].effect, after[each].effect} & _UNANSWERED
-        for each in before.keys() & after.keys()
     )
 
 
@@ -336,116 +336,100 @@ def _not_comparable(before: ComparedSide, after: ComparedSide) -> tuple[frozense
     for figures, one, other, what in (
         (_SPEEDS, before.measured_by, after.measured_by, f"{SPEEDS} not compared: measured by the core"),
         (_NOISE_FLOORS, before.noise_of, after.noise_of, f"{_NOISE_WORD} not compared: of"),
+        ((), before.load, after.load, "another load:"),
+        *(
+            ((), command, after.commands.get(name), "other commands were run:")
+            for name, command in before.commands.items()
+        ),
+        ((), before.profile, after.profile, "judged by the profile"),
     ):
         if one is not None and other is not None and one != other:
-            excluded |= _of_any_condition(figures) & (before.figures or {}).keys() & (after.figures or {}).keys()
+            excluded |= _of_any_condition(figures) & before.figures.keys() & after.figures.keys()
             remarks.append(f"{what} {one} before, {other} after")
-    if before.load is not None and after.load is not None and before.load != after.load:
-        remarks.append(f"another load: {before.load} before, {after.load} after")
-    for command in (before.commands or {}).keys() & (after.commands or {}).keys():
-        one, other = (before.commands or {})[command], (after.commands or {})[command]
-        if one != other:
-            remarks.append(f"other commands were run: {one} before, {other} after")
-    if before.profile is not None and after.profile is not None and before.profile != after.profile:
-        remarks.append(f"judged by the profile {before.profile} before, {after.profile} after")
     return frozenset(excluded), tuple(remarks)
 
 
-def _of_any_condition(figures: frozenset[Figure]) -> frozenset[str]:
+def _of_any_condition(figures: Collection[Figure]) -> frozenset[str]:
     return frozenset().union(*(condition.names_of(figures) for condition in Condition))
 
 
 def _known_alone(side: ComparedSide, other: ComparedSide, excluded: frozenset[str]) -> KnownAlone:
-    parts = [
-        name
-        for name, own, others in (
-            ("facts", side.facts or None, other.facts or None),
-            ("checks", side.findings, other.findings),
-            ("figures", side.figures or None, other.figures or None),
-        )
-        if own is not None and others is None
-    ]
-    figures = {} if "figures" in parts else dict(side.figures or {})
-    alone = [*_figures_alone(figures, other.figures or {}, excluded)]
-    of_others = {figure.condition for figure in (other.figures or {}).values()}
-    conditions = {figures[name].condition for name in alone} - of_others
+    has_all_facts, has_all_figures = side.facts and not other.facts, side.figures and not other.figures
+    has_all_checks = side.has_findings and not other.has_findings
+    whole = (("facts", has_all_facts), ("checks", has_all_checks), ("figures", has_all_figures))
+    alone = [] if has_all_figures else _figures_alone(side, other, excluded)
+    conditions = {side.figures[name].condition for name in alone}
+    conditions -= {figure.condition for figure in other.figures.values()}
     return KnownAlone(
-        facts=() if "facts" in parts else known_alone(side.facts, other.facts),
-        checks=() if "checks" in parts else tuple(sorted((side.findings or {}).keys() - (other.findings or {}).keys())),
-        figures=tuple(name for name in alone if figures[name].condition not in conditions),
-        parts=(*parts, *(f"figures{condition}" for condition in Condition if condition in conditions)),
+        facts=() if has_all_facts else known_alone(side.facts, other.facts),
+        checks=() if has_all_checks else tuple(sorted(side.findings.keys() - other.findings.keys())),
+        figures=tuple(name for name in alone if side.figures[name].condition not in conditions),
+        parts=(
+            *(part for part, is_whole in whole if is_whole),
+            *(f"figures{condition}" for condition in Condition if condition in conditions),
+        ),
     )
 
 
-def _figures_alone(own: _Figures, others: _Figures, excluded: frozenset[str]) -> Iterator[str]:
-    for name, figure in own.items():
-        other = others.get(name)
-        if figure.estimate is not None and name not in excluded and (other is None or other.estimate is None):
-            yield name
-
-
-def _undecided(
-    before: ComparedSide,
-    after: ComparedSide,
-    findings: list[FindingDifference],
-    compared: list[str],
-    excluded: frozenset[str],
-) -> Iterator[str]:
-    """Yield blocking checks that one side or neither answers, and figures that one side lacks.
-
-    Figures of a different kind on each side count too, but not for two runs: only the run time shows their purpose. A
-    noise floor that was compared stands for those at other lengths: for which sample lengths a calibration can predict
-    is not a property of the machine.
-    """
-    yield from (each.check_id for each in findings if each.is_undecided)
-    if not _are_runs(before, after):
-        yield from (f"{word}{condition}" for word, condition, names in _sorts() if names & excluded)
-    yield from _undecided_on_both(before, after)
-    floors = [condition.names_of(_NOISE_FLOORS) for condition in Condition]
-    spared = frozenset().union(*(names for names in floors if names & {*compared}))
-    for side, other in ((before, after), (after, before)):
-        yield from _undecided_alone(side, other)
-        for name in _figures_alone(side.figures or {}, other.figures or {}, excluded | spared):
-            if name in (other.figures or {}):
-                yield name
-
-
-def _sorts() -> Iterator[tuple[str, Condition, frozenset[str]]]:
-    """Yield the label for each sort of figures, with the names of these figures under each condition."""
-    for condition in Condition:
-        yield from ((word, condition, condition.names_of(figures)) for word, figures in _SORTS)
-
-
-def _undecided_on_both(before: ComparedSide, after: ComparedSide) -> Iterator[str]:
-    """Yield what both sides asked and neither knows: blocking checks, and kinds of figures without any measured."""
-    own, others = before.findings or {}, after.findings or {}
-    yield from (each for each in _open_on_both(own, others) if Effect.OPEN == own[each].effect == others[each].effect)
-    unmeasured = {*_unmeasured_on_both(before.figures or {}, after.figures or {})}
-    if _are_runs(before, after):
-        yield from sorted(unmeasured - _MACHINE_FIGURES)
-    else:
-        readings = _of_any_condition(frozenset({Figure.CLOCK_READING}))
-        yield from (f"{word}{condition}" for word, condition, names in _sorts() if names - readings <= unmeasured)
+def _figures_alone(side: ComparedSide, other: ComparedSide, excluded: frozenset[str]) -> list[str]:
+    return [
+        name
+        for name in side.figures
+        if side.estimate(name) is not None and name not in excluded and other.estimate(name) is None
+    ]
 
 
 def _are_runs(before: ComparedSide, after: ComparedSide) -> bool:
     return before.kind == after.kind == SideKind.RUN
 
 
-def _undecided_alone(side: ComparedSide, other: ComparedSide) -> Iterator[str]:
-    """Yield what blocks and only this side's verdict contains: the other verdict may have been cut short."""
-    if side.findings is None or other.findings is None:
-        return
-    if side.figures and other.figures is None:
-        yield "figures"
-    unasked = (Status.IGNORED, Status.NOT_APPLICABLE)
-    for check_id in sorted(side.findings.keys() - other.findings.keys()):
-        state = side.findings[check_id]
-        if state.severity == Severity.BLOCKING and state.status not in unasked:
-            yield check_id
+def _sorts() -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the label for each sort of figures under each condition, with the names of these figures."""
+    for condition in Condition:
+        yield from ((f"{word}{condition}", condition.names_of(figures)) for word, figures in _SORTS)
 
 
-class FigureComparison(NamedTuple):
+def _undecided_sorts(before: ComparedSide, after: ComparedSide, excluded: frozenset[str]) -> Iterator[str]:
+    """Yield the sorts of figures that are of a different kind on each side.
+
+    Two runs have none: only the run time shows their purpose.
+    """
+    if not _are_runs(before, after):
+        yield from (label for label, names in _sorts() if names & excluded)
+
+
+def _undecided_figures(before: ComparedSide, after: ComparedSide, unmeasured: set[str]) -> Iterator[str]:
+    """Yield the sorts of figures of which neither side measured any; of two runs, the run times."""
+    if _are_runs(before, after):
+        yield from sorted(unmeasured - _MACHINE_FIGURES)
+    else:
+        readings = _of_any_condition({Figure.CLOCK_READING})
+        yield from (label for label, names in _sorts() if names - readings <= unmeasured)
+
+
+def _undecided_alone(
+    side: ComparedSide, other: ComparedSide, compared: Sequence[ComparedFigure], excluded: frozenset[str]
+) -> Iterator[str]:
+    """Yield what blocks and only this side's verdict contains, and figures that the other side could not measure.
+
+    The other verdict may have been cut short. A noise floor that was compared stands for those at other lengths: for
+    which sample lengths a calibration can predict is not a property of the machine.
+    """
+    if side.has_findings and other.has_findings:
+        if side.figures and not other.figures:
+            yield "figures"
+        for check_id in sorted(side.findings.keys() - other.findings.keys()):
+            state = side.findings[check_id]
+            is_asked = state.status not in (Status.IGNORED, Status.NOT_APPLICABLE)
+            if state.severity == Severity.BLOCKING and is_asked:
+                yield check_id
+    floors = [condition.names_of(_NOISE_FLOORS) for condition in Condition]
+    names_compared = {figure.name for figure in compared}
+    spared = frozenset().union(*(names for names in floors if names & names_compared))
+    yield from (name for name in _figures_alone(side, other, excluded | spared) if name in other.figures)
+
+
+class _Figures(NamedTuple):
     """All compared figures, tested at one significance; `by_cpu` counts those also compared CPU by CPU."""
 
     figures: tuple[ComparedFigure, ...]
@@ -453,39 +437,29 @@ class FigureComparison(NamedTuple):
     by_cpu: int
 
 
-class _Pair(NamedTuple):
-    name: str
-    before: MeasuredFigure
-    after: MeasuredFigure
-
-    @property
-    def cpus(self) -> Sequence[int]:
-        """The CPUs that can be compared one by one; empty unless both sides have the same CPUs."""
-        cpus = self.before.by_cpu.keys()
-        return [*cpus] if cpus == self.after.by_cpu.keys() else []
-
-
-def compare_figures(
-    before: Mapping[str, MeasuredFigure], after: Mapping[str, MeasuredFigure], excluded: frozenset[str]
-) -> FigureComparison:
+def _compare_figures(before: ComparedSide, after: ComparedSide, excluded: frozenset[str]) -> _Figures:
     """Return the figures of both sides, tested: the mean of all CPUs, then the CPU whose figure changed differently.
 
     CPUs are compared one by one if both sides have the same ones. All tests share a significance of 5% (Bonferroni):
     each figure has its part, and each CPU its part of that, so that of twenty comparisons of equal sides at most one
     differs.
     """
-    pairs = [
-        _Pair(name, one, after[name])
-        for name, one in before.items()
-        if name in after and name not in excluded and one.estimate is not None and after[name].estimate is not None
-    ]
-    by_cpu = sum(bool(pair.cpus) for pair in pairs)
-    significance = SIGNIFICANCE / max(len(pairs) + by_cpu, 1)
-    figures = tuple(figure for pair in pairs for figure in _compared(pair, significance))
-    return FigureComparison(figures, significance, by_cpu)
+    pairs = {
+        name: (before.figures[name], after.figures[name])
+        for name in before.figures
+        if name not in excluded and before.estimate(name) is not None and after.estimate(name) is not None
+    }
+    by_cpu = {name for name, (one, other) in pairs.items() if one.by_cpu and one.by_cpu.keys() == other.by_cpu.keys()}
+    significance = SIGNIFICANCE / max(len(pairs) + len(by_cpu), 1)
+    figures = (
+        figure
+        for name, (one, other) in pairs.items()
+        for figure in _compared(name, one, other, significance, one.by_cpu if name in by_cpu else ())
+    )
+    return _Figures(tuple(figures), significance, len(by_cpu))
 
 
-def too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
+def _too_noisy(figures: Sequence[ComparedFigure]) -> Iterator[str]:
     """Yield "speeds" where none could have shown a doubling; otherwise the figures that may have changed much."""
     for condition in Condition:
         of_condition = [figure for figure in figures if figure.condition == condition]
@@ -502,25 +476,22 @@ def _is_speed(figure: ComparedFigure) -> bool:
     return figure.cpu is None and figure.traits.nature != Nature.NOISE and figure.name not in readings
 
 
-def _compared(pair: _Pair, significance: float) -> Iterator[ComparedFigure]:
-    if pair.before.estimate is None or pair.after.estimate is None:
-        return
-    ratio = ratio_of(pair.before.estimate, pair.after.estimate, significance)
-    traits, test, condition = pair.before.traits, pair.before.test, pair.before.condition
-    whole = ComparedFigure(pair.name, pair.before.estimate, pair.after.estimate, traits, test, ratio, condition)
+def _compared(
+    name: str, before: MeasuredFigure, after: MeasuredFigure, significance: float, cpus: Collection[int]
+) -> Iterator[ComparedFigure]:
+    def figure(one: Estimate, other: Estimate, cpu: int | None = None) -> ComparedFigure:
+        ratio = ratio_of(one, other, significance if cpu is None else significance / len(cpus))
+        own_name = name if cpu is None else f"{name} on CPU {cpu}"
+        return ComparedFigure(own_name, one, other, before.traits, before.test, ratio, before.condition, cpu)
+
+    assert before.estimate is not None
+    assert after.estimate is not None
+    whole = figure(before.estimate, after.estimate)
     yield whole
-    changed = [figure for figure in _by_cpu(pair, significance) if figure.differs or figure.is_suspect]
-    apart = [figure for figure in changed if not _is_of_all(figure, whole)]
+    of_cpus = [figure(before.by_cpu[cpu], after.by_cpu[cpu], cpu) for cpu in cpus]
+    apart = [one for one in of_cpus if (one.differs or one.is_suspect) and not _is_of_all(one, whole)]
     if apart:
-        yield max(apart, key=lambda figure: (figure.differs, abs(math.log(figure.ratio.value))))
-
-
-def _by_cpu(pair: _Pair, significance: float) -> Iterator[ComparedFigure]:
-    traits, test, condition = pair.before.traits, pair.before.test, pair.before.condition
-    for cpu in pair.cpus:
-        before, after = pair.before.by_cpu[cpu], pair.after.by_cpu[cpu]
-        ratio = ratio_of(before, after, significance / len(pair.cpus))
-        yield ComparedFigure(f"{pair.name} on CPU {cpu}", before, after, traits, test, ratio, condition, cpu)
+        yield max(apart, key=lambda one: (one.differs, abs(math.log(one.ratio.value))))
 
 
 def _is_of_all(figure: ComparedFigure, whole: ComparedFigure) -> bool:

@@ -7,7 +7,7 @@ is the difference between two of its reports.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -37,19 +37,6 @@ class Standing(StrEnum):
     AMBIGUOUS = "ambiguous"  # several machines have the name, or may have it
 
 
-@dataclass(frozen=True, slots=True)
-class Reports:
-    """The reports by host: the newest, the one before it, and the number of reports.
-
-    `others` has the newest report of each other machine that reports under the name of a host, if there are any.
-    """
-
-    newest: Mapping[str, Report]
-    earlier: Mapping[str, Report]
-    counts: Mapping[str, int]
-    others: Mapping[str, Sequence[Report]] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetHost:
     """One host of a fleet. `changes` is None if there is nothing to compare with; `why` is the trouble as text."""
@@ -58,10 +45,10 @@ class FleetHost:
     standing: Standing
     outcome: Outcome
     why: str | None
-    report: Report | None
     earlier: Report | None
-    changes: tuple[str, ...] | None
-    outliers: tuple[OutOfLine, ...]
+    report: Report | None = None
+    changes: tuple[str, ...] | None = None
+    outliers: tuple[OutOfLine, ...] = ()
 
 
 class _Judged(NamedTuple):
@@ -99,7 +86,7 @@ class Fleet:
 
 
 def fleet_of(
-    reports: Reports,
+    reports: Mapping[str, HostReports],
     baseline: Mapping[str, Report] | None,
     expected: Collection[str] | None,
     max_age_s: float | None,
@@ -109,27 +96,33 @@ def fleet_of(
 
     `baseline`, if given, has the earlier reports. If `expected` is None, the hosts of the baseline are expected.
     """
-    before = reports.earlier if baseline is None else baseline
-    sound = {name: report for name, report in reports.newest.items() if report.trouble is None}
+    sound = {name: own.newest for name, own in reports.items() if own.newest.trouble is None}
     kinds = {name: report.kind for name, report in sound.items()}
+    counts = Counter(kind for kind in kinds.values() if kind is not None)
     outliers = _outliers(kinds, sound)
     hosts = [
         _host(
-            report,
-            _judged(report, reports, max_age_s, now_s),
-            before.get(name),
+            own,
+            own.earlier if baseline is None else baseline.get(name),
+            _judged(own, max_age_s, now_s),
             outliers.get(name, ()),
         )
-        for name, report in reports.newest.items()
+        for name, own in reports.items()
     ]
     awaited = set((baseline or ()) if expected is None else expected)
-    missing = [_missing(name, (baseline or {}).get(name)) for name in sorted(awaited - set(reports.newest))]
+    missing = [_missing(name, (baseline or {}).get(name)) for name in sorted(awaited - set(reports))]
     return Fleet(
         hosts=tuple(sorted([*hosts, *missing], key=_order)),
-        unexpected=tuple(sorted(set(reports.newest) - set(expected))) if expected is not None else (),
-        perhaps_two=tuple(sorted(host.name for host in hosts if _may_hide(host, reports.earlier))),
-        passed_over=sum(reports.counts.values()) - len(reports.newest),
-        compared=_compared(kinds.values()),
+        unexpected=tuple(sorted(set(reports) - set(expected))) if expected is not None else (),
+        perhaps_two=tuple(
+            sorted(
+                host.name
+                for host in hosts
+                if host.standing is Standing.REPORTED and reports[host.name].may_be_of_two_machines
+            )
+        ),
+        passed_over=sum(own.count - 1 for own in reports.values()),
+        compared=sum(count for count in counts.values() if count >= LEAST_MACHINES),
     )
 
 
@@ -148,13 +141,6 @@ def _outliers(kinds: Mapping[str, MachineKind | None], reports: Mapping[str, Rep
     return outliers_by_host
 
 
-def _may_hide(host: FleetHost, earlier: Mapping[str, Report]) -> bool:
-    before = earlier.get(host.name)
-    if host.standing is not Standing.REPORTED or host.report is None or before is None:
-        return False
-    return _may_be_of_two(host.report, before)
-
-
 def _order(host: FleetHost) -> tuple[int, bool, float, str]:
     """Return the sort key of a host, the worst first: by outcome, then outliers, then noise."""
     floor = host.report.floor if host.report is not None else None
@@ -162,51 +148,33 @@ def _order(host: FleetHost) -> tuple[int, bool, float, str]:
     return rank_of(host.outcome), not host.outliers, -noise, host.name
 
 
-def _compared(kinds: Collection[object]) -> int:
-    counts = Counter(kind for kind in kinds if kind is not None)
-    return sum(count for count in counts.values() if count >= LEAST_MACHINES)
-
-
 def _missing(name: str, before: Report | None) -> FleetHost:
-    return FleetHost(
-        name=name,
-        standing=Standing.MISSING,
-        outcome=Outcome.UNKNOWN,
-        why="has not reported" + ("" if before is None else f", said {before.outcome} in the baseline"),
-        report=None,
-        earlier=before,
-        changes=None,
-        outliers=(),
-    )
+    why = "has not reported" + ("" if before is None else f", said {before.outcome} in the baseline")
+    return FleetHost(name=name, standing=Standing.MISSING, outcome=Outcome.UNKNOWN, why=why, earlier=before)
 
 
-def _host(
-    report: Report,
-    judged: _Judged,
-    before: Report | None,
-    outliers: Collection[OutOfLine],
-) -> FleetHost:
-    standing, outcome, why = judged
-    is_comparable = report.trouble is None and standing is not Standing.AMBIGUOUS
+def _host(reports: HostReports, before: Report | None, judged: _Judged, outliers: Collection[OutOfLine]) -> FleetHost:
+    report, (standing, outcome, why) = reports.newest, judged
+    is_comparable = before is not None and report.trouble is None and standing is not Standing.AMBIGUOUS
     return FleetHost(
         name=report.host,
         standing=standing,
         outcome=outcome,
         why=why or (None if report.reason is None else str(report.reason)),
-        report=report,
         earlier=before,
+        report=report,
         changes=tuple(changes_between(before, report)) if before is not None and is_comparable else None,
         outliers=tuple(outliers),
     )
 
 
-def _judged(report: Report, reports: Reports, max_age_s: float | None, now_s: float) -> _Judged:
+def _judged(reports: HostReports, max_age_s: float | None, now_s: float) -> _Judged:
     """Return the judgement by the host's newest report, or by the worst of all machines with its name."""
-    before, others = reports.earlier.get(report.host), reports.others.get(report.host, ())
+    report, before = reports.newest, reports.earlier
     own = _by_itself(report, before, max_age_s, now_s)
-    if others:
+    if others := reports.of_other_machines:
         return _of_several([(report, own), *((other, _by_itself(other, None, max_age_s, now_s)) for other in others)])
-    if before is not None and _may_be_of_two(report, before) and report.latest_s - before.latest_s < _TOGETHER_S:
+    if before is not None and reports.may_be_of_two_machines and report.latest_s - before.latest_s < _TOGETHER_S:
         reports_text = ", ".join(_describe(each, Standing.REPORTED) for each in (before, report))
         apart = long_duration(_TOGETHER_S)
         why = f"reports from two folders within {apart}, of one machine or of two with this name: {reports_text}"
@@ -231,24 +199,16 @@ def _of_several(judged: Sequence[tuple[Report, _Judged]]) -> _Judged:
 def _told_apart_by(reports: Sequence[Report]) -> str:
     """Return the facts that distinguish the machines: `board Dell R640 or HP DL380`."""
     names = {name: None for one, other in pairwise(reports) if (name := lasting_difference(one, other)) is not None}
-    return ", ".join(f"{name} {_either(report.facts[name] for report in reports)}" for name in names)
-
-
-def _either(facts: Iterable[str | None]) -> str:
-    return " or ".join(sorted({fact for fact in facts if fact is not None})[:_MOST_NAMESAKES])
+    facts_by_name = {name: {report.facts[name] for report in reports} - {None} for name in names}
+    return ", ".join(
+        f"{name} {' or '.join(sorted(filter(None, facts))[:_MOST_NAMESAKES])}" for name, facts in facts_by_name.items()
+    )
 
 
 def _describe(report: Report, standing: Standing) -> str:
     """Return the report's outcome or standing as text: `a/web1.json said stable`."""
     state = f"said {report.outcome}" if standing is Standing.REPORTED else f"is {standing}"
     return f"{clean(report.source)} {state}"
-
-
-def _may_be_of_two(report: Report, before: Report) -> bool:
-    """Return whether the host's newest report is stable and may hide an unstable one of another machine."""
-    if report.is_identified or before.is_identified or report.folder == before.folder:
-        return False
-    return report.outcome is Outcome.STABLE and before.outcome is not Outcome.STABLE
 
 
 def _standing(
@@ -366,6 +326,49 @@ class Report:
     @property
     def _order(self) -> tuple[float, int, str]:
         return -self.latest_s, rank_of(self.outcome), self.source
+
+
+@dataclass(slots=True)
+class HostReports:
+    """The reports under one name: the newest, the one before it, and the newest of each machine with that name."""
+
+    newest: Report
+    earlier: Report | None = None
+    machines: list[Report] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, report: Report) -> None:
+        """Add a report, the first one (`newest` from the beginning) included."""
+        self.count += 1
+        if report.trouble is None:
+            self._add_to_machines(report)
+        older = report
+        if report.counts_before(self.newest):
+            older, self.newest = self.newest, report
+        is_older = older is not self.newest and older.trouble is None
+        if is_older and (self.earlier is None or older.counts_before(self.earlier)):
+            self.earlier = older
+
+    def _add_to_machines(self, report: Report) -> None:
+        for place, known in enumerate(self.machines):
+            if lasting_difference(known, report) is None:
+                self.machines[place] = report if report.counts_before(known) else known
+                return
+        self.machines.append(report)
+
+    @property
+    def of_other_machines(self) -> Sequence[Report]:
+        """The newest report of each other machine with the name; of all machines if the newest report is broken."""
+        others = [report for report in self.machines if report is not self.newest]
+        return others if len(self.machines) > 1 else ()
+
+    @property
+    def may_be_of_two_machines(self) -> bool:
+        """Whether the newest report is stable and may hide an unstable one of another machine."""
+        one, other = self.earlier, self.newest
+        if one is None or one.is_identified or other.is_identified or one.folder == other.folder:
+            return False
+        return other.outcome is Outcome.STABLE and one.outcome is not Outcome.STABLE
 
 
 def rank_of(outcome: Outcome) -> int:

@@ -16,7 +16,8 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_
 from noisewatch.kinds import Work
 from noisewatch.machine.history_file import machine_key
 from noisewatch.model.history.entries import Entry, Past
-from noisewatch.model.history.facts import FactClass, Facts, facts_of
+from noisewatch.model.history.fact_table import facts_of
+from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.model.history.figures import Figure
 from noisewatch.operations.history.past import described, described_facts, read_past
 from tests.judgement.judging import finding

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -51,12 +50,35 @@ class FigureMove:
         """The change as a share: 0.04 is 4% more."""
         return math.expm1(self.after.middle - self.before.middle)
 
+    @property
+    def nature(self) -> Nature:
+        """The kind of change: more time (slower), a higher rate (faster), more or less noise."""
+        nature = TRAITS[self.figure].nature
+        if nature == Nature.NOISE or self.change > 0:
+            return nature
+        return Nature.RATE if nature == Nature.TIME else Nature.TIME
+
+    @property
+    def change_words(self) -> str:
+        """The change as text: `4.1% slower`."""
+        return words_of_change(TRAITS[self.figure].nature, self.change)
+
+    def __str__(self) -> str:
+        return f"{self.figure} {self.change_words}"
+
 
 class Alternation(NamedTuple):
     """A figure that alternates between two levels."""
 
     figure: Figure
     modes: Modes
+
+    def __str__(self) -> str:
+        """Return `clock: bimodal, alternates between 2.1 GHz and 3 GHz (7 changes, the last 4 entries ago)`."""
+        figure, modes = self
+        low, high = (value_words(figure, math.exp(mode)) for mode in (modes.low, modes.high))
+        last = "with the newest entry" if modes.lasting == 1 else f"{modes.lasting} entries ago"
+        return f"{figure}: bimodal, alternates between {low} and {high} ({modes.switches} changes, the last {last})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,14 +174,12 @@ def _drift(figure: Figure, entries: Sequence[Entry], values: Sequence[float], le
         return None
     begin = level.begin + drift.begin
     before, after = Level(begin, begin + drift.ends, drift.first), Level(begin, level.end, drift.newest)
-    return replace(_between(figure, entries[begin], entries[-1], before, after), is_drift=True)
+    return _move(figure, entries, before, after, is_drift=True)
 
 
-def _move(figure: Figure, entries: Sequence[Entry], before: Level, after: Level) -> FigureMove:
-    return _between(figure, entries[after.begin - 1], entries[after.begin], before, after)
-
-
-def _between(figure: Figure, last_old: Entry, first_new: Entry, before: Level, after: Level) -> FigureMove:
+def _move(figure: Figure, entries: Sequence[Entry], before: Level, after: Level, is_drift: bool = False) -> FigureMove:
+    begin = after.begin
+    last_old, first_new = (entries[begin], entries[-1]) if is_drift else (entries[begin - 1], entries[begin])
     return FigureMove(
         figure=figure,
         before=before,
@@ -168,15 +188,8 @@ def _between(figure: Figure, last_old: Entry, first_new: Entry, before: Level, a
         first_new=first_new,
         changed=differences(last_old.facts, first_new.facts),
         unknown=unknown_on_one_side(last_old.facts, first_new.facts),
+        is_drift=is_drift,
     )
-
-
-def nature_of(move: FigureMove) -> Nature:
-    """Return the kind of change: more time, a higher rate or more noise. For speeds, TIME is slower, RATE is faster."""
-    nature = TRAITS[move.figure].nature
-    if nature == Nature.NOISE or move.change > 0:
-        return nature
-    return Nature.RATE if nature == Nature.TIME else Nature.TIME
 
 
 NOTHING_CHANGED = (
@@ -185,11 +198,6 @@ NOTHING_CHANGED = (
 )
 FACTS_UNKNOWN = "what changed then is unknown: the entries do not tell what the machine was"
 _MOST_CHANGES = 6
-
-
-def change_words(figure: Figure, change: float) -> str:
-    """Return `4.1% slower` or `2.3 times as noisy` for a relative change of the figure."""
-    return words_of_change(TRAITS[figure].nature, change)
 
 
 def words_of_change(nature: Nature, change: float) -> str:
@@ -217,30 +225,18 @@ def value_words(figure: Figure, value: float) -> str:
 def move_words(move: FigureMove, count: int) -> str:
     """Return `latency work: 4.1% slower since 2026-11-14 09:30 (6 of 26 entries)`."""
     since = describe_minute((move.last_old if move.is_drift else move.first_new).at_s)
-    change = f"{'drifts, ' if move.is_drift else ''}{change_words(move.figure, move.change)}"
+    change = f"{'drifts, ' if move.is_drift else ''}{move.change_words}"
     return f"{move.figure}: {change} since {since} ({move.after.count} of {count} entries)"
 
 
 def apart_words(move: FigureMove) -> str:
     """Return text on the newest few entries, which may be outliers."""
-    count, change = move.after.count, change_words(move.figure, move.change)
+    count, change = move.after.count, move.change_words
     if count < LEAST_AT_A_LEVEL:
         whose = "the newest entry alone" if count == 1 else "the newest two entries alone"
         return f"{move.figure}: {change} in {whose}, so an outlier or a move: the next entries tell"
     of_all = f"the newest {count} entries alone, after {move.before.count}"
     return f"{move.figure}: {change} in {of_all}, which are too few to prove a move: the next entries tell"
-
-
-def alternation_words(alternation: Alternation) -> str:
-    """Return `clock: bimodal, alternates between 2.1 GHz and 3 GHz (7 changes, the last 4 entries ago)`."""
-    figure, modes = alternation
-    low, high = (value_words(figure, math.exp(mode)) for mode in (modes.low, modes.high))
-    changes = f"{modes.switches} changes, the last {_ago(modes.lasting)}"
-    return f"{figure}: bimodal, alternates between {low} and {high} ({changes})"
-
-
-def _ago(count: int) -> str:
-    return "with the newest entry" if count == 1 else f"{count} entries ago"
 
 
 def difference_words(changed: Sequence[FactDifference]) -> list[str]:

@@ -13,7 +13,7 @@ from noisewatch.kinds import Work
 from noisewatch.model.calibration.figures import CpuFigures, Spread
 from noisewatch.model.calibration.statistics import Histogram, lower_edge
 from noisewatch.model.history.entries import Cvs, Entry
-from noisewatch.model.history.facts import facts_of
+from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.figures import TRAITS, Figure, Nature
 
 _GAPS = (  # from, and to below, in ns

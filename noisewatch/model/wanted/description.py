@@ -18,7 +18,7 @@ from math import isfinite
 from typing import Any
 
 from noisewatch.errors import UsageError, quoted
-from noisewatch.model.history.fact_names import PATHS, paths_of
+from noisewatch.model.history.fact_table import names_of, paths_of
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.wanted.machine import WantedFact, WantedMachine, scale_of
 from noisewatch.patterns import regex
@@ -127,7 +127,7 @@ def _no_table(name: str, value: Any) -> str:
 
 
 def _hint(name: str, of_class: FactClass) -> str:
-    return _belongs(name) or _near(name, PATHS[of_class]) or f" ({WRITES_ONE} writes all that there are)"
+    return _belongs(name) or _near(name, names_of(of_class)) or f" ({WRITES_ONE} writes all that there are)"
 
 
 def _belongs(name: str) -> str | None:

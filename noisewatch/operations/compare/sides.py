@@ -113,7 +113,7 @@ def _verdict(path: str, document: Document, findings: Any) -> ComparedSide:
         target=cpus_of(document.get("target")),
         facts=_facts(document),
         findings=found,
-        figures=figures_of_calibration(document) if has_calibration else None,
+        figures=figures_of_calibration(document) if has_calibration else {},
         profile=word_of(document.get("profile")),
         measured_by=core_of(mapping_of(document.get("calibration"))),
         noise_of=word_of(document.get("noise_floor_of")),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from noisewatch.errors import UsageError, system_reason
-from noisewatch.judgement.fleet import Fleet, Report, Reports, fleet_of, lasting_difference
+from noisewatch.judgement.fleet import Fleet, HostReports, Report, fleet_of
 from noisewatch.operations.fleet.verdict_file import broken_report, report_in
 from noisewatch.records import dataclass
 
@@ -33,8 +32,12 @@ def gather(options: FleetOptions) -> Fleet:
     reports = _reports(options.places)
     baseline = None
     if options.baseline is not None:
-        baseline = _sound(_reports([options.baseline]))
-    if not reports.newest and not options.expected:
+        newest = {
+            name: own.newest if own.newest.trouble is None else own.earlier
+            for name, own in _reports([options.baseline]).items()
+        }
+        baseline = {name: report for name, report in newest.items() if report is not None}
+    if not reports and not options.expected:
         raise UsageError(f"{', '.join(options.places)}: no report (*.json, *.jsonl) there")
     return fleet_of(reports, baseline, options.expected, options.max_age_s, time.time())
 
@@ -65,38 +68,11 @@ def _text_of(path: Path) -> str:
         raise UsageError(f"--expect {path}: {system_reason(error)}") from error
 
 
-def _reports(places: Sequence[str]) -> Reports:
-    newest: dict[str, Report] = {}
-    machines: dict[str, list[Report]] = {}
-    earlier: dict[str, Report] = {}
-    counts: Counter[str] = Counter()
+def _reports(places: Sequence[str]) -> dict[str, HostReports]:
+    reports: dict[str, HostReports] = {}
     for report in _read_all(places):
-        counts[report.host] += 1
-        if report.trouble is None:
-            _sort_in(report, machines.setdefault(report.host, []))
-        older, first = report, newest.get(report.host)
-        if first is None or report.counts_before(first):
-            newest[report.host] = report
-            older = first or report
-        if first is not None and older.trouble is None:
-            second = earlier.get(report.host)
-            if second is None or older.counts_before(second):
-                earlier[report.host] = older
-    others = {  # of other machines than that of the newest report; if that is broken, all
-        name: tuple(report for report in of_name if report is not newest[name])
-        for name, of_name in machines.items()
-        if len(of_name) > 1
-    }
-    return Reports(newest, earlier, counts, others)
-
-
-def _sort_in(report: Report, machines: list[Report]) -> None:
-    """Add the report to the newest ones of each machine with this name; lasting facts distinguish machines."""
-    for place, known in enumerate(machines):
-        if lasting_difference(known, report) is None:
-            machines[place] = report if report.counts_before(known) else known
-            return
-    machines.append(report)
+        reports.setdefault(report.host, HostReports(report)).add(report)
+    return reports
 
 
 def _read_all(places: Sequence[str]) -> Iterator[Report]:
@@ -109,15 +85,6 @@ def _read_all(places: Sequence[str]) -> Iterator[Report]:
                 yield broken_report(file.path, file.host, file.trouble, time.time())
             else:
                 yield report_in(file.path, file.host)
-
-
-def _sound(reports: Reports) -> dict[str, Report]:
-    """Return the newest report of each host that is not broken."""
-    return {
-        name: sound
-        for name, report in reports.newest.items()
-        if (sound := report if report.trouble is None else reports.earlier.get(name)) is not None
-    }
 
 
 @dataclass(frozen=True, slots=True)

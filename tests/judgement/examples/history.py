@@ -9,7 +9,8 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kinds import Work
 from noisewatch.model.history.entries import Entry
-from noisewatch.model.history.facts import FactClass, Facts, facts_of
+from noisewatch.model.history.fact_table import facts_of
+from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.operations.history.past import described, described_facts
 from tests.judgement.example import Example
 from tests.written import WrittenMachine

@@ -9,9 +9,9 @@ import pytest
 from noisewatch.judgement.fleet import (
     Fleet,
     Floor,
+    HostReports,
     Reason,
     Report,
-    Reports,
     SlowestCpu,
     Standing,
     changes_between,
@@ -39,10 +39,11 @@ def _report(host: str = "web1", **changes: Any) -> Report:
 
 
 def _fleet(*reports: Report, earlier: Report | None = None, **options: Any) -> Fleet:
-    newest = {report.host: report for report in reports}
-    before = {earlier.host: earlier} if earlier is not None else {}
+    of_hosts = {report.host: HostReports(report, count=1) for report in reports}
+    if earlier is not None:
+        of_hosts[earlier.host].earlier = earlier
     wanted: dict[str, Any] = {"baseline": None, "expected": None, "max_age_s": None, "now_s": _NOW_S}
-    return fleet_of(Reports(newest, before, dict.fromkeys(newest, 1)), **{**wanted, **options})
+    return fleet_of(of_hosts, **{**wanted, **options})
 
 
 @pytest.mark.parametrize(
@@ -59,35 +60,38 @@ def test_the_exit_status_is_that_of_the_worst_host(outcomes: list[Outcome], stat
     assert [host.outcome for host in fleet.hosts] == outcomes[::-1]
 
 
-def test_a_host_that_was_expected_and_has_not_reported_is_unknown() -> None:
-    fleet = _fleet(_report("web1"), expected=("web1", "web2"))
-    assert [(host.name, host.standing, host.outcome) for host in fleet.hosts] == [
-        ("web2", Standing.MISSING, Outcome.UNKNOWN),
-        ("web1", Standing.REPORTED, Outcome.STABLE),
+_UNSTABLE_WEB2 = {"web2": _report("web2", outcome=Outcome.UNSTABLE)}
+
+
+@pytest.mark.parametrize(
+    ("options", "why", "unexpected"),
+    [
+        ({"expected": ("web1", "web2")}, "has not reported", ()),
+        ({"baseline": _UNSTABLE_WEB2}, "has not reported, said unstable in the baseline", ()),
+        ({"expected": ("web2",)}, "has not reported", ("web1",)),
+        ({"expected": ("web1",), "baseline": _UNSTABLE_WEB2}, None, ()),
+    ],
+    ids=["expected", "in the baseline", "another one reported", "expected outweighs the baseline"],
+)
+def test_a_host_that_was_expected_and_has_not_reported_is_unknown(
+    options: dict[str, Any], why: str | None, unexpected: tuple[str, ...]
+) -> None:
+    fleet = _fleet(_report("web1"), **options)
+    missing = [("web2", Standing.MISSING, Outcome.UNKNOWN, why)] if why is not None else []
+    assert [(host.name, host.standing, host.outcome, host.why) for host in fleet.hosts] == [
+        *missing,
+        ("web1", Standing.REPORTED, Outcome.STABLE, None),
     ]
-    assert fleet.exit_status == 3
+    assert (fleet.exit_status, fleet.unexpected) == (3 if missing else 0, unexpected)
 
 
-def test_a_host_of_the_baseline_that_has_not_reported_is_unknown() -> None:
-    fleet = _fleet(_report("web1"), baseline={"web2": _report("web2", outcome=Outcome.UNSTABLE)})
-    assert [(host.name, host.standing, host.outcome) for host in fleet.hosts] == [
-        ("web2", Standing.MISSING, Outcome.UNKNOWN),
-        ("web1", Standing.REPORTED, Outcome.STABLE),
-    ]
-    assert fleet.hosts[0].why == "has not reported, said unstable in the baseline"
-    assert (fleet.exit_status, fleet.unexpected) == (3, ())
-
-
-def test_who_is_expected_outweighs_who_is_in_the_baseline() -> None:
-    fleet = _fleet(_report("web1"), baseline={"web2": _report("web2")}, expected=("web1",))
-    assert ([host.name for host in fleet.hosts], fleet.exit_status) == (["web1"], 0)
-
-
-def _of_one_name(*reports: Report, at_s: float = _NOW_S - 120, **facts: str | None) -> Fleet:
-    """Return the fleet of these reports and of another machine that has the name of one, in its own folder."""
+def _of_one_name(report: Report, at_s: float = _NOW_S - 120, **facts: str | None) -> Fleet:
+    """Return the fleet of this report and one of another machine that has the same name, in its own folder."""
     other = _report(source="b/web1.json", outcome=Outcome.UNSTABLE, at_s=at_s, facts=facts)
-    newest = {report.host: report for report in reports}
-    return fleet_of(Reports(newest, {"web1": other}, {"web1": 2}, {"web1": (other,)}), None, None, 3600.0, _NOW_S)
+    of_host = HostReports(report)
+    for each in (report, other):
+        of_host.add(each)
+    return fleet_of({"web1": of_host}, None, None, 3600.0, _NOW_S)
 
 
 def test_of_two_machines_with_one_name_the_worse_counts_and_both_are_named() -> None:
@@ -136,10 +140,6 @@ def test_a_report_that_is_not_stable_in_another_folder_may_be_of_another_machine
     assert (host.outcome is Outcome.STABLE) == (standing is Standing.REPORTED)
 
 
-def test_a_host_that_nobody_expected_is_named() -> None:
-    assert _fleet(_report("web1"), _report("web9"), expected=("web1",)).unexpected == ("web9",)
-
-
 @pytest.mark.parametrize(
     ("report", "standing", "words"),
     [
@@ -156,16 +156,18 @@ def test_a_report_that_cannot_be_gone_by_counts_as_unknown(report: Report, stand
     assert words in (host.why or "")
 
 
-def test_clocks_that_differ_a_little_do_no_harm() -> None:
-    assert _fleet(_report(at_s=_NOW_S + 200), max_age_s=3600.0).exit_status == 0
-
-
-def test_a_report_from_the_future_is_unknown_though_no_age_was_asked_for() -> None:
-    assert _fleet(_report(at_s=_NOW_S + 1e6)).exit_status == 3
-
-
-def test_a_report_without_a_time_counts_where_it_is_the_only_one() -> None:
-    assert _fleet(_report(at_s=None)).exit_status == 0
+@pytest.mark.parametrize(
+    ("report", "max_age_s", "status"),
+    [
+        (_report(at_s=_NOW_S + 200), 3600.0, 0),  # clocks differ a little
+        (_report(at_s=_NOW_S + 1e6), None, 3),
+        (_report(at_s=None), None, 0),
+    ],
+)
+def test_the_future_is_unknown_and_a_report_without_a_time_counts_where_it_is_the_only_one(
+    report: Report, max_age_s: float | None, status: int
+) -> None:
+    assert _fleet(report, max_age_s=max_age_s).exit_status == status
 
 
 def test_which_of_two_reports_is_newer_is_unknown_where_the_newer_file_has_no_time() -> None:

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from noisewatch.judgement.history.development import Development, change_words, development_of
+from noisewatch.judgement.history.development import Development, development_of, words_of_change
 from noisewatch.kinds import Work
 from noisewatch.model.history.entries import Entry, Past, boots_interleave
 from noisewatch.model.history.facts import FactClass, Facts
-from noisewatch.model.history.figures import Figure
+from noisewatch.model.history.figures import TRAITS, Figure
 
 _FACTS: Facts = {
     FactClass.FIRMWARE: {"microcode": "0x2b000590", "BIOS": None},
@@ -77,7 +77,7 @@ def test_noise_below_what_is_as_good_as_none_does_not_move() -> None:
     ],
 )
 def test_a_change_in_words(figure: Figure, change: float, words: str) -> None:
-    assert change_words(figure, change) == words
+    assert words_of_change(TRAITS[figure].nature, change) == words
 
 
 def test_boots_that_come_back_are_of_two_machines() -> None:

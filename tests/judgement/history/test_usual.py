@@ -8,7 +8,8 @@ from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kinds import Work
 from noisewatch.model.history.entries import Entry, Past
-from noisewatch.model.history.facts import FactClass, Facts, facts_of
+from noisewatch.model.history.fact_table import facts_of
+from noisewatch.model.history.facts import FactClass, Facts
 from tests.judgement.judging import finding
 from tests.written.quiet_machine import quiet_machine
 

@@ -15,7 +15,7 @@ from noisewatch.kinds import Work
 from noisewatch.machine.history_file import append_entry, boot_key, machine_key
 from noisewatch.machine.live import LiveMachine
 from noisewatch.model.history.entries import Entry
-from noisewatch.model.history.facts import facts_of
+from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.figures import Figure
 from noisewatch.operations.history.past import described, described_facts
 

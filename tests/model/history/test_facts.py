@@ -1,4 +1,7 @@
-"""Facts of two moments: changes are named, unknown facts are not changes, and volatile values are not facts."""
+"""Facts of two moments: changes are named, unknown facts are not changes, and volatile values are not facts.
+
+Limits of the processor are facts, so that a lowered limit can explain a slower machine.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ import pytest
 
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.snapshot.knobs import Knob
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from noisewatch.model.history.facts import FactClass, Facts, differences, facts_of, unknown_on_one_side
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, bias_path, read_snapshot
+from noisewatch.model.history.fact_table import facts_of, paths_of
+from noisewatch.model.history.facts import FactClass, Facts, differences, unknown_on_one_side
+from tests.written import Files, without
+from tests.written.quiet.frequency import UNCORE, ZONE
 from tests.written.quiet_machine import quiet_files, quiet_machine
 
 _MEMINFO = "/proc/meminfo"
@@ -114,3 +120,80 @@ def test_what_only_one_moment_knows_is_no_change_and_is_told() -> None:
 def test_what_changes_by_itself_is_no_fact() -> None:
     later = quiet_machine(quiet_files(60.0), is_copy=True)
     assert differences(_facts(), facts_of(read_snapshot(later, SnapshotOptions(asks_inventory=True)))) == ()
+
+
+_LIMIT = f"{ZONE}/constraint_0_power_limit_uw"
+_MMIO = {
+    path.replace("intel-rapl:0", "intel-rapl-mmio:0"): text for path, text in quiet_files().items() if ZONE in path
+}
+_CAPS = [f"{CPUS}/cpu{cpu}/cpufreq/bios_limit" for cpu in range(4)]
+
+
+def _target_facts(changed: Files, *gone: str) -> dict[str, str | None]:
+    files = without(quiet_files() | dict(changed), *gone)
+    snapshot = read_snapshot(quiet_machine(files), SnapshotOptions(frozenset({2, 3}), asks_inventory=True))
+    return {name: fact for named in facts_of(snapshot).values() for name, fact in named.items()}
+
+
+@pytest.mark.parametrize(
+    ("changed", "name", "told"),
+    [
+        ({}, "power limits", "125 W"),
+        ({_LIMIT: "90000000\n"}, "power limits", "90 W"),
+        ({f"{ZONE}/enabled": "0\n"}, "power limits", "off"),
+        (_MMIO | {_LIMIT: "90000000\n"}, "power limits", "125 W (intel-rapl-mmio:0), 90 W (intel-rapl:0)"),
+        ({}, "uncore clock", "2400000 to 2400000 kHz"),
+        ({f"{UNCORE}/min_freq_khz": "800000\n"}, "uncore clock", "800000 to 2400000 kHz"),
+        ({}, "energy bias", "0"),
+        ({bias_path(3): "6\n"}, "energy bias", "0 (CPU 2), 6 (CPU 3)"),
+        ({bias_path(1): "6\n"}, "energy bias", "0"),
+        ({}, "clock limit of the firmware", "3000000 kHz"),
+        ({_CAPS[2]: "2100000\n"}, "clock limit of the firmware", "2100000 kHz (CPU 2), 3000000 kHz (CPU 3)"),
+    ],
+)
+def test_each_limit_is_a_fact_by_name(changed: Files, name: str, told: str) -> None:
+    assert _target_facts(changed)[name] == told
+
+
+@pytest.mark.parametrize(
+    ("gone", "name", "told"),
+    [
+        (_CAPS, "clock limit of the firmware", "none"),
+        ([UNCORE.rpartition("/")[0]], "uncore clock", "none"),
+        ([bias_path(cpu) for cpu in range(4)], "energy bias", "none"),
+        ([_LIMIT], "power limits", None),
+        ([f"{UNCORE}/max_freq_khz"], "uncore clock", None),
+    ],
+)
+def test_what_is_not_there_is_none_and_what_cannot_be_read_is_unknown(
+    gone: list[str], name: str, told: str | None
+) -> None:
+    assert _target_facts({}, *gone)[name] == told
+
+
+def test_a_lowered_power_limit_is_what_differs() -> None:
+    before, after = (
+        facts_of(read_snapshot(quiet_machine(quiet_files() | changed), SnapshotOptions(frozenset({2, 3}))))
+        for changed in ({}, {_LIMIT: "90000000\n"})
+    )
+    assert [str(each) for each in differences(before, after)] == ["power limits: 125 W → 90 W"]
+
+
+@pytest.mark.parametrize(("quota", "told"), [("max 100000", "none"), ("150000 100000", "1.5 CPUs"), ("rubbish", None)])
+def test_the_quota_of_the_cgroups_above_is_a_fact(quota: str, told: str | None) -> None:
+    folder = "/sys/fs/cgroup/ci"
+    files = {
+        "/proc/self/cgroup": "0::/ci\n",
+        f"{folder}/cgroup.controllers": "cpu\n",
+        f"{folder}/cgroup.events": "populated 1\n",
+        f"{folder}/cpu.max": f"{quota}\n",
+        f"{folder}/cpu.stat": "nr_throttled 0\n",
+    }
+    assert _target_facts(files)["CPU quota"] == told
+
+
+def test_each_fact_has_the_files_that_it_is_read_from_and_each_kernel_its_own_vulnerabilities() -> None:
+    assert all(paths_of(of_class, name) for of_class, named in _facts().items() for name in named)
+    assert paths_of(FactClass.KERNEL, "vulnerability mds") == ("/sys/devices/system/cpu/vulnerabilities/mds",)
+    assert paths_of(FactClass.HARDWARE, "vulnerability mds") is None
+    assert paths_of(FactClass.HARDWARE, "memry") is None

@@ -13,7 +13,7 @@ from noisewatch.judgement.fleet import SlowestCpu, Standing
 from noisewatch.judgement.terms import Outcome
 from noisewatch.model.history.figures import Figure
 from noisewatch.operations.fleet.gathering import FleetOptions, expected_hosts, gather
-from tests.operations.fleet.reporting import calibration, floor, gathered, only, verdict_lines, write
+from tests.operations.fleet.reporting import calibration, gathered, only, verdict_lines, write
 from tests.surfaces.reports.verdicts import HOSTILE_NAMES
 
 
@@ -45,13 +45,6 @@ def test_json_lines_say_the_same_as_json(tmp_path: Path) -> None:
     assert lines.report is not None
     assert whole.report is not None
     assert lines.report.open_checks == whole.report.open_checks
-
-
-def test_the_worst_reason_names_the_check_and_the_culprit(tmp_path: Path) -> None:
-    report = only(write(tmp_path / "web1.json", "unstable")).report
-    assert report is not None
-    assert report.reason is not None
-    assert (report.reason.check, report.reason.culprit) == ("tasks-on-target", "hog (pid 900)")
 
 
 def test_the_newest_report_counts_by_its_own_time_and_is_compared_with_the_one_before(tmp_path: Path) -> None:
@@ -95,38 +88,6 @@ def test_a_machine_that_reports_again_and_again_is_one(tmp_path: Path) -> None:
     fleet = gathered(tmp_path)
     assert [(host.standing, host.outcome) for host in fleet.hosts] == [(Standing.REPORTED, Outcome.STABLE)]
     assert (fleet.exit_status, fleet.perhaps_two) == (0, ("web1",))
-
-
-def test_a_host_that_has_reported_to_the_baseline_alone_is_missing(tmp_path: Path) -> None:
-    baseline = write(tmp_path / "old/web2.json", "unstable").parent
-    write(tmp_path / "new/web1.json", "stable")
-    fleet = gathered(tmp_path / "new", baseline=baseline)
-    assert [(host.name, host.standing) for host in fleet.hosts] == [
-        ("web2", Standing.MISSING),
-        ("web1", Standing.REPORTED),
-    ]
-
-
-def test_figures_of_machines_of_one_kind_are_compared(tmp_path: Path) -> None:
-    for number in range(10):
-        slow = 1.5 if number == 7 else 1.0 + number / 1000
-        write(tmp_path / f"web{number}.json", calibration=calibration(2e5 * slow), noise_floor=floor(0.001))
-    fleet = gathered(tmp_path)
-    assert fleet.compared == 10
-    assert [host.name for host in fleet.hosts if host.outliers] == ["web7"]
-    assert fleet.exit_status == 0
-
-
-def test_one_slow_cpu_among_many_is_out_of_line_by_itself(tmp_path: Path) -> None:
-    for number in range(10):
-        of_cpus = [2e5 * (1 + number / 10_000)] * 64
-        of_cpus[7] *= 1.6 if number == 3 else 1.0
-        write(tmp_path / f"web{number}.json", calibration=calibration(*of_cpus))
-    fleet = gathered(tmp_path)
-    assert [(host.name, [(each.figure, each.cpu) for each in host.outliers]) for host in fleet.hosts[:2]] == [
-        ("web3", [(Figure.LATENCY, 7)]),
-        ("web0", []),
-    ]
 
 
 def test_the_slowest_cpu_is_the_one_with_the_longest_times_and_that_with_the_lowest_clock(tmp_path: Path) -> None:

@@ -16,20 +16,18 @@ from noisewatch.judgement.grading import MICROBENCHMARK, not_calibrated, why_inc
 from noisewatch.judgement.history.development import (
     Development,
     FigureMove,
-    alternation_words,
     apart_words,
     attribution_words,
-    change_words,
     development_of,
     difference_words,
     move_words,
-    nature_of,
 )
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.history.entries import Entry, Past
-from noisewatch.model.history.facts import OF_TARGET, FactClass, Facts, differences, facts_of, unknown_on_one_side
+from noisewatch.model.history.fact_table import OF_TARGET, facts_of
+from noisewatch.model.history.facts import FactClass, Facts, differences, unknown_on_one_side
 from noisewatch.model.history.figures import TRAITS, Figure, Nature
 from noisewatch.model.history.shifts import LEAST_BEFORE
 from noisewatch.model.history.thinning import Thinning
@@ -110,7 +108,7 @@ def _known_no_more(usual: Facts, now: Facts) -> list[str]:
     sources=("https://github.com/conbench/conbench/issues/1412",),
 )
 def slower_than_usual(case: Case) -> Answer:
-    return _judged(case, _SPEEDS, lambda move: nature_of(move) == Nature.TIME, "as fast as usual")
+    return _judged(case, _SPEEDS, lambda move: move.nature == Nature.TIME, "as fast as usual")
 
 
 @_check_of_figures(
@@ -124,7 +122,7 @@ def slower_than_usual(case: Case) -> Answer:
     sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/9450",),
 )
 def faster_than_usual(case: Case) -> Answer:
-    return _judged(case, _SPEEDS, lambda move: nature_of(move) == Nature.RATE, "no faster than usual")
+    return _judged(case, _SPEEDS, lambda move: move.nature == Nature.RATE, "no faster than usual")
 
 
 @_check_of_figures(
@@ -138,7 +136,7 @@ def faster_than_usual(case: Case) -> Answer:
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
 )
 def noisier_than_usual(case: Case) -> Answer:
-    return _judged(case, _NOISES, lambda move: nature_of(move) == Nature.NOISE and move.change > 0, "as calm as usual")
+    return _judged(case, _NOISES, lambda move: move.nature == Nature.NOISE and move.change > 0, "as calm as usual")
 
 
 def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str) -> Answer:
@@ -180,7 +178,7 @@ def _answer(
         return unknown(f"none of this was measured now and in {LEAST_BEFORE} entries before: {', '.join(of_these)}")
     departed = [move for move in (*development.departures, *development.drifts) if is_wrong(move)]
     apart = [move for move in development.apart if is_wrong(move) and move.figure in judged]
-    modes = [alternation_words(alternation) for alternation in development.alternations if alternation.figure in judged]
+    modes = [str(alternation) for alternation in development.alternations if alternation.figure in judged]
     if departed:
         worst = _largest(departed)
         text = f"{move_words(worst, len(development.entries))}{_others(departed)}; {attribution_words(worst)}"
@@ -221,7 +219,7 @@ def _largest(moves: Sequence[FigureMove]) -> FigureMove:
 
 def _others(moves: Sequence[FigureMove]) -> str:
     worst = _largest(moves)
-    others = [f"{move.figure} {change_words(move.figure, move.change)}" for move in moves if move is not worst]
+    others = [str(move) for move in moves if move is not worst]
     return f"; also {', '.join(others)}" if others else ""
 
 

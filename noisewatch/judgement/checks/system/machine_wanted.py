@@ -14,8 +14,8 @@ from noisewatch.kernel.memory.counters import MEMINFO
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS
 from noisewatch.kernel.system.hypervisor import DMI
 from noisewatch.kernel.system.release import COMMAND_LINE, RELEASE
-from noisewatch.model.history.fact_names import paths_of
-from noisewatch.model.history.facts import FactClass, Facts, facts_of
+from noisewatch.model.history.fact_table import facts_of, paths_of
+from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.model.wanted.machine import WantedFact, in_quotes, shown
 from noisewatch.records import dataclass
 

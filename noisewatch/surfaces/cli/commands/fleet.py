@@ -9,6 +9,13 @@ from noisewatch.operations.fleet.gathering import FleetOptions, expected_hosts, 
 from noisewatch.surfaces.output import opened_output, takes_colour, takes_unicode, width
 from noisewatch.surfaces.reports.fleet.text import FleetRendering
 
+_RENDERERS = {  # by format: the module, and its function
+    "text": ("text", "render_text"),
+    "markdown": ("text", "render_markdown"),
+    "json": ("json", "render"),
+    "prometheus": ("prometheus", "render"),
+}
+
 
 def run(arguments: Namespace) -> int:
     """Print one table of many verdicts; the exit status is that of the worst host."""
@@ -26,6 +33,7 @@ def run(arguments: Namespace) -> int:
             in_unicode=takes_unicode(arguments.output),
             is_verbose=arguments.verbose,
         )
-        render = import_module(f"noisewatch.surfaces.reports.fleet.{arguments.format}").render
+        module, render = _RENDERERS[arguments.format]
+        render = getattr(import_module(f"noisewatch.surfaces.reports.fleet.{module}"), render)
         output.write(render(fleet, rendering).encode("utf-8", "replace"))
     return fleet.exit_status

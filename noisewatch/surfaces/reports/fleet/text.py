@@ -1,7 +1,4 @@
-"""A fleet in words and as text: the answer, two small charts, the hosts (worst first), and what changed.
-
-Markdown has the same words and rows.
-"""
+"""A fleet as text or Markdown: the answer, two small charts (text), the hosts, worst first, and what changed."""
 
 from __future__ import annotations
 
@@ -14,16 +11,16 @@ from noisewatch.judgement.terms import Outcome
 from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import painted
-from noisewatch.surfaces.reports.parts.tables import align, align_within
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, align, align_within, cell, fitting, prose, table
 from noisewatch.surfaces.reports.parts.wraps import hanging, wrap
 from noisewatch.text import clean
 from noisewatch.units import describe_chance, describe_count, describe_minute, describe_names, describe_ns, share_text
 
-MOST_ROWS = 40
-HEADING = ("host", "verdict", "noise floor", "chance", "changed", "reported", "worst reason")
-CHANCE = "chance to stay within the budget"
-FLOOR = f"noise floor at {describe_ns(FLOOR_NS)}"
-RULE = (
+_MOST_ROWS = 40
+_HEADING = ("host", "verdict", "noise floor", "chance", "changed", "reported", "worst reason")
+_CHANCE = "chance to stay within the budget"
+_FLOOR = f"noise floor at {describe_ns(FLOOR_NS)}"
+_RULE = (
     f"out of line with machines of the same CPU model, kernel and hypervisor (more than {MOST_DEVIATIONS} standard "
     f"deviations, by MAD, from the median of at least {LEAST_MACHINES})"
 )
@@ -41,56 +38,55 @@ class FleetRendering:
     is_verbose: bool = False
 
 
-def answer_of(fleet: Fleet) -> str:
+def _answer(fleet: Fleet) -> str:
     """Return `3 of 40 hosts not stable: 2 unstable (db3, web7), 1 unknown (web9)`."""
     count, stable = len(fleet.hosts), fleet.counts[Outcome.STABLE]
     if stable == count:
         return f"all {count} hosts stable" if count > 1 else "the only host is stable"
     parts = [
-        f"{number} {outcome} ({listed_names([host.name for host in fleet.hosts if host.outcome is outcome])})"
+        f"{number} {outcome} ({_listed_names([host.name for host in fleet.hosts if host.outcome is outcome])})"
         for outcome, number in fleet.counts.items()
         if number and outcome is not Outcome.STABLE
     ]
     return f"{count - stable} of {describe_count(count, 'host')} not stable: {', '.join(parts)}"
 
 
-def listed_names(names: Sequence[str]) -> str:
+def _listed_names(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
     return describe_names([clean(name) for name in names], _MOST_NAMED)
 
 
-def remarks_on(fleet: Fleet) -> Iterator[str]:
+def _remarks(fleet: Fleet) -> Iterator[str]:
     """Yield remarks that precede the rows."""
     reasons = [(reason, count) for reason, count in named_reasons(fleet) if count > 1][:_MOST_REASONS]
     if reasons:
         yield "most often: " + ", ".join(f"{reason} ({count} hosts)" for reason, count in reasons)
     if fleet.unexpected:
         verb = "was" if len(fleet.unexpected) == 1 else "were"
-        yield f"reported, but {verb} not expected: {listed_names(fleet.unexpected)}"
+        yield f"reported, but {verb} not expected: {_listed_names(fleet.unexpected)}"
     if fleet.perhaps_two:
-        names = listed_names(fleet.perhaps_two)
+        names = _listed_names(fleet.perhaps_two)
         yield f"not stable by an older report in another folder: {names}; if that is another machine, rename its file"
     if fleet.passed_over:
         yield f"{describe_count(fleet.passed_over, 'older report')} of these hosts passed over"
 
 
-def shown_hosts(fleet: Fleet, rendering: FleetRendering) -> Sequence[FleetHost]:
+def _shown_hosts(fleet: Fleet, rendering: FleetRendering) -> Sequence[FleetHost]:
     """Return the worst hosts, or all hosts if `is_verbose`."""
-    return fleet.hosts if rendering.is_verbose else fleet.hosts[:MOST_ROWS]
+    return fleet.hosts if rendering.is_verbose else fleet.hosts[:_MOST_ROWS]
 
 
-def left_out(fleet: Fleet, rendering: FleetRendering) -> str | None:
-    """Return a line on the hosts that are left out, or None if all are shown."""
-    rest = fleet.hosts[len(shown_hosts(fleet, rendering)) :]
-    if not rest:
-        return None
-    open_ones = sum(host.outcome is not Outcome.STABLE for host in rest)
-    remark = f"{open_ones} of them not stable" if open_ones else "all stable"
-    return f"and {len(rest)} more, {remark} (--verbose shows all)"
+def _left_out(fleet: Fleet, shown: Sequence[FleetHost]) -> Iterator[str]:
+    """Yield a line on the hosts that are left out, if there are any."""
+    rest = fleet.hosts[len(shown) :]
+    if rest:
+        open_ones = sum(host.outcome is not Outcome.STABLE for host in rest)
+        remark = f"{open_ones} of them not stable" if open_ones else "all stable"
+        yield f"and {len(rest)} more, {remark} (--verbose shows all)"
 
 
-def row_of(host: FleetHost) -> list[str]:
-    """Return the cells of the host's row, in the columns of HEADING."""
+def _row(host: FleetHost) -> list[str]:
+    """Return the cells of the host's row, in the columns of _HEADING."""
     report = host.report
     floor = report.floor if report is not None else None
     return [
@@ -98,9 +94,9 @@ def row_of(host: FleetHost) -> list[str]:
         host.outcome.upper() if host.outcome is not Outcome.STABLE else host.outcome,
         "?" if floor is None else share_text(floor.expected),
         describe_chance(report.chance if report is not None else None),
-        changed_in_a_word(host),
+        _changed_in_a_word(host),
         _reported(report or host.earlier),
-        why(host),
+        _why(host),
     ]
 
 
@@ -110,7 +106,7 @@ def _reported(latest: Report | None) -> str:
     return "?" if latest.at_s is None else describe_minute(latest.at_s)
 
 
-def why(host: FleetHost) -> str:
+def _why(host: FleetHost) -> str:
     """Return the worst reason; for a stable host its outliers, or else its gravest warning."""
     if host.outcome is not Outcome.STABLE:
         return host.why or ""
@@ -119,7 +115,7 @@ def why(host: FleetHost) -> str:
     return "" if host.why is None else f"warning: {host.why}"
 
 
-def changed_in_a_word(host: FleetHost) -> str:
+def _changed_in_a_word(host: FleetHost) -> str:
     """Return `was stable`, `yes` or `no`; `-` if there is nothing to compare with."""
     if host.changes is None or host.earlier is None:
         return "-"
@@ -128,7 +124,7 @@ def changed_in_a_word(host: FleetHost) -> str:
     return f"was {host.earlier.outcome}" if host.report and host.earlier.outcome != host.report.outcome else "yes"
 
 
-def change_lines(fleet: Fleet) -> list[str]:
+def _change_lines(fleet: Fleet) -> list[str]:
     """Return `web7 since 2026-11-24 10:00: was stable; new: tasks-on-target` for each host that changed."""
     return [
         f"{clean(host.name)} since {describe_minute(host.earlier.latest_s)}: {'; '.join(host.changes)}"
@@ -137,7 +133,7 @@ def change_lines(fleet: Fleet) -> list[str]:
     ]
 
 
-def outlier_lines(fleet: Fleet) -> list[str]:
+def _outlier_lines(fleet: Fleet) -> list[str]:
     """Return `web7: clock 2.1 GHz, median 3.4 GHz of 40` for each host that has outliers."""
     return [f"{clean(host.name)}: {', '.join(map(_outlier, host.outliers))}" for host in fleet.hosts if host.outliers]
 
@@ -150,16 +146,17 @@ def _outlier(outlier: OutOfLine) -> str:
     return f"{whose} {value} (median of the slowest of {outlier.machines}: {median})"
 
 
-def nothing_out_of_line(fleet: Fleet) -> str | None:
-    """Return how many hosts were compared if no host is an outlier, otherwise None.
+def _nothing_out_of_line(fleet: Fleet) -> Iterator[str]:
+    """Yield how many hosts were compared if no host is an outlier.
 
     Without outliers, a reader could take hosts that were not compared for inconspicuous ones.
     """
     if any(host.outliers for host in fleet.hosts):
-        return None
-    if not fleet.compared:
-        return f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"
-    return f"no figure is {RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
+        return
+    if fleet.compared:
+        yield f"no figure is {_RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
+    else:
+        yield f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"
 
 
 _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " _.-=+*#@"}
@@ -172,34 +169,50 @@ _LEAST_WIDTH = 20
 _MOST_REASON_LINES = 2
 
 
-def render(fleet: Fleet, rendering: FleetRendering) -> str:
+def render_text(fleet: Fleet, rendering: FleetRendering) -> str:
     """Return the whole report."""
     width = max(rendering.width, _LEAST_WIDTH)
     return "\n".join(_lines(fleet, rendering, width)) + "\n"
 
 
 def _lines(fleet: Fleet, rendering: FleetRendering, width: int) -> Iterator[str]:
+    hosts = _shown_hosts(fleet, rendering)
     style = _STYLES[fleet.exit_status] if rendering.in_colour else "plain"
-    yield from (painted(line, style) for line in hanging(answer_of(fleet), width))
-    for remark in remarks_on(fleet):
+    yield from (painted(line, style) for line in hanging(_answer(fleet), width))
+    for remark in _remarks(fleet):
         yield from hanging(remark, width)
     yield ""
     yield from (line[:width] for line in _charts(fleet, rendering.in_unicode, min(width // 4, _MOST_BINS)))
     yield ""
-    hosts = shown_hosts(fleet, rendering)
-    if width >= _WIDE:
-        yield from align_within(width, [HEADING, *map(_row, hosts)], "worst reason", ["reported"])
-    else:
-        yield from _narrow_table(hosts, width)
-    rest = left_out(fleet, rendering)
-    if rest is not None:
-        yield from hanging(rest, width)
-    most = len(fleet.hosts) if rendering.is_verbose else MOST_ROWS
-    yield from _section("changed:", change_lines(fleet), most, width)
-    yield from _section(f"{RULE}:", outlier_lines(fleet), most, width)
-    nothing = nothing_out_of_line(fleet)
-    if nothing is not None:
-        yield from ("", *hanging(nothing, width))
+    rows = [_HEADING, *map(_short_row, hosts)]
+    yield from align_within(width, rows, "worst reason", ["reported"]) if width >= _WIDE else _narrow(rows, width)
+    for line in _left_out(fleet, hosts):
+        yield from hanging(line, width)
+    most = len(fleet.hosts) if rendering.is_verbose else _MOST_ROWS
+    yield from _section("changed:", _change_lines(fleet), most, width)
+    yield from _section(f"{_RULE}:", _outlier_lines(fleet), most, width)
+    for line in _nothing_out_of_line(fleet):
+        yield from ("", *hanging(line, width))
+
+
+def render_markdown(fleet: Fleet, rendering: FleetRendering) -> str:
+    """Return the report for an issue or a page, cut to what fits in an issue unless `is_verbose`."""
+    parts = list(_parts(fleet, rendering))
+    return "\n".join(parts) if rendering.is_verbose else fitting(parts, MOST_BYTES)
+
+
+def _parts(fleet: Fleet, rendering: FleetRendering) -> Iterator[str]:
+    hosts = _shown_hosts(fleet, rendering)
+    yield f"## noisewatch fleet\n\n{prose(_answer(fleet))}\n"
+    yield from (f"{prose(remark)}\n" for remark in _remarks(fleet))
+    yield table(_HEADING, (list(map(cell, _row(host))) for host in hosts))
+    yield from (f"{line}\n" for line in _left_out(fleet, hosts))
+    for heading, lines in (("Changed", _change_lines(fleet)), (_RULE.capitalize(), _outlier_lines(fleet))):
+        if lines:
+            items = "".join(f"- {prose(line)}\n" for line in lines[: len(hosts)])
+            more = len(lines) - len(hosts)
+            yield f"{heading}:\n\n{items}" + (f"- and {more} more\n" if more > 0 else "")
+    yield from (f"{line}\n" for line in _nothing_out_of_line(fleet))
 
 
 def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
@@ -217,13 +230,13 @@ def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
         spread = f"{ends[0]} to {ends[1]}" if len(set(ends)) > 1 else ends[0]
         strip = _strip(floors, _RAMPS[in_unicode], bins) if len(set(ends)) > 1 else ""
         yield "  ".join(
-            part for part in (FLOOR, strip, f"{spread} ({len(floors)} of {len(fleet.hosts)} hosts)") if part
+            part for part in (_FLOOR, strip, f"{spread} ({len(floors)} of {len(fleet.hosts)} hosts)") if part
         )
     chances = [host.report.chance for host in fleet.hosts if host.report and host.report.chance is not None]
     if chances:
         least, most_likely = describe_chance(min(chances)), describe_chance(max(chances))
         span = least if least == most_likely else f"{least} to {most_likely}"
-        yield f"{CHANCE}  {span} ({len(chances)} of {len(fleet.hosts)} hosts)"
+        yield f"{_CHANCE}  {span} ({len(chances)} of {len(fleet.hosts)} hosts)"
 
 
 def _strip(values: Sequence[float], ramp: str, bins: int) -> str:
@@ -237,18 +250,17 @@ def _strip(values: Sequence[float], ramp: str, bins: int) -> str:
     return "".join(ramp[math.ceil(count / most * (len(ramp) - 1))] for count in counts)
 
 
-def _narrow_table(hosts: Sequence[FleetHost], width: int) -> Iterator[str]:
-    """Yield the table for a narrow terminal: each host's reason is below its row."""
-    rows = [list(HEADING), *map(_row, hosts)]
-    lines = [line[:width] for line in align(row[:-1] for row in rows).splitlines()]
-    yield lines[0]
-    for line, row in zip(lines[1:], rows[1:], strict=True):
-        yield line
+def _narrow(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Yield the lines of a table for a narrow terminal: each host's reason is below its row."""
+    heading, *lines = align(row[:-1] for row in rows).splitlines()
+    yield heading[:width]
+    for line, row in zip(lines, rows[1:], strict=True):
+        yield line[:width]
         yield from _cut(row[-1], width)
 
 
-def _row(host: FleetHost) -> list[str]:
-    name, *others = row_of(host)
+def _short_row(host: FleetHost) -> list[str]:
+    name, *others = _row(host)
     return [name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…", *others]
 
 

@@ -13,9 +13,7 @@ from noisewatch.judgement.history.development import (
     NOTHING_CHANGED,
     Development,
     FigureMove,
-    alternation_words,
     apart_words,
-    change_words,
     difference_words,
     move_words,
     value_words,
@@ -150,16 +148,12 @@ def _development(development: Development, width: int) -> Iterator[str]:
         yield from hanging(move_words(move, len(development.entries)), width)
         yield from _attribution(move, width)
     for alternation in development.alternations:
-        yield from hanging(alternation_words(alternation), width)
+        yield from hanging(str(alternation), width)
     if departures := (*development.departures, *development.drifts):
-        yield from hanging(f"not as usual now: {_departures(departures)} ({_ACCEPT})", width)
+        yield from hanging(f"not as usual now: {', '.join(map(str, departures))} ({_ACCEPT})", width)
     if development.unjudged:
         named = ", ".join(development.unjudged)
         yield from hanging(f"not judged, as at most {LEAST_BEFORE} entries have it: {named}", width)
-
-
-def _departures(departures: Sequence[FigureMove]) -> str:
-    return ", ".join(f"{move.figure} {change_words(move.figure, move.change)}" for move in departures)
 
 
 def _attribution(move: FigureMove, width: int) -> Iterator[str]:

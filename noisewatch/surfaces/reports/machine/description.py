@@ -16,7 +16,8 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import release_number
-from noisewatch.model.history.facts import FactClass, facts_of, knob_name
+from noisewatch.model.history.fact_table import facts_of
+from noisewatch.model.history.facts import FactClass, knob_name
 from noisewatch.model.wanted.description import AT_LEAST
 from noisewatch.model.wanted.machine import KEPT_BACK, WantedFact, shown
 from noisewatch.patterns import regex

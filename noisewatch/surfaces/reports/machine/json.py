@@ -14,7 +14,7 @@ from noisewatch.kernel.interrupts.table import InterruptRow, Interrupts
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.pressure import Stall
 from noisewatch.machine.recording.privacy import Scrubber
-from noisewatch.model.history.facts import facts_of
+from noisewatch.model.history.fact_table import facts_of
 
 SCHEMA = 1
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
+from operator import attrgetter
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.grouping import grouped
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED
-from noisewatch.kernel.cpus.isolation import Isolation
 from noisewatch.kernel.cpus.topology import CpuPlace, cache_names
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency
 from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
@@ -67,7 +66,7 @@ def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, i
     if topic in (Topic.ALL, Topic.IRQS):
         sections.append(irq_tables(snapshot, width, is_whole))
     faults = {path: why for path, why in snapshot.reason_by_path.items() if why != NO_SUCH_FILE}
-    sections.append(_unreadable_paths(faults) if is_whole else _unreadable(faults, width))
+    sections.append(_unreadable(faults, width, is_whole))
     sections.append(_not_exported([path for path in snapshot.reason_by_path if path not in faults], width, is_whole))
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -78,26 +77,19 @@ def describe_platform(snapshot: Snapshot) -> str:
 
 
 def _targets(snapshot: Snapshot) -> str:
+    isolation, config = snapshot.isolation, snapshot.platform.config
+    by_version_1 = "" if isolation.unbalanced == frozenset() else f", {cpus(isolation.unbalanced)} by cgroup v1"
+    has_option = None if config is None else config.is_set("RCU_NOCB_CPU")
+    is_doubtful = isolation.rcu_nocbs and not isolation.nohz_full and has_option is None
+    doubt = " requested; whether the kernel can is unknown" if is_doubtful else ""
     rows = [
         ("target CPUs", f"{cpus(snapshot.target.cpus)} ({snapshot.target.chosen_by})"),
         ("online", f"{cpus(snapshot.online.online)}, offline {cpus(snapshot.online.offline)}"),
-        ("isolated", _isolated(snapshot.isolation)),
-        ("nohz_full", cpus(snapshot.isolation.nohz_full)),
-        ("rcu_nocbs", _rcu_nocbs(snapshot)),
+        ("isolated", f"{cpus(isolation.boot)} at boot, {cpus(isolation.partition)} by partition{by_version_1}"),
+        ("nohz_full", cpus(isolation.nohz_full)),
+        ("rcu_nocbs", cpus(isolation.rcu_nocbs) + doubt),
     ]
     return align(rows)
-
-
-def _isolated(isolation: Isolation) -> str:
-    by_version_1 = "" if isolation.unbalanced == frozenset() else f", {cpus(isolation.unbalanced)} by cgroup v1"
-    return f"{cpus(isolation.boot)} at boot, {cpus(isolation.partition)} by partition{by_version_1}"
-
-
-def _rcu_nocbs(snapshot: Snapshot) -> str:
-    isolation, config = snapshot.isolation, snapshot.platform.config
-    has_option = None if config is None else config.is_set("RCU_NOCB_CPU")
-    is_doubtful = isolation.rcu_nocbs and not isolation.nohz_full and has_option is None
-    return cpus(isolation.rcu_nocbs) + (" requested; whether the kernel can is unknown" if is_doubtful else "")
 
 
 def _clock(snapshot: Snapshot) -> str:
@@ -106,33 +98,21 @@ def _clock(snapshot: Snapshot) -> str:
     rows = [
         ("turbo", snapshot.frequency.turbo or UNKNOWN),
         ("clock source", snapshot.settings.clock_source.current or UNKNOWN),
-        (
-            "mains power",
-            UNKNOWN if mains is None else ("no supply tells" if mains == "none" else yes(bool(mains))),
-        ),
+        ("mains power", "no supply tells" if isinstance(mains, str) else yes(mains)),
         ("CPU quota", UNKNOWN if quota is None else ("none" if quota == UNLIMITED else f"{quota:g} CPUs")),
         ("throttled periods", number(snapshot.cgroup.throttled_periods)),
     ]
     return align(rows)
 
 
-def _unreadable_paths(reasons: Mapping[str, str]) -> str:
-    """Return all files that could not be read; paths that differ only in numbers are merged."""
-    if not reasons:
-        return ""
-    grouped: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for path, reason in reasons.items():
-        grouped[re.sub(r"\d+", "N", path), reason].append(path)
-    lines = ["could not be read:"]
-    for (pattern, reason), paths in grouped.items():
-        line = f"{paths[0]}: {reason}" if len(paths) == 1 else f"{pattern}: {reason} ({len(paths)} times)"
-        lines.append("  " + printable(line))
-    return "\n".join(lines)
+def _pattern(path: str) -> str:
+    """Return the path without its numbers: files of several CPUs or devices are listed once."""
+    return _NUMBER.sub("N", path)
 
 
 def _not_exported(paths: Sequence[str], width: int, is_whole: bool) -> str:
-    """Return the files that this kernel or machine does not have; paths that differ only in numbers are merged."""
-    first_by_pattern = {re.sub(r"\d+", "N", path): path for path in reversed(paths)}
+    """Return the files that this kernel or machine does not have."""
+    first_by_pattern = {_pattern(path): path for path in reversed(paths)}
     shown = [printable(path) for path in reversed(first_by_pattern.values())]
     if not shown:
         return ""
@@ -142,24 +122,23 @@ def _not_exported(paths: Sequence[str], width: int, is_whole: bool) -> str:
     return "\n".join(wrap(sentence, width, "", "  "))
 
 
-def _unreadable(reasons: Mapping[str, str], width: int) -> str:
-    """Return the files that could not be read, grouped by reason, in the order in which they were read."""
-    paths_by_reason: dict[str, list[str]] = defaultdict(list)
-    for path, reason in reasons.items():
-        paths = paths_by_reason[reason]
-        pattern = re.sub(r"\d+", "N", path)
-        if pattern not in (re.sub(r"\d+", "N", listed) for listed in paths):
-            paths.append(path)
-    if not paths_by_reason:
+def _unreadable(reasons: Mapping[str, str], width: int, is_whole: bool) -> str:
+    """Return the files that could not be read, grouped by reason unless `is_whole`, in the order of reading."""
+    alike = grouped(reasons.items(), lambda fault: (_pattern(fault[0]), fault[1]))
+    if not alike:
         return ""
-    lines = ["could not be read (-v shows all):"]
-    shown = list(paths_by_reason.items())
-    for reason, paths in shown[:_MOST_REASONS]:
-        lines += wrap(printable(f"{reason}: {describe_names(paths, _MOST_PATHS)}"), width, "  ", "    ")
-    if len(shown) > _MOST_REASONS:
-        lines.append(
-            f"  for {len(shown) - _MOST_REASONS} other reasons: {sum(len(p) for _, p in shown[_MOST_REASONS:])} more"
-        )
+    lines = ["could not be read:" if is_whole else "could not be read (-v shows all):"]
+    if is_whole:
+        for (path, reason), *others in alike:
+            line = f"{_pattern(path)}: {reason} ({1 + len(others)} times)" if others else f"{path}: {reason}"
+            lines.append("  " + printable(line))
+        return "\n".join(lines)
+    by_reason = grouped([first for first, *_ in alike], lambda fault: fault[1])
+    for faults in by_reason[:_MOST_REASONS]:
+        names = describe_names([path for path, _ in faults], _MOST_PATHS)
+        lines += wrap(printable(f"{faults[0][1]}: {names}"), width, "  ", "    ")
+    if rest := by_reason[_MOST_REASONS:]:
+        lines.append(f"  for {len(rest)} other reasons: {sum(map(len, rest))} more")
     return "\n".join(lines)
 
 
@@ -177,23 +156,22 @@ class ShownIrq:
         return self.irq.device if self.irq is not None else None
 
     @property
+    def driver(self) -> str:
+        return ", ".join(self.actions)
+
+    @property
     def queue(self) -> tuple[str | None, str]:
         """The key that the queues of a device share: its name, and the driver's name without its last number."""
-        return self.device, _LAST_NUMBER.sub("*", self.driver) or self._alone
+        return self._alike(_LAST_NUMBER)
 
     @property
     def make(self) -> tuple[str | None, str]:
         """The key that devices of one driver share."""
-        return self.device, _NUMBER.sub("*", self.driver) or self._alone
+        return self._alike(_NUMBER)
 
-    @property
-    def _alone(self) -> str:
-        """The IRQ's number if its device is unknown, so that it shares a row with no other IRQ; otherwise empty."""
-        return "" if self.device is not None else str(self.number)
-
-    @property
-    def driver(self) -> str:
-        return ", ".join(self.actions)
+    def _alike(self, numbers: re.Pattern[str]) -> tuple[str | None, str]:
+        """Return the device and its driver's name without these numbers; without both, a key that no other IRQ has."""
+        return self.device, numbers.sub("*", self.driver) or (str(self.number) if self.device is None else "")
 
 
 def irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
@@ -219,11 +197,10 @@ def irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
 
 def _folded(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
     """Group the IRQs by number, by device or by driver, whichever first fits on a page."""
-    keys: tuple[Callable[[ShownIrq], object], ...] = (lambda line: line.number, lambda line: line.queue)
-    for key in keys:
-        if len(groups := grouped(busy, key)) <= _MOST_ROWS:
+    for key in ("number", "queue"):
+        if len(groups := grouped(busy, attrgetter(key))) <= _MOST_ROWS:
             return groups
-    return grouped(busy, lambda line: line.make)
+    return grouped(busy, attrgetter("make"))
 
 
 def _lines(snapshot: Snapshot) -> list[ShownIrq] | None:
@@ -251,10 +228,10 @@ def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
     """Return the row of one or several IRQs: the CPUs that any of them uses, and the CPUs that any may use."""
     irqs = [line.irq for line in group]
     movable = {yes(irq.movable if irq is not None else None) for irq in irqs}
-    numbers = [line.number for line in group]
+    numbers, counts = [line.number for line in group], [line.count for line in group]
     return (
         str(numbers[0]) if len(numbers) == 1 else f"{min(numbers)}…{max(numbers)} ({len(numbers)})",
-        _whole(None if None in {line.count for line in group} else sum(line.count or 0 for line in group)),
+        UNKNOWN if None in counts else f"{sum(filter(None, counts)):,}".replace(",", " "),
         cpus_of([irq.effective if irq is not None else None for irq in irqs]),
         cpus_of([irq.allowed if irq is not None else None for irq in irqs]),
         movable.pop() if len(movable) == 1 else "some",
@@ -267,10 +244,6 @@ def cpus_of(sets: Sequence[CpuSet | None]) -> str:
     """Return the union of the CPU sets; unknown if any set is."""
     readable = [cpu_set for cpu_set in sets if cpu_set is not None]
     return brief(frozenset().union(*readable)) if len(readable) == len(sets) else UNKNOWN
-
-
-def _whole(times: int | None) -> str:
-    return UNKNOWN if times is None else f"{times:,}".replace(",", " ")
 
 
 def _in_common(names: Sequence[str]) -> str:

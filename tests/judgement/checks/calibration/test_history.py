@@ -16,7 +16,8 @@ from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.model.history.entries import Entry, Past
-from noisewatch.model.history.facts import FactClass, Facts, facts_of
+from noisewatch.model.history.fact_table import facts_of
+from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.model.history.figures import Figure
 from tests.judgement.judging import finding
 from tests.written.calibration import written_calibration

@@ -129,6 +129,7 @@ def test_who_is_out_of_line_is_told_with_the_rule(run: Run, tmp_path: Path) -> N
     assert words.index("web7 stable") < words.index("web0 stable")
     assert "out of line: latency work 300 µs (median of 9: 200 µs)" in words
     assert "web7: latency work 300 µs (median of 9: 200 µs)" in words
+    assert run("fleet", tmp_path, "--format", "json").json["hosts_compared"] == 9
 
 
 def test_a_slow_cpu_is_named_in_each_format(run: Run, tmp_path: Path) -> None:

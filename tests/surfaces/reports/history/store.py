@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from noisewatch.machine.history_file import machine_key
 from noisewatch.operations.history.past import digest
-from noisewatch.surfaces.cli import main
+from tests.surfaces.running import Ran
 
+History = Callable[..., Ran]
 DAY_S = 86_400
 BEGIN_S = 1_790_000_000
 
@@ -60,13 +59,3 @@ def _text(line: Any, digests: Mapping[str, str]) -> str:
         return line
     named = {name: said for name in ("digest", "facts") if isinstance(said := line.get(name), str)}
     return json.dumps(line | {name: digests.get(said, said) for name, said in named.items()})
-
-
-def told_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(["history", *words]) == 0
-    return capsys.readouterr().out
-
-
-def words_of(told: str) -> str:
-    """Return the text without its line breaks, which depend on the length of the file's name."""
-    return " ".join(told.split())

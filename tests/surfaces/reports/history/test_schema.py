@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from noisewatch.machine.history_file import append_entry, machine_key
-from noisewatch.surfaces.cli import main
-from tests.surfaces.reports.history.store import entry_line, slowed, told_of, written
+from noisewatch.machine.history_file import machine_key
+from tests.surfaces.reports.history.store import History, entry_line, slowed
+from tests.surfaces.running import Run
 
 _JUDGED = ("moves", "departures", "drifts", "apart", "bimodal", "unjudged")
 
 
-def _schema(capsys: pytest.CaptureFixture[str]) -> Any:
-    assert main(["explain", "--schema", "history"]) == 0
-    schema = json.loads(capsys.readouterr().out)
-    Draft202012Validator.check_schema(schema)
-    return schema
+@pytest.fixture
+def schema(run: Run) -> Any:
+    printed = run("explain", "--schema", "history").json
+    Draft202012Validator.check_schema(printed)
+    return printed
 
 
 def _closed(schema: Any) -> Any:
@@ -60,29 +58,19 @@ def _alternating() -> list[dict[str, Any]]:
     ids=["empty", "few", "moved", "apart", "drifted", "bimodal", "damaged", "without facts"],
 )
 def test_what_is_printed_is_as_the_schema_says(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    lines: Callable[[], list[Any]],
-    judged: Collection[str] | None,
+    history: History, schema: Any, lines: Callable[[], list[Any]], judged: Collection[str] | None
 ) -> None:
-    path, schema = written(tmp_path, lines()), _schema(capsys)
-    told = json.loads(told_of(capsys, "--format", "json", "--file", path))
+    told = history(lines(), "--format", "json").json
     assert [error.message for error in Draft202012Validator(_closed(schema)).iter_errors(told)] == []
     assert {key for key in _JUDGED if told[key] is None} == ({*_JUDGED} if judged is None else set())
     assert {key for key in _JUDGED if told[key]} >= set(judged or ())
 
 
-def test_an_accepted_machine_is_as_the_schema_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, schema = written(tmp_path, slowed()), _schema(capsys)
-    told_of(capsys, "accept", "--why", "new BIOS", "--file", path)
-    append_entry(Path(path), entry_line(40, 1e6, "powersave", machine=machine_key()))
-    told = json.loads(told_of(capsys, "--format", "json", "--file", path))
+def test_an_accepted_machine_is_as_the_schema_says_and_another_shape_is_not(history: History, schema: Any) -> None:
+    accepted = {"kind": "accepted", "at": 1.8e9, "machine": machine_key(), "why": "new BIOS"}
+    told = history([*slowed(), accepted, entry_line(40, 1e6, "powersave")], "--format", "json").json
     assert told["accepted"]["entries_before"] == 26
     assert [error.message for error in Draft202012Validator(_closed(schema)).iter_errors(told)] == []
-
-
-def test_another_shape_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, validator = written(tmp_path, slowed()), Draft202012Validator(_schema(capsys))
-    told = json.loads(told_of(capsys, "--format", "json", "--file", path))
+    validator = Draft202012Validator(schema)
     assert not validator.is_valid({**told, "moves": "none"})
     assert not validator.is_valid({key: value for key, value in told.items() if key != "entries"})
