@@ -122,7 +122,7 @@ _MARKS = {
     RunStanding.UNKNOWN: ("?", "?"),
     RunStanding.DISTURBED: ("!", "!"),
 }
-_MOST_NAMED = 3
+MOST_NAMED = 3
 _SUMMED = frozenset({ReasonKind.FOREIGN, ReasonKind.INTERRUPTIONS, ReasonKind.STEAL})
 _DEEDS = {
     ReasonKind.DEBUGGED: " stopped it, as a debugger does",
@@ -173,7 +173,7 @@ def _when(reason: RunReason, length_ns: int | None) -> str:
     return f", between {short_duration(max(reason.begin_ns, 0))} and {short_duration(reason.end_ns)}"
 
 
-def describe_reasons(verdict: RepetitionVerdict, most: int = _MOST_NAMED) -> str:
+def describe_reasons(verdict: RepetitionVerdict, most: int = MOST_NAMED) -> str:
     """Return the first of the verdict's reasons, or why it is unknown."""
     if verdict.outcome == RunOutcome.UNKNOWN:
         return "; ".join(verdict.unknowns)
@@ -194,7 +194,7 @@ def failure_words(status: int) -> str:
     return f"failed ({f'signal {-status}' if status < 0 else f'status {status}'})"
 
 
-def describe_run(verdict: RepetitionVerdict, repetition: Repetition, most: int = _MOST_NAMED) -> str:
+def describe_run(verdict: RepetitionVerdict, repetition: Repetition, most: int = MOST_NAMED) -> str:
     """Return why a repetition does not count, and what disturbed it."""
     texts = (unmeasured_words(repetition), summarize_reasons(verdict, repetition.length_ns, most))
     return "; ".join(text for text in texts if text)
@@ -206,10 +206,10 @@ def left_words(repetition: Repetition) -> str | None:
     if not left:
         return None
     names = [f"{printable(name or 'a process')} (pid {pid})" for pid, name in left]
-    return f"run {repetition.number} left running: {describe_names(names, _MOST_NAMED)}"
+    return f"run {repetition.number} left running: {describe_names(names, MOST_NAMED)}"
 
 
-def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = _MOST_NAMED) -> str:
+def summarize_reasons(verdict: RepetitionVerdict, length_ns: int, most: int = MOST_NAMED) -> str:
     """Return the verdict's reasons in one line, with a sum of the time taken, or why it is unknown.
 
     `41 ms (31%) of noise on CPU 1, by python (pid 1) 28 ms, qemu (pid 2) 9 ms and 6 more`. Reasons that cannot be

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from noisewatch.judgement.check import Check, Limit, describe_bound, describe_limit
@@ -35,29 +35,46 @@ def by_area(checks: Iterable[Check]) -> list[Check]:
 
 def text_of_check(check: Check, width: int) -> str:
     """Return a check's page as text: question, reasons, what it reads, limits, remedy and references."""
-    sections = [
+    paragraphs = [
         "\n".join(wrap(f"{check.id} ({check.area}, {check.severity})", width, keep="hyphens", least=40)),
         _paragraph(check.question, width),
-        _section("Why it can block", ground_in_words(check), width),
-        "Why it matters\n" + _paragraph(check.why, width),
-        "What it reads\n" + _items(check.reads, width),
-        _section("Limits", map(_limit_in_words, check.limits), width),
-        _section("Under other profiles", differences(check), width),
-        _section("Where it cannot be read", substitutes(check), width),
-        _section("In the monitor", remarks_on_monitor(check), width),
-        "What to do\n" + _paragraph(check.remedy, width),
-        "References\n" + _items(check.sources, width),
     ]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    for heading, content in _parts(check):
+        text = _paragraph(content, width) if isinstance(content, str) else _items(content, width)
+        paragraphs.append(f"{heading}\n{text}")
+    return "\n\n".join(paragraphs) + "\n"
 
 
-def _limit_in_words(limit: Limit) -> str:
-    return f"{limit.key}: {describe_limit(limit)}"
+def markdown_of_check(check: Check) -> str:
+    """Return a check's page as Markdown: question, reasons, what it reads, limits, remedy and references."""
+    paragraphs = [f"## {check.id}", f"{check.question} ({check.area}, {check.severity})"]
+    for heading, content in _parts(check):
+        if isinstance(content, str):
+            paragraphs.append(f"**{heading}.** {content}")
+        else:
+            markup = _MARKUP.get(heading, "{}")
+            paragraphs.append("\n".join([f"**{heading}**", "", *(f"- {markup.format(text)}" for text in content)]))
+    return "\n\n".join(paragraphs) + "\n"
 
 
-def ground_in_words(check: Check) -> list[str]:
-    """Return the ground on which the check's failure can block; empty if it cannot."""
-    return [] if check.ground is None else [f"{check.ground}: {GROUNDS[check.ground]}"]
+_READS, _REFERENCES = "What it reads", "References"
+_MARKUP = {_READS: "`{}`", _REFERENCES: "<{}>"}
+
+
+def _parts(check: Check) -> list[tuple[str, str | Sequence[str]]]:
+    """Return the page's headings, each with a paragraph or a list; parts without content are left out."""
+    parts: list[tuple[str, str | Sequence[str]]] = [
+        ("Why it can block", [] if check.ground is None else [f"{check.ground}: {GROUNDS[check.ground]}"]),
+        ("Why it matters", check.why),
+        (_READS, [str(path) for path in check.reads]),
+        ("Limits", [f"{limit.key}: {describe_limit(limit)}" for limit in check.limits]),
+        ("Under other profiles", differences(check)),
+        ("Where it cannot be read", substitutes(check)),
+        ("In the monitor", [_ASKS_STARTER] if check.asks_starter else []),
+        ("What to do", check.remedy),
+        (_REFERENCES, check.sources),
+    ]
+    return [(heading, content) for heading, content in parts if content]
 
 
 def differences(check: Check) -> list[str]:
@@ -76,21 +93,8 @@ def differences(check: Check) -> list[str]:
 def substitutes(check: Check) -> list[str]:
     """Return what replaces the check's answer if nothing can be read."""
     measured = [f"{check.answered_by} measures it and answers instead"] if check.answered_by else []
-    return measured + (["shared: does not apply in a guest if it is measured"] if _is_excused(check) else [])
-
-
-def remarks_on_monitor(check: Check) -> list[str]:
-    """Return a remark if the check is limited in the monitor."""
-    return [_ASKS_STARTER] if check.asks_starter else []
-
-
-def _is_excused(check: Check) -> bool:
-    return check.is_hidden_from_guests and check.answered_by is not None
-
-
-def _section(heading: str, texts: Iterable[str], width: int) -> str:
-    items = _items(texts, width)
-    return f"{heading}\n{items}" if items else ""
+    is_excused = check.is_hidden_from_guests and check.answered_by is not None
+    return measured + (["shared: does not apply in a guest if it is measured"] if is_excused else [])
 
 
 def _paragraph(text: str, width: int) -> str:
@@ -108,29 +112,6 @@ def markdown_of_catalogue(checks: Iterable[Check]) -> str:
         (check.area, f"`{check.id}`", check.severity, check.question.replace("|", "\\|")) for check in by_area(checks)
     ]
     return table(("area", "check", "severity", "question"), rows)
-
-
-def markdown_of_check(check: Check) -> str:
-    """Return a check's page as Markdown: question, reasons, what it reads, limits, remedy and references."""
-    sections = [
-        f"## {check.id}",
-        f"{check.question} ({check.area}, {check.severity})",
-        _listed("Why it can block", ground_in_words(check)),
-        f"**Why it matters.** {check.why}",
-        _listed("What it reads", (f"`{path}`" for path in check.reads)),
-        _listed("Limits", map(_limit_in_words, check.limits)),
-        _listed("Under other profiles", differences(check)),
-        _listed("Where it cannot be read", substitutes(check)),
-        _listed("In the monitor", remarks_on_monitor(check)),
-        f"**What to do.** {check.remedy}",
-        _listed("References", (f"<{source}>" for source in check.sources)),
-    ]
-    return "\n\n".join(section for section in sections if section) + "\n"
-
-
-def _listed(heading: str, texts: Iterable[str]) -> str:
-    items = [f"- {text}" for text in texts]
-    return "\n".join([f"**{heading}**", "", *items]) if items else ""
 
 
 def describe_check(check: Check) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def _of_two_threads() -> str:
             ("stop", "sudo kill -STOP 14 15"),
         ]
     )
-    return script(["#!/bin/sh"], steps, [], {12: "hog", 13: "it's a hog", 14: "build", 15: "build"})
+    return script("Pins", "two threads", steps, {}, {12: "hog", 13: "it's a hog", 14: "build", 15: "build"})
 
 
 def test_a_number_that_belongs_to_another_process_by_now_is_left_alone(tmp_path: Path) -> None:

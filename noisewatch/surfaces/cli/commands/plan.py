@@ -10,7 +10,8 @@ from noisewatch.operations.machines import open_machine
 from noisewatch.operations.plan import PlanOptions, make_plan
 from noisewatch.surfaces.cli.common import machine_options, report_damage
 from noisewatch.surfaces.output import encoded, opened_output, takes_colour, takes_unicode, width
-from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS, PlanRenderOptions, plan_remarks, render_plan
+from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS, PlanRenderOptions
+from noisewatch.surfaces.reports.plan.report import plan_remarks, render_plan
 
 
 def run(arguments: Namespace) -> int:

@@ -188,7 +188,7 @@ def read_results(path: str, series: RunSeries) -> MarkedResults | None:
 
 def print_results(marked: MarkedResults, filtered: str | None) -> bool:
     """Print the runs' verdicts to standard error; return whether the undisturbed runs could be written as requested."""
-    from noisewatch.surfaces.reports.run.text import text_of_results  # most runs do not need it
+    from noisewatch.surfaces.reports.run.document import text_of_results  # most runs do not need it
 
     print(text_of_results(marked, width()), end="", file=sys.stderr)
     if filtered is None:

@@ -18,8 +18,9 @@ from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
 from noisewatch.model.calibration.statistics import lower_edge, quantile
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.parts.axis import labels_line, put, rows_for
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, in_ascii, runs
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, runs
 from noisewatch.text import printable
 from noisewatch.units import describe_ns
 
@@ -206,15 +207,14 @@ def histogram_rows(gaps: GapsShown, width: int, height: int, glyphs: Glyphs) -> 
     if not gaps.counts:
         note = "none so far" if gaps.is_live else "none was kept" if gaps.unplaced else "not a single gap"
         drawn[bars // 2] = [drawn[bars // 2][0], (f"{note:^{columns}}"[:columns], "strong")]
-    rows = [_titles(width, glyphs), *drawn, _axis(columns, left, glyphs), _lengths(columns, left, width, glyphs)]
-    return rows + [[(" " * left, "plain"), *row] for row in marks]
+    rows = [_titles(width), *drawn, _axis(columns, left), _lengths(columns, left, width)]
+    return rows_for([*rows, *([(" " * left, "plain"), *row] for row in marks)], glyphs.has_braille)
 
 
-def _titles(width: int, glyphs: Glyphs) -> Row:
+def _titles(width: int) -> Row:
     """Return the titles of both axes: counts at the left, lengths at the right."""
-    arrow, up = ("→", "↑") if glyphs.has_braille else (">", "^")
-    right = first_that_fits([f"length of a gap, logarithmic {arrow}", f"length {arrow}", arrow], max(width // 2, 1))
-    left = first_that_fits([f"{up} number of gaps, logarithmic", f"{up} gaps", up], width - len(right) - 1)
+    right = first_that_fits(["length of a gap, logarithmic →", "length →", "→"], max(width // 2, 1))
+    left = first_that_fits(["↑ number of gaps, logarithmic", "↑ gaps", "↑"], width - len(right) - 1)
     return [(left, "faint"), (" " * (width - len(left) - len(right)), "plain"), (right, "faint")]
 
 
@@ -232,11 +232,10 @@ def _bar_rows(gaps: GapsShown, columns: int, height: int, glyphs: Glyphs) -> lis
     power = power_above(max((bar.total() for bar in bars), default=0))
     filled = [_cells(bar, height, power, glyphs) for bar in bars]
     ticks = {max(round(1 + (height - 1) * exponent / power) - 1, 0): exponent for exponent in range(power, -1, -1)}
-    edge = "┤│" if glyphs.has_braille else "+|"
     rows: list[Row] = []
     for level in range(height - 1, -1, -1):
         label = short_count(10 ** ticks[level]) if level in ticks else ""
-        axis = f"{label:>{_COUNT_WIDTH}} {edge[level not in ticks]}"
+        axis = f"{label:>{_COUNT_WIDTH}} {'┤' if level in ticks else '│'}"
         row = runs([cells[level] for cells in filled for _ in range(wide)])
         rows.append([(axis, "faint"), *row])
     return rows
@@ -261,10 +260,10 @@ def _cells(bar: Counter[GapClass], height: int, power: int, glyphs: Glyphs) -> l
     if not total:
         return [(" ", "plain")] * height
     high = min(1 + (height - 1) * math.log10(total) / power, height)
-    causes = [_cause_at((level + 0.5) / high, bar, total) for level in range(int(high))]
+    causes = [cause_at((level + 0.5) / high, bar, total) for level in range(int(high))]
     cells: list[Piece] = [(glyph_of(cause, glyphs), cause.style) for cause in causes]
     part = int((high - int(high)) * (len(glyphs.ramp) - 1))
-    last = _cause_at(1.0, bar, total)
+    last = cause_at(1.0, bar, total)
     if len(cells) < height and part and glyphs.has_braille and last is not UNKNOWN:  # its sign is never partial
         cells.append((glyphs.ramp[part], last.style))
     return cells + [(" ", "plain")] * (height - len(cells))
@@ -275,7 +274,7 @@ def glyph_of(cause: GapClass, glyphs: Glyphs) -> str:
     return cause.glyph if glyphs.has_braille else cause.letter
 
 
-def _cause_at(share: float, bar: Counter[GapClass], total: int) -> GapClass:
+def cause_at(share: float, bar: Counter[GapClass], total: int) -> GapClass:
     """Return the cause whose part of the bar is at `share`: 0 is the foot, 1 the top."""
     running_total, last_cause = 0, CAUSES[-1]
     for cause in CAUSES:
@@ -291,26 +290,20 @@ def _places(columns: int) -> list[int]:
     return [min(round(columns * power / DECADES), columns - 1) for power in range(DECADES + 1)]
 
 
-def _axis(columns: int, left: int, glyphs: Glyphs) -> Row:
-    corner, across, tick = "└─┴" if glyphs.has_braille else "+-+"
+def _axis(columns: int, left: int) -> Row:
     places = set(_places(columns))
-    line = "".join(tick if column in places else across for column in range(columns))
-    return [(" " * (left - 1) + corner + line, "faint")]
+    line = "".join("┴" if column in places else "─" for column in range(columns))
+    return [(f"{' ' * (left - 1)}└{line}", "faint")]
 
 
-def _lengths(columns: int, left: int, width: int, glyphs: Glyphs) -> Row:
+def _lengths(columns: int, left: int, width: int) -> Row:
     """Return the length labels under the ticks of the decades; both ends are placed first, as not all may fit."""
-    line = [" "] * width
     labels = [describe_ns(FIRST_NS * 10**power) for power in range(DECADES + 1)]
     if columns < DECADES * 8:
         labels = [label.replace(" ", "") for label in labels]
-    for power in sorted(range(DECADES + 1), key=lambda exponent: exponent not in (0, DECADES)):
-        label = labels[power] if glyphs.has_braille else in_ascii(labels[power])
-        at = min(left + _places(columns)[power], width - len(label))
-        around = line[max(at - 1, 0) : at + len(label) + 1]
-        if set(around) == {" "}:
-            line[at : at + len(label)] = label
-    return [("".join(line), "faint")]
+    places = _places(columns)
+    powers = (0, DECADES, *range(1, DECADES))
+    return [(labels_line(width, ((left + places[power], labels[power]) for power in powers)), "faint")]
 
 
 def _mark_rows(gaps: GapsShown, columns: int, glyphs: Glyphs) -> list[Row]:
@@ -318,17 +311,9 @@ def _mark_rows(gaps: GapsShown, columns: int, glyphs: Glyphs) -> list[Row]:
     lines = [[" "] * columns for _ in range(_MARK_ROWS)]
     for name, ns in reversed(gaps.marks):
         at = min(int(share_of_axis(ns) * columns), columns - 1)
-        length = describe_ns(ns) if glyphs.has_braille else in_ascii(describe_ns(ns))
-        _put(lines, at, (f"{glyphs.cursor} {name} {length}", f"{name} {length} {glyphs.cursor}"))
+        mark = f"{name} {describe_ns(ns)}"
+        left_end = at - len(mark) - 1
+        texts = ((at, f"{glyphs.cursor} {mark}"), (left_end, f"{mark} {glyphs.cursor}"))
+        any(put(line, begin, text) for line in lines for begin, text in texts)
     used = [line for line in lines if set(line) != {" "}]
     return [[("".join(line), "strong")] for line in used]
-
-
-def _put(lines: list[list[str]], at: int, texts: tuple[str, str]) -> None:
-    """Write a text into the first line where it fits, beginning or ending at column `at`."""
-    for line in lines:
-        for text, begin in ((texts[0], at), (texts[1], at + 1 - len(texts[1]))):
-            end = begin + len(text)
-            if begin >= 0 and end <= len(line) and set(line[max(begin - 1, 0) : end + 1]) == {" "}:
-                line[begin:end] = text
-                return

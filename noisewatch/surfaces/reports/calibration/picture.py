@@ -27,11 +27,13 @@ from noisewatch.surfaces.reports.calibration.gaps import (
     live_gaps_of,
 )
 from noisewatch.surfaces.reports.calibration.text import cpu_table
+from noisewatch.surfaces.reports.parts.axis import labels_line, rows_for
 from noisewatch.surfaces.reports.parts.charts import strip
+from noisewatch.surfaces.reports.parts.tables import right_aligned
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import inner, is_framed, panel, side_by_side
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, in_ascii, runs
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, runs
 from noisewatch.units import describe_chance, describe_clock, describe_ns, describe_share, share_text
 
 HEIGHT = 34  # rows, where nothing limits the height: in a terminal that scrolls, and in files
@@ -127,7 +129,7 @@ def section(
         heading: Row = [(title, "heading")]
         drawn = [cut(row, width) for row in (heading, *rows)][:height]
         drawn += [[] for _ in range(height - len(drawn))]
-    return drawn if glyphs.has_braille else [[(in_ascii(text), style) for text, style in row] for row in drawn]
+    return rows_for(drawn, glyphs.has_braille)
 
 
 def gap_section(
@@ -286,27 +288,22 @@ def ladder_rows(
 ) -> list[Row]:
     """Return a heading and a row for each length of samples, or each name, at most `width` columns wide.
 
-    Without floors there are no rows.
+    Without floors, or without any column, there are no rows.
     """
-    if not floors:
+    if not floors or width < 1:
         return []
-    columns = _columns(floors, width, names)
-    widths = [max(map(len, column)) for column in columns]
-    texts = [
-        "  ".join(cell.rjust(wide) for cell, wide in zip(row, widths, strict=True))
-        for row in zip(*columns, strict=True)
-    ]
+    texts = right_aligned(_columns(floors, width, names))
     after = [_after(floor, width, glyphs) for floor in floors]
     right = max((len(text_after) for text_after in after), default=0)
     room = width - len(texts[0]) - 2 - (right + 2 if right else 0)
     if room < _LEAST_WHISKERS:
         room = 0
-    rows = [_heading(texts[0], room, right, budget, glyphs)]
+    rows = [_heading(texts[0], room, right, budget)]
     for floor, text, text_after in zip(floors, texts[1:], after, strict=True):
         style: Style = "strong" if floor.sample_ns == budget.at_ns and not names else "plain"
         row: Row = [(f"{text}  ", style), *(_whiskers(floor, budget, room, glyphs) if room else [])]
         rows.append([*row, (f"  {text_after:>{right}}" if right and room else "", style)])
-    return [_fitting(row, width, glyphs) for row in rows]
+    return rows_for((cut(row, width) for row in rows), glyphs.has_braille)
 
 
 def _columns(floors: Sequence[NoiseFloor], width: int, names: Sequence[str]) -> list[list[str]]:
@@ -341,31 +338,24 @@ def _place(share: float, room: int) -> int:
     return min(max(int(at * room), 0), room - 1)
 
 
-def _heading(text: str, room: int, right: int, budget: Budget, glyphs: Glyphs) -> Row:
-    axis = [" "] * room
-    budget_label = f"{'┊' if glyphs.has_braille else ':'}budget {share_text(budget.max_cv)}"
-    labels = [(_place(budget.max_cv, room), budget_label)] if room else []
-    labels += [(_place(10.0 ** (power - 4), room), share_text(10.0 ** (power - 4))) for power in (0, 4, 2, 1, 3)]
-    for place, label in labels if room else []:
-        at = max(min(place, room - len(label)), 0)
-        if set(axis[max(at - 1, 0) : at + len(label) + 1]) == {" "} and at + len(label) <= room:
-            axis[at : at + len(label)] = label
+def _heading(text: str, room: int, right: int, budget: Budget) -> Row:
+    labels = [(budget.max_cv, f"┊budget {share_text(budget.max_cv)}")]
+    labels += [(10.0**power, share_text(10.0**power)) for power in (-4, 0, -2, -3, -1)]
+    axis = labels_line(room, ((_place(share, room), label) for share, label in labels))
     behind = f"  {_AFTER:>{right}}" if right and room else ""
-    return [(f"{text}  {''.join(axis)}{behind}", "faint")]
+    return [(f"{text}  {axis}{behind}", "faint")]
 
 
 def _whiskers(floor: NoiseFloor, budget: Budget, room: int, glyphs: Glyphs) -> Row:
     """Draw `··┣━●━┫··┊··`: the interval with the expected CV in it, and the budget."""
-    dot, line, ends, middle, limit = ("·", "━", "┣┫", "●", "┊") if glyphs.has_braille else (".", "-", "[]", "o", ":")
-    cells: list[Piece] = [(dot, "faint")] * room
-    at = _place(budget.max_cv, room)
-    cells[at] = (limit, "strong")
+    cells: list[Piece] = [("·" if glyphs.has_braille else ".", "faint")] * room
+    cells[_place(budget.max_cv, room)] = ("┊", "strong")
     style = _style(floor, budget)
     low, high = _place(floor.cv_low, room), _place(floor.cv_high, room)
     for column in range(low, high + 1):
-        cells[column] = (line, style)
-    cells[low], cells[high] = (ends[0], style), (ends[1], style)
-    cells[_place(floor.cv_expected, room)] = (middle, style)
+        cells[column] = ("━", style)
+    cells[low], cells[high] = ("┣", style), ("┫", style)
+    cells[_place(floor.cv_expected, room)] = ("●", style)
     return runs(cells)
 
 
@@ -374,16 +364,6 @@ def _style(floor: NoiseFloor, budget: Budget) -> Style:
     if floor.extrapolated:
         return "unknown"
     return "calm" if budget.is_met_by(floor) else "grave" if budget.is_exceeded_by(floor) else "notable"
-
-
-def _fitting(row: Row, width: int, glyphs: Glyphs) -> Row:
-    """Cut a row whose figures do not fit."""
-    fitted: Row = []
-    for text, style in row:
-        kept = (text if glyphs.has_braille else in_ascii(text))[: max(width, 0)]
-        fitted.append((kept, style))
-        width -= len(kept)
-    return fitted
 
 
 _LEAST_LIVE_STRIP, _MOST_LIVE_STRIP = 8, 66
@@ -410,7 +390,7 @@ def live_rows(live: LiveGaps, width: int, height: int, glyphs: Glyphs) -> list[R
     rows += [_cpu_row(live_cpu, width, glyphs) for live_cpu in live.worst(shown)]
     if hidden > 0:
         rows.append(cut([(f"and {hidden} more CPUs", "faint")], width))
-    return rows[: max(height, 1)]
+    return rows_for(rows[: max(height, 1)], glyphs.has_braille)
 
 
 def _cpu_row(live_cpu: LiveCpu, width: int, glyphs: Glyphs) -> Row:
@@ -418,7 +398,6 @@ def _cpu_row(live_cpu: LiveCpu, width: int, glyphs: Glyphs) -> Row:
         f"CPU {live_cpu.cpu:<4} {live_cpu.gap_count:>6} gaps  {describe_share(live_cpu.stolen_share):>7} noise  "
         f"longest {describe_ns(live_cpu.longest_ns):>8}"
     )
-    text = text if glyphs.has_braille else in_ascii(text)
     room = min(width - len(text) - 2, _MOST_LIVE_STRIP)
     if room < _LEAST_LIVE_STRIP:
         return [(text[: max(width, 0)], "plain")]

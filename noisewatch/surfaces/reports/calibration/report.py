@@ -15,12 +15,13 @@ from noisewatch.surfaces.reports.calibration.detection import detect_lines, open
 from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationPicture, picture_rows
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side
 from noisewatch.surfaces.reports.calibration.text import cause_lines, cpu_lines, headline, how_measured, note_lines
+from noisewatch.surfaces.reports.parts.axis import rows_for
 from noisewatch.surfaces.reports.parts.charts import work_chart
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 from noisewatch.surfaces.reports.parts.tables import fenced
 from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
+from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.units import describe_share
 
 _LONGER_GAP = 4  # a ratio: the longest gaps of equal calibrations differ by as much
@@ -39,7 +40,7 @@ def report_rows(calibrated: Calibrated, target: CpuSet, width: int, glyphs: Glyp
 def opening_rows(calibrated: Calibrated, width: int, glyphs: Glyphs) -> list[Row]:
     """Return the sentence on the change that shows here, in rows no wider than `width`."""
     lines = wrap(opening_sentence(calibrated), width)
-    return [[(line if glyphs.has_braille else in_ascii(line), "strong")] for line in lines]
+    return rows_for(([(line, "strong")] for line in lines), glyphs.has_braille)
 
 
 def detail_lines(calibrated: Calibrated, width: int) -> list[str]:

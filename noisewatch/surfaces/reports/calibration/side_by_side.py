@@ -19,15 +19,18 @@ from noisewatch.surfaces.reports.calibration.gaps import (
     TICK,
     GapClass,
     GapsShown,
+    cause_at,
     gaps_of,
     glyph_of,
     power_above,
 )
 from noisewatch.surfaces.reports.calibration.picture import section
+from noisewatch.surfaces.reports.parts.axis import labels_line, rows_for
+from noisewatch.surfaces.reports.parts.tables import right_aligned
 from noisewatch.surfaces.reports.parts.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import inner, is_framed
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, in_ascii, runs
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, runs
 from noisewatch.units import describe_ns, in_one_unit, share_text
 
 HEIGHT = 41  # rows, in a terminal that scrolls, and in files
@@ -163,7 +166,7 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     """
     framed = is_framed(width, height + 2)
     room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
-    table = table_rows(contrast, room, glyphs)
+    table = table_rows(contrast, room)
     conclusion_lines = wrap_all(contrast.said, room, "")
     conclusion_lines = (
         conclusion_lines[: max(height - frame - 1, 1)]
@@ -183,8 +186,7 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
         occurring = [cause for cause in CAUSES if any(cause == found for side in gaps for _, found in side.counts)]
         chart.append(cut([(f"{glyph_of(cause, glyphs)} {cause.name}   ", cause.style) for cause in occurring], room))
     style: Style = "strong" if contrast.is_proof else "unknown"
-    headline = cut([(first_that_fits(contrast.headlines, width), style)], width)
-    rows: list[Row] = [headline if glyphs.has_braille else [(in_ascii(text), style) for text, style in headline]]
+    rows = rows_for([cut([(first_that_fits(contrast.headlines, width), style)], width)], glyphs.has_braille)
     if chart:
         rows += section(_TITLE, chart, width, glyphs, framed)
     if table:
@@ -193,20 +195,19 @@ def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -
     return [*rows, *section("so", plain, width, glyphs, framed)][: max(height, 0)]
 
 
-def table_rows(contrast: Contrast, width: int, glyphs: Glyphs) -> list[Row]:
+def table_rows(contrast: Contrast, width: int) -> list[Row]:
     """Return a heading and a row for each figure: both sides in one unit, their ratio, and a bar of it."""
     sides = (contrast.first, contrast.second)
     figures = _figures(sides)
-    cells = [
-        ["", sides[0].heading, sides[1].heading, "times as much"],
-        *([figure.name, *figure.texts] for figure in figures),
-    ]
-    widths = [max(len(row[column]) for row in cells) for column in range(4)]
-    texts = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells]
+    widest = max(len(figure.name) for figure in figures)
+    head = (" " * widest, sides[0].heading, sides[1].heading, "times as much")
+    texts = right_aligned(
+        list(zip(head, *((f"{figure.name:<{widest}}", *figure.texts) for figure in figures), strict=True))
+    )
     room = width - len(texts[0]) - 2
     rows: list[Row] = [[(texts[0], "faint"), ("  " + _scale(room) if room >= _LEAST_BARS else "", "faint")]]
     for text, figure in zip(texts[1:], figures, strict=True):
-        bar = _ratio_bar(figure.ratio, room, glyphs) if room >= _LEAST_BARS else ""
+        bar = _ratio_bar(figure.ratio, room) if room >= _LEAST_BARS else ""
         rows.append([(text, "plain"), (f"  {bar}", "grave" if (figure.ratio or 0) > 1 else "calm")])
     return [cut(row, width) for row in rows]
 
@@ -268,22 +269,16 @@ def _ratio_text(ratio: float) -> str:
 
 def _scale(room: int) -> str:
     """Draw the scale of the ratio bars, `1   10   100`; both ends are placed first, as not all labels may fit."""
-    line = [" "] * room
-    for power in (0, _DECADES, *range(1, _DECADES)):
-        label = str(10**power)
-        at = min(round(power / _DECADES * (room - 1)), room - len(label))
-        if set(line[max(at - 1, 0) : at + len(label) + 1]) == {" "}:
-            line[at : at + len(label)] = label
-    return "".join(line)
+    powers = (0, _DECADES, *range(1, _DECADES))
+    return labels_line(room, ((round(power / _DECADES * (room - 1)), str(10**power)) for power in powers))
 
 
-def _ratio_bar(ratio: float | None, room: int, glyphs: Glyphs) -> str:
+def _ratio_bar(ratio: float | None, room: int) -> str:
     """Draw a bar from 1 to the ratio; below 1 to its inverse, with a mark for less."""
-    point, line, less = ("●", "━", "◀") if glyphs.has_braille else ("o", "-", "<")
     if not ratio:
         return ""
     columns = round(min(abs(math.log10(ratio)) / _DECADES, 1.0) * (room - 1))
-    return (less if ratio < 1 and columns else point) + line * columns
+    return ("◀" if ratio < 1 and columns else "●") + "━" * columns
 
 
 def mirrored_rows(
@@ -302,17 +297,14 @@ def mirrored_rows(
     power = power_above(max((bar.total() for bar in (*left, *right)), default=0))
     rows: list[Row] = [_around(f"{names[0]} ", "gap of", f" {names[1]}", room, "strong")]
     for number in range(len(edges) - 1, -1, -1):
-        label = _label(
-            edges[number], edges[number] / FIRST_NS in [10**exponent for exponent in range(DECADES + 1)], glyphs
-        )
-        ends = "┤├" if glyphs.has_braille else "||"
+        is_power = edges[number] / FIRST_NS in [10**exponent for exponent in range(DECADES + 1)]
+        label = _label(edges[number], is_power)
         one, other = (_bar(bars_by_step[number], room, power, glyphs) for bars_by_step in (left, right))
         pad = room - sum(len(text) for text, _ in one)
-        rows.append([(" " * pad, "plain"), *reversed(one), (f" {ends[0]} {label} {ends[1]} ", "faint"), *other])
-    back, forth = ("← ", " →") if glyphs.has_braille else ("< ", " >")
+        rows.append([(" " * pad, "plain"), *reversed(one), (f" ┤ {label} ├ ", "faint"), *other])
     axis_title = first_that_fits(["how many gaps, logarithmic", "how many gaps", "gaps"], room - 2)
-    rows.append(_around(f"{back}{axis_title}", "", f"{axis_title}{forth}", room, "faint"))
-    return [cut(row, width) for row in rows]
+    rows.append(_around(f"← {axis_title}", "", f"{axis_title} →", room, "faint"))
+    return rows_for((cut(row, width) for row in rows), glyphs.has_braille)
 
 
 def _around(left: str, middle: str, right: str, room: int, style: Style) -> Row:
@@ -333,11 +325,10 @@ def _counts(gaps: GapsShown, edges: Sequence[float]) -> list[Counter[GapClass]]:
     return counts
 
 
-def _label(edge_ns: float, is_whole: bool, glyphs: Glyphs) -> str:
+def _label(edge_ns: float, is_power: bool) -> str:
     """Return a length with its unit at powers of ten, and without it in between."""
     figure, unit = describe_ns(edge_ns).split()
-    label = f"{figure:>3} {unit}" if is_whole else f"{figure:>3}   "
-    return label if glyphs.has_braille else in_ascii(label)
+    return f"{figure:>3} {unit}" if is_power else f"{figure:>3}   "
 
 
 def _bar(counts: Counter[GapClass], room: int, power: int, glyphs: Glyphs) -> Row:
@@ -347,13 +338,7 @@ def _bar(counts: Counter[GapClass], room: int, power: int, glyphs: Glyphs) -> Ro
         return []
     most = room - _COUNT_WIDTH - 1
     columns = max(round(1 + (most - 1) * math.log10(total) / power), 1)
-    cells: list[Piece] = []
-    for column in range(min(columns, most)):
-        running_total = 0
-        for cause in CAUSES:
-            running_total += counts[cause]
-            if counts[cause] and running_total >= (column + 0.5) / columns * total:
-                cells.append((glyph_of(cause, glyphs), cause.style))
-                break
+    causes = [cause_at((column + 0.5) / columns, counts, total) for column in range(min(columns, most))]
+    cells = [(glyph_of(cause, glyphs), cause.style) for cause in causes]
     count_text = f"{total:,}".replace(",", " ")
     return [*runs(cells), (f" {count_text} ", "plain")]

@@ -14,7 +14,7 @@ from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.model.calibration.settling import SettledCpu, Settling
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
-from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.reports.parts.tables import align, right_aligned
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.turbo import LEAST_S
 from noisewatch.units import describe_chance, describe_count, describe_ghz, describe_ns, describe_share, in_one_unit
@@ -147,11 +147,10 @@ def cpu_table(cpus: Sequence[CpuFigures], width: int) -> list[str]:
         ["modes", *("?" if figures.mvalue is None else f"{figures.mvalue / 2:.1f}" for figures in cpus)],
     ]
     for spare in _SPARE:
-        if sum(max(map(len, column)) + 2 for column in columns) - 2 <= width:
+        if len(right_aligned(columns)[0]) <= width:
             break
         columns = [column for column in columns if not column[0].startswith(spare)]
-    widths = [max(map(len, column)) for column in columns]
-    return ["  ".join(map(str.rjust, row, widths)) for row in zip(*columns, strict=True)]
+    return right_aligned(columns)
 
 
 def _durations(name: str, values_ns: Sequence[float | None]) -> list[str]:

@@ -40,6 +40,12 @@ def align_within(width: int, rows: Sequence[Sequence[str]], name: str, spare: Se
     return [line[:width] for line in align(cut).splitlines()]
 
 
+def right_aligned(columns: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table whose columns all end under their headings."""
+    widths = [max(map(len, column)) for column in columns]
+    return ["  ".join(map(str.rjust, row, widths)) for row in zip(*columns, strict=True)]
+
+
 def _shortened(text: str, room: int) -> str:
     if _cells(text) <= room:
         return text

@@ -12,11 +12,10 @@ from noisewatch.judgement.run.reasons import ReasonKind, named
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.conclusion import remedy_in
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.parts.tables import align_within
+from noisewatch.surfaces.reports.parts.sections import Table
 from noisewatch.text import printable
 from noisewatch.units import describe_ns
 
-CULPRIT_HEAD = ("who", "time", "runs", "where")
 _MOST_CULPRITS, _MOST_REMEDIES = 6, 3
 _LIST_WIDTH = 24  # columns for a list of CPUs
 
@@ -35,27 +34,13 @@ def time_of_culprit(culprit: RunCulprit) -> str:
     return ("~" if culprit.is_estimate and culprit.ns is not None else "") + describe_ns(culprit.ns)
 
 
-def culprit_rows_of(culprits: Sequence[RunCulprit]) -> list[tuple[str, str, str, str]]:
-    """Return the table rows of the first culprits, in the columns of CULPRIT_HEAD."""
-    return [
+def culprit_table(culprits: Sequence[RunCulprit]) -> Table:
+    """Return the table of the first culprits, the costliest first."""
+    rows = [
         (name_of_culprit(culprit), time_of_culprit(culprit), str(len(culprit.numbers)), _where(culprit))
         for culprit in culprits[:_MOST_CULPRITS]
     ]
-
-
-def more_culprits(culprits: Sequence[RunCulprit]) -> str | None:
-    """Return `and 3 more` for the culprits that the table leaves out, or None."""
-    rest = len(culprits) - _MOST_CULPRITS
-    return f"and {rest} more" if rest > 0 else None
-
-
-def culprit_table(culprits: Sequence[RunCulprit], width: int) -> list[str]:
-    """Return the lines of the culprit table; an empty list if there is no culprit."""
-    if not culprits:
-        return []
-    table = align_within(width, [CULPRIT_HEAD, *culprit_rows_of(culprits)], CULPRIT_HEAD[0], ("where", "runs"))
-    more = more_culprits(culprits)
-    return [*table, *([more] if more else [])]
+    return Table(("who", "time", "runs", "where"), rows, len(culprits) - len(rows), "who", ("where", "runs"))
 
 
 def remedies_in(series: RunSeries, culprits: Sequence[RunCulprit]) -> list[tuple[str, list[tuple[str, str]]]]:

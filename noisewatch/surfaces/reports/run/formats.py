@@ -31,16 +31,16 @@ class SeriesOptions:
     in_unicode: bool = True
 
 
-_MODULES: Mapping[str, str] = {
-    TEXT: "text",
-    "json": "receipt",
-    LINES: "receipt",
-    "markdown": "markdown",
-    "junit": "junit",
-    GITHUB: "github",
-    "pyperf": "pyperf",
+_RENDERERS: Mapping[str, tuple[str, str]] = {  # module and function
+    TEXT: ("document", "render_text"),
+    "json": ("receipt", "render"),
+    LINES: ("receipt", "render"),
+    "markdown": ("document", "render_markdown"),
+    "junit": ("junit", "render"),
+    GITHUB: ("github", "render"),
+    "pyperf": ("pyperf", "render"),
 }
-RUN_FORMATS = tuple(_MODULES)
+RUN_FORMATS = tuple(_RENDERERS)
 
 
 def render_series(form: str, series: RunSeries, options: SeriesOptions) -> str:
@@ -48,6 +48,8 @@ def render_series(form: str, series: RunSeries, options: SeriesOptions) -> str:
 
     Raise NothingUndisturbed if the format cannot express that no run was undisturbed.
     """
-    module = import_module(f"noisewatch.surfaces.reports.run.{_MODULES[form]}")
-    render: Callable[[RunSeries, SeriesOptions], str] = module.render
+    module, function = _RENDERERS[form]
+    render: Callable[[RunSeries, SeriesOptions], str] = getattr(
+        import_module(f"noisewatch.surfaces.reports.run.{module}"), function
+    )
     return render(series, options)

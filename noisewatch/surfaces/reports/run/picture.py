@@ -18,6 +18,7 @@ from noisewatch.judgement.run.reasons import RunStanding, mark_of
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.records import dataclass
+from noisewatch.surfaces.reports.parts.axis import put, rows_for
 from noisewatch.surfaces.reports.parts.colours import Meaning
 from noisewatch.surfaces.reports.run.sentences import letter_of, times_text
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
@@ -27,7 +28,6 @@ from noisewatch.surfaces.tui.draw.text_row import (
     cut,
     first_that_fits,
     fitted,
-    in_ascii,
     length,
     runs,
     text_width,
@@ -122,17 +122,15 @@ def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale
     ]
 
 
-def axis_rows(shown: Sequence[RunShown], places: PlaceScale, glyphs: Glyphs) -> tuple[str, str, str]:
+def axis_rows(shown: Sequence[RunShown], places: PlaceScale) -> tuple[str, str, str]:
     """Return three rows: the axis with its ticks, the run numbers at the ticks, and the start times of these runs."""
-    across, tick = "─┬" if glyphs.has_braille else "-+"
     numbers, times = [" "] * places.columns, [" "] * places.columns
-    line = [across] * places.columns
+    line = ["─"] * places.columns
     for place in _ticks(places):
         column = places.column_of(place)
-        if _put(numbers, column, str(place + 1)):
-            line[column] = tick
-            time_text = short_duration(shown[place].began_ns)
-            _put(times, column, time_text if glyphs.has_braille else in_ascii(time_text))
+        if put(numbers, column, str(place + 1)):
+            line[column] = "┬"
+            put(times, column, short_duration(shown[place].began_ns))
     return "".join(line), "".join(numbers), "".join(times)
 
 
@@ -142,15 +140,6 @@ def _ticks(places: PlaceScale) -> list[int]:
     steps = (size * 10**power for power in range(len(str(places.count)) + 1) for size in _STEPS)
     step = next((candidate for candidate in steps if candidate * places.columns >= room * places.count), places.count)
     return list(dict.fromkeys([0, *range(step - 1, places.count, step)]))
-
-
-def _put(line: list[str], begin: int, text: str) -> bool:
-    """Write the text into the line of columns if it fits with a blank at either side; return whether it did."""
-    end = begin + text_width(text)
-    if begin < 0 or end > len(line) or set(line[max(begin - 1, 0) : end + 1]) != {" "}:
-        return False
-    line[begin:end] = [text, *[""] * (end - begin - 1)]
-    return True
 
 
 _DISTINCT_RATIO = 1.02  # ratio from row to row from which three digits tell labels apart
@@ -213,7 +202,7 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
     panels = [[run for run in shown if run.command == command] for command in commands]
     panels = [panel for panel in panels if panel]
     scale = TimeScale.of([run.seconds for run in shown], _ROWS if len(panels) == 1 else _ROWS_OF_TWO)
-    labels = [time_label if glyphs.has_braille else in_ascii(time_label) for time_label in reversed(scale.labels)]
+    labels = scale.labels[::-1]
     left = max(map(len, (*labels, _AFTER)))
     is_side_by_side = width >= _LEAST_SIDE_BY_SIDE
     histogram_width = min(round(width * _HISTOGRAM_SHARE), _MOST_HISTOGRAM) if is_side_by_side else 0
@@ -228,14 +217,14 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
     for panel, bars in zip(panels, histograms, strict=True):
         title = _title(panel, letter_of(series, panel[0].command), width, glyphs)
         rows.append(_with_heading(title, left + 2 + places.columns, width))
-        plotted = _with_labels(labels, plotted_rows(panel, scale, places, glyphs), left, glyphs)
-        rows += _side_by_side(plotted, bars, left + 2 + places.columns, glyphs) if is_side_by_side else plotted
-    rows += _axis(shown, places, left, glyphs, lane_rows(culprits, shown, places, width - left - 2, glyphs))
+        plotted = _with_labels(labels, plotted_rows(panel, scale, places, glyphs), left)
+        rows += _side_by_side(plotted, bars, left + 2 + places.columns) if is_side_by_side else plotted
+    rows += _axis(shown, places, left, lane_rows(culprits, shown, places, width - left - 2, glyphs))
     rows += [_shared_row(places, width)] if places.is_shared else []
     if not is_side_by_side:
         for bars in histograms:
-            rows += [[], *_with_labels(labels, bars, left, glyphs)]
-    return rows
+            rows += [[], *_with_labels(labels, bars, left)]
+    return rows_for(rows, glyphs.has_braille)
 
 
 def _title(panel: Sequence[RunShown], letter: str, width: int, glyphs: Glyphs) -> Row:
@@ -259,26 +248,23 @@ def _with_heading(title: Row, begin: int, width: int) -> Row:
     return [*title, (" " * gap, "plain"), (_HOW_MANY, "faint")] if fits else title
 
 
-def _with_labels(labels: Sequence[str], rows: Sequence[Row], left: int, glyphs: Glyphs) -> list[Row]:
-    edge = "│" if glyphs.has_braille else "|"
-    return [[(f"{label:>{left}} {edge}", "faint"), *row] for label, row in zip(labels, rows, strict=True)]
+def _with_labels(labels: Sequence[str], rows: Sequence[Row], left: int) -> list[Row]:
+    return [[(f"{label:>{left}} │", "faint"), *row] for label, row in zip(labels, rows, strict=True)]
 
 
-def _side_by_side(plotted: Sequence[Row], bars: Sequence[Row], width: int, glyphs: Glyphs) -> list[Row]:
-    edge = "│" if glyphs.has_braille else "|"
+def _side_by_side(plotted: Sequence[Row], bars: Sequence[Row], width: int) -> list[Row]:
     return [
-        [*row, (" " * (width - length(row) + _GAP), "plain"), (edge, "faint"), *bar]
+        [*row, (" " * (width - length(row) + _GAP), "plain"), ("│", "faint"), *bar]
         for row, bar in zip(plotted, bars, strict=True)
     ]
 
 
-def _axis(shown: Sequence[RunShown], places: PlaceScale, left: int, glyphs: Glyphs, lanes: Sequence[Row]) -> list[Row]:
+def _axis(shown: Sequence[RunShown], places: PlaceScale, left: int, lanes: Sequence[Row]) -> list[Row]:
     """Return the rows below the timeline: the axis, the culprits' lanes, the run numbers and the start times."""
-    line, numbers, times = axis_rows(shown, places, glyphs)
-    corner = "└" if glyphs.has_braille else "+"
+    line, numbers, times = axis_rows(shown, places)
     before = " " * (left + 2)
     return [
-        [(f"{'':>{left}} {corner}{line}", "faint")],
+        [(f"{'':>{left}} └{line}", "faint")],
         *([(before, "plain"), *row] for row in lanes),
         [(f"{_RUN:>{left}}  {numbers}", "faint")],
         [(f"{_AFTER:>{left}}  {times}", "faint")],
@@ -329,7 +315,7 @@ def lane_rows(
     for culprit in list(culprits)[:_MOST_LANES]:
         columns = {column_by_number[number] for number in culprit.numbers if number in column_by_number}
         if columns:
-            rows += _lane(columns, _named(culprit, min(_MOST_NAME, width), glyphs), width, glyphs)
+            rows += _lane(columns, _named(culprit, min(_MOST_NAME, width)), width, glyphs)
     return rows
 
 
@@ -345,7 +331,6 @@ def _lane(columns: Collection[int], name: str, width: int, glyphs: Glyphs) -> li
     return [[(" " * first, "plain"), (signs, "grave")], [(name, "strong")]]
 
 
-def _named(culprit: RunCulprit, most: int, glyphs: Glyphs) -> str:
+def _named(culprit: RunCulprit, most: int) -> str:
     name = printable(culprit.name)
-    name = name if text_width(name) <= most else fitted(name, most - 1).rstrip() + "…"
-    return name if glyphs.has_braille else in_ascii(name)
+    return name if text_width(name) <= most else fitted(name, most - 1).rstrip() + "…"

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.run.reasons import RunOutcome, RunStanding, describe_reasons, mark_of
+from noisewatch.surfaces.reports.parts.axis import rows_for
 from noisewatch.surfaces.reports.run.picture import STYLES
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, in_ascii, length
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, length
 from noisewatch.text import printable
 from noisewatch.units import NS_PER_S, short_duration
 
@@ -72,7 +73,7 @@ class SeriesProgress:
             row = cut(_joined([row, who]), width)
         else:
             row = next((row for row in map(_joined, short) if length(row) <= width), cut(count, width))
-        return row if in_unicode else [(in_ascii(text), style) for text, style in row]
+        return rows_for([row], in_unicode)[0]
 
     def _marks(self, most: int, times: int, in_unicode: bool) -> Row:
         """Return the signs of the last `most` runs, with the times of the newest `times`."""

@@ -109,7 +109,7 @@ def _for_terminal(form: str, options: SeriesOptions, color: str) -> SeriesOption
 
 
 def _markdown(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:
-    from noisewatch.surfaces.reports.run.markdown import markdown_of_series
+    from noisewatch.surfaces.reports.run.document import markdown_of_series
 
     return markdown_of_series(series, options, most_bytes)
 

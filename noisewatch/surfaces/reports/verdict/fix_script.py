@@ -68,67 +68,53 @@ def fix_script(verdict: Verdict) -> str:
     lasting = [(finding, fix) for finding, fix in fixes if fix.persist and not fix.kernel_arguments]
     steps = script_steps((f"{finding.check.id}: {said_in_full(finding.answer)}", fix.now) for finding, fix in fixes)
     what = "the rest" if steps else "the fix"
-    comments = [
-        *script_comments(f"A reboot is needed for {what}: append this to the kernel command line.", [arguments]),
-        *script_comments(
-            "The commands above last until the next boot. To make them permanent:",
-            [_about(finding, fix.persist) for finding, fix in lasting if fix.now],
-        ),
-        *script_comments("To do by hand:", [_about(finding, fix.persist) for finding, fix in lasting if not fix.now]),
-        *script_comments(
-            "No command is known for:",
-            [_about(finding, said_in_full(finding.answer)) for finding in _unfixable(verdict)],
-        ),
-    ]
-    head = script_head("Fixes for what noisewatch found", _about_verdict(verdict))
-    return script(head, steps, comments, _names(verdict, fixes))
+    unfixable = [finding for finding in [*verdict.failures, *verdict.warnings] if finding.answer.fix is None]
+    comments = {
+        f"A reboot is needed for {what}: append this to the kernel command line.": [arguments],
+        "The commands above last until the next boot. To make them permanent:": [
+            _about(finding, fix.persist) for finding, fix in lasting if fix.now
+        ],
+        "To do by hand:": [_about(finding, fix.persist) for finding, fix in lasting if not fix.now],
+        "No command is known for:": [_about(finding, said_in_full(finding.answer)) for finding in unfixable],
+    }
+    return script("Fixes for what noisewatch found", _about_verdict(verdict), steps, comments, _names(verdict, fixes))
 
 
 def undo_script(verdict: Verdict) -> str:
     """Return the script that restores the values that were read, in reverse order."""
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     undone = [(finding, fix.undo) for finding, fix in reversed(fixes) if fix.now]
-    silent = [_about(finding, "cannot be undone") for finding, undo in undone if not undo]
-    comments = [
-        *script_comments(
-            "If these were made permanent:",
-            [
-                _about(finding, fix.undo_persist)
-                for finding, fix in reversed(fixes)
-                if fix.undo_persist and not fix.undo_files
-            ],
-        ),
-        *script_comments(
-            "If this was appended to the kernel command line, remove it and reboot:",
-            [merged_arguments(fix.kernel_arguments for _, fix in fixes)],
-        ),
-        *script_comments("Not undone by this script:", silent),
-    ]
-    head = script_head("Restores what noisewatch read before the fixes", _about_verdict(verdict))
-    back = [(undo_heading(finding.check), command) for finding, command in undone]
-    removals = [(files_heading(finding.check), command) for finding, command in _file_removals(fixes)]
-    steps = script_steps([*back, *removals])
-    return script(head, steps, comments, _names(verdict, fixes))
+    comments = {
+        "If these were made permanent:": [
+            _about(finding, fix.undo_persist)
+            for finding, fix in reversed(fixes)
+            if fix.undo_persist and not fix.undo_files
+        ],
+        REMOVE_ARGUMENTS: [merged_arguments(fix.kernel_arguments for _, fix in fixes)],
+        NOT_UNDONE: [_about(finding, "cannot be undone") for finding, undo in undone if not undo],
+    }
+    finding_by_removal = {fix.undo_files: finding for finding, fix in fixes if fix.undo_files}  # no command twice
+    steps = undo_steps(
+        [(finding.check, command) for finding, command in undone],
+        [(finding.check, command) for command, finding in finding_by_removal.items()],
+    )
+    return script(RESTORES.format("fixes"), _about_verdict(verdict), steps, comments, _names(verdict, fixes))
 
 
-def undo_heading(check: Check) -> str:
-    """Return the heading of the undo of a check's fix."""
-    return f"undo of {check.id}: back to what was read"
+RESTORES = "Restores what noisewatch read before the {}"
+REMOVE_ARGUMENTS = "If this was appended to the kernel command line, remove it and reboot:"
+NOT_UNDONE = "Not undone by this script:"
 
 
-def files_heading(check: Check) -> str:
-    """Return the heading of the removal of the files that made a fix permanent."""
-    return f"undo of {check.id}: remove the files that make it last"
+def undo_steps(undone: Iterable[tuple[Check, str | None]], removals: Iterable[tuple[Check, str | None]]) -> list[str]:
+    """Return the commands that restore what was read, then those that remove files which make fixes permanent."""
+    back = [(f"undo of {check.id}: back to what was read", command) for check, command in undone]
+    files = [(f"undo of {check.id}: remove the files that make it last", command) for check, command in removals]
+    return script_steps([*back, *files])
 
 
 def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, str]:
     return {pid: name for _, fix in fixes for pid, name in named_by(fix, verdict.case)}
-
-
-def _file_removals(fixes: Iterable[tuple[Finding, Fix]]) -> Iterator[tuple[Finding, str | None]]:
-    """Return the commands that remove noisewatch's own files of permanent fixes, none twice."""
-    by_command = {fix.undo_files: finding for finding, fix in fixes if fix.undo_files}
-    return ((finding, command) for command, finding in by_command.items())
 
 
 def _fixable(verdict: Verdict) -> Iterator[Finding]:
@@ -141,34 +127,39 @@ def _fixable(verdict: Verdict) -> Iterator[Finding]:
             yield finding
 
 
-def _unfixable(verdict: Verdict) -> list[Finding]:
-    return [finding for finding in [*verdict.failures, *verdict.warnings] if finding.answer.fix is None]
-
-
 def _about_verdict(verdict: Verdict) -> str:
     platform = describe_platform(verdict.case.snapshot)
     return f"{platform}; {name_cpus(verdict.case.target)}, profile {verdict.profile}"
 
 
-def script_head(what: str, about: str) -> list[str]:
-    """Return the script's first lines: its purpose, and the machine that it is for."""
-    return [
+def script(
+    what: str,
+    about: str,
+    steps: Sequence[str],
+    comments: Mapping[str, Sequence[str]],
+    names: Mapping[int, str] | None = None,
+) -> str:
+    """Return the whole script: what it does, the machine that it is for, its steps, and comments below headings.
+
+    The comments are what remains to be done by hand. `names` are the names of the threads that the steps address by
+    number.
+    """
+    head = [
         "#!/bin/sh",
         f"# {what} (version {__version__}).",
         f"# {one_line(about)}",
         "# It needs root, or sudo, and may be run twice. noisewatch itself changes nothing.",
     ]
-
-
-def script(head: Sequence[str], steps: Sequence[str], comments: Sequence[str], names: Mapping[int, str]) -> str:
-    """Return the whole script: its steps, or a line if there is nothing to run, and what remains to be done by hand.
-
-    `names` are the names of the threads that the steps address by number.
-    """
-    body = (
-        [_PROLOGUE + _sudo(names), *steps, "", _EPILOGUE] if steps else ["", _NOTHING_TO_RUN if comments else _NOTHING]
-    )
-    return "\n".join([*head, *body, *comments, ""])
+    listed = {heading: [line for line in lines if line] for heading, lines in comments.items()}
+    remarks = [
+        line
+        for heading, lines in listed.items()
+        if lines
+        for line in ("", f"# {heading}", *(f"#   {text}" for text in lines))
+    ]
+    nothing = _NOTHING_TO_RUN if remarks else _NOTHING
+    body = [_PROLOGUE + _sudo(names or {}), *steps, "", _EPILOGUE] if steps else ["", nothing]
+    return "\n".join([*head, *body, *remarks, ""])
 
 
 def _sudo(names: Mapping[int, str]) -> str:
@@ -184,12 +175,6 @@ def script_steps(commands: Iterable[tuple[str, str | None]]) -> list[str]:
 
 def _step(heading: str, command: str) -> list[str]:
     return ["", f"echo {shlex.quote(one_line(heading))}", f"{{ {command}; }} >/dev/null"]
-
-
-def script_comments(heading: str, lines: list[str]) -> list[str]:
-    """Return the lines as comments below a heading; nothing if there are none."""
-    texts = [line for line in lines if line]
-    return ["", f"# {heading}", *(f"#   {line}" for line in texts)] if texts else []
 
 
 def _about(finding: Finding, text: str | None) -> str:

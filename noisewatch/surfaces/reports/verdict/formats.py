@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -96,6 +97,13 @@ FORMATS: Mapping[str, Format] = {
     ),
     "prometheus": Format("prometheus"),
 }
+
+
+def figure_of(value: object) -> float | None:
+    """Return what a check measured if it is a finite number, else None."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return value if math.isfinite(value) else None
 
 
 def format_named_in(argv: Sequence[str]) -> Format | None:

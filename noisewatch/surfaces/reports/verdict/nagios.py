@@ -7,7 +7,6 @@ https://www.monitoring-plugins.org/doc/guidelines.html
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -25,7 +24,7 @@ from noisewatch.judgement.finding_words import (
 from noisewatch.judgement.noise.by_work import chance_line, chance_within_budget
 from noisewatch.judgement.terms import Gravity, Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
+from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions, figure_of
 from noisewatch.text import printable
 from noisewatch.units import describe_names
 
@@ -95,15 +94,16 @@ def _performance(verdict: Verdict) -> Iterator[str]:
     if chance is not None:
         yield f"'noise_floor_chance'={_number(chance * 100)}%;;;0;100"
     for finding in verdict.findings:
-        value = finding.answer.measured
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        value = figure_of(finding.answer.measured)
+        if value is not None:
             yield _datum(finding, value)
 
 
 def _datum(finding: Finding, value: float) -> str:
     unit, factor = _UNITS.get(finding.answer.unit or "", ("", 1.0))
-    threshold = _threshold(finding, value, factor)
-    is_warning = finding.severity != Severity.BLOCKING or (finding.status == Status.WARN and _is_above(finding, value))
+    limit, threshold = finding.answer.limit, _threshold(finding, value, factor)
+    is_above = limit is not None and value > limit
+    is_warning = finding.severity != Severity.BLOCKING or (finding.status == Status.WARN and is_above)
     warn, crit = (threshold, "") if is_warning else ("", threshold)
     label = finding.check.id.replace("'", "''")
     return f"'{label}'={_number(value * factor)}{unit};{warn};{crit}".rstrip(";")
@@ -121,10 +121,6 @@ def _threshold(finding: Finding, value: float, factor: float) -> str:
         Status.PASS: upper if value <= limit else f"{upper}:",
     }
     return range_by_status.get(finding.status, "")
-
-
-def _is_above(finding: Finding, value: float) -> bool:
-    return finding.answer.limit is not None and value > finding.answer.limit
 
 
 def _number(value: float) -> str:

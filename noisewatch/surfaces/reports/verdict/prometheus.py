@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
@@ -20,9 +20,7 @@ from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.model.calibration.figures import CpuFigures
-from noisewatch.records import dataclass
-from noisewatch.surfaces.reports.verdict.formats import RenderOptions
+from noisewatch.surfaces.reports.verdict.formats import RenderOptions, figure_of
 from noisewatch.text import printable
 
 _BASE_UNITS = {
@@ -56,25 +54,31 @@ _CPU_GAUGES = (
         "How much interpreted work slowed down from first to last.",
     ),
 )
+_CV = "Relative standard deviation that samples of this length will show of the machine alone."
+_CHANCE = "Chance that samples of this length stay within the budget"
+_BY_WORK = "of each kind of work on the CPU that is worst for it, and of interruptions alone."
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
+class _Sample(NamedTuple):
+    """A value of a gauge; an unknown value has no sample."""
+
     name: str
     help: str
-    value: float
-    labels: Mapping[str, str] = field(default_factory=dict)
+    value: float | None
+    labels: Mapping[str, str] = {}
 
 
 def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format prometheus`."""
     registry = CollectorRegistry()
     gauges: dict[str, Gauge] = {}
-    for sample in _samples(verdict, options):
-        if sample.name not in gauges:
-            gauges[sample.name] = Gauge(sample.name, sample.help, tuple(sample.labels), registry=registry)
-        labels = {name: printable(value) for name, value in sample.labels.items()}
-        (gauges[sample.name].labels(**labels) if labels else gauges[sample.name]).set(sample.value)
+    for name, help_text, value, labels in _samples(verdict, options):
+        if value is None or not math.isfinite(value):
+            continue
+        if name not in gauges:
+            gauges[name] = Gauge(f"noisewatch_{name}", help_text, tuple(labels), registry=registry)
+        gauge = gauges[name]
+        (gauge.labels(*map(printable, labels.values())) if labels else gauge).set(value)
     return generate_latest(registry).decode()
 
 
@@ -88,17 +92,14 @@ def _samples(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
 
 def _of_the_run(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
     for word in (Outcome.STABLE, Outcome.UNSTABLE, Outcome.UNKNOWN):
-        yield _Sample("noisewatch_verdict", "1 for the verdict.", float(verdict.verdict == word), {"verdict": word})
-    yield _Sample("noisewatch_exit_status", "Exit status of the run.", options.exit_status)
-    yield _Sample("noisewatch_last_run_timestamp_seconds", "When the verdict was reached.", options.at_s)
+        yield _Sample("verdict", "1 for the verdict.", float(verdict.verdict == word), {"verdict": word})
+    yield _Sample("exit_status", "Exit status of the run.", options.exit_status)
+    yield _Sample("last_run_timestamp_seconds", "When the verdict was reached.", options.at_s)
     interval = verdict.case.interval
     sampled_s = 0.0 if interval is None else interval.seconds
-    yield _Sample("noisewatch_sample_duration_seconds", "Length of the sample of counters; 0: no sample.", sampled_s)
-    if options.own_cpu_share is not None:
-        yield _Sample(
-            "noisewatch_own_cpu_ratio", "CPU time that noisewatch used, as a share of one CPU.", options.own_cpu_share
-        )
-    yield _Sample("noisewatch_target_cpus", "Number of CPUs that were judged.", len(verdict.case.target))
+    yield _Sample("sample_duration_seconds", "Length of the sample of counters; 0: no sample.", sampled_s)
+    yield _Sample("own_cpu_ratio", "CPU time that noisewatch used, as a share of one CPU.", options.own_cpu_share)
+    yield _Sample("target_cpus", "Number of CPUs that were judged.", len(verdict.case.target))
     platform = verdict.case.snapshot.platform
     labels = {
         "version": __version__,
@@ -109,33 +110,26 @@ def _of_the_run(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
         "virtual": platform.virtual or "",
         "container": platform.container or "",
     }
-    yield _Sample("noisewatch_run_info", "1; its labels say what was judged, and by what.", 1.0, labels)
+    yield _Sample("run_info", "1; its labels say what was judged, and by what.", 1.0, labels)
 
 
 def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
     check, answer = finding.check, finding.answer
     labels = {"check": check.id, "area": check.area, "severity": finding.severity, "status": finding.status}
-    yield _Sample("noisewatch_finding_status", "1 for the status of the check.", 1.0, labels)
+    yield _Sample("finding_status", "1 for the status of the check.", 1.0, labels)
     suffix, factor = _base_unit(answer.unit)
     for what, help_text, value in (
-        ("measured", "What the check measured.", answer.measured),
-        ("limit", "Limit of the check.", answer.limit),
+        ("measured", "What the check measured.", figure_of(answer.measured)),
+        ("limit", "Limit of the check.", figure_of(answer.limit)),
     ):
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            yield _Sample(f"noisewatch_finding_{what}{suffix}", help_text, value * factor, {"check": check.id})
-    if finding.status in (Status.FAIL, Status.WARN):
-        yield from _of_the_costliest(finding)
-
-
-def _of_the_costliest(finding: Finding) -> Iterator[_Sample]:
-    """Yield the finding's costliest culprit, without its PID, which would make a new series for each process."""
-    measured = [culprit for culprit in finding.answer.culprits if culprit.share is not None]
-    for culprit in measured[:1]:
-        who = {"cpu": str(culprit.cpu), "culprit": culprit.kind.with_name(culprit.name)}
+        scaled = None if value is None else value * factor
+        yield _Sample(f"finding_{what}{suffix}", help_text, scaled, {"check": check.id})
+    costliest = next((culprit for culprit in answer.culprits if culprit.share is not None), None)
+    if finding.status in (Status.FAIL, Status.WARN) and costliest is not None:
+        # without its PID, which would make a new series for each process
+        who = {"cpu": str(costliest.cpu), "culprit": costliest.kind.with_name(costliest.name)}
         help_text = "Share of the time of a CPU that the costliest culprit of a failure or warning took."
-        yield from _sample_if_finite(
-            "finding_culprit_ratio", help_text, culprit.share, {"check": finding.check.id, **who}
-        )
+        yield _Sample("finding_culprit_ratio", help_text, costliest.share, {"check": check.id, **who})
 
 
 def _base_unit(unit: str | None) -> tuple[str, float]:
@@ -147,54 +141,35 @@ def _base_unit(unit: str | None) -> tuple[str, float]:
 
 
 def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
-    calibration = calibrated.calibration
-    name = "noisewatch_calibration_duration_seconds"
-    yield _Sample(name, "Duration of the microbenchmark.", calibration.seconds)
+    seconds = calibrated.calibration.seconds
+    yield _Sample("calibration_duration_seconds", "Duration of the microbenchmark.", seconds)
     for figures in calibrated.complete:
-        yield from _of_a_cpu(figures)
+        for attribute, name, factor, help_text in _CPU_GAUGES:
+            value = getattr(figures, attribute)
+            scaled = None if value is None else value * factor
+            yield _Sample(f"calibration_{name}", help_text, scaled, {"cpu": str(figures.cpu)})
     for floor in calibrated.floors:
         length = {"sample_seconds": f"{floor.sample_ns / 1e9:g}"}
         for bound, share in _bounds(floor).items():
-            help_text = "Relative standard deviation that samples of this length will show of the machine alone."
-            yield from _sample_if_finite("noise_floor_cv_ratio", help_text, share, {**length, "bound": bound})
-        help_text = "Chance that samples of this length stay within the budget."
-        yield from _sample_if_finite("noise_floor_length_chance_ratio", help_text, calibrated.chance_of(floor), length)
+            yield _Sample("noise_floor_cv_ratio", _CV, share, {**length, "bound": bound})
+        yield _Sample("noise_floor_length_chance_ratio", f"{_CHANCE}.", calibrated.chance_of(floor), length)
         help_text = "The worst sample of this length, in medians."
-        yield from _sample_if_finite("noise_floor_max_inflation_ratio", help_text, floor.max_inflation, length)
+        yield _Sample("noise_floor_max_inflation_ratio", help_text, floor.max_inflation, length)
         help_text = "Minimum detectable effect: the smallest change that samples of this length can show."
-        yield from _sample_if_finite(
-            "noise_floor_smallest_change_ratio", help_text, floor.smallest_change_share, length
-        )
+        yield _Sample("noise_floor_smallest_change_ratio", help_text, floor.smallest_change_share, length)
     help_text = (
         "Chance that the benchmark's samples stay within the budget: of its kind of work, else the least of all kinds."
     )
-    yield from _sample_if_finite("noise_floor_chance_ratio", help_text, chance_within_budget(calibrated).value, {})
+    yield _Sample("noise_floor_chance_ratio", help_text, chance_within_budget(calibrated).value)
     for work, work_floors in calibrated.floors_by_work.items():
-        scope = "of each kind of work on the CPU that is worst for it, and of interruptions alone."
         for floor in work_floors.floors:
             labels = {"work": work, "sample_seconds": f"{floor.sample_ns / 1e9:g}"}
-            help_text = f"Chance that samples of this length stay within the budget, {scope}"
-            yield from _sample_if_finite(
-                "noise_floor_by_work_chance_ratio", help_text, calibrated.chance_of(floor), labels
-            )
-            help_text = f"The same {scope}"
+            chance = calibrated.chance_of(floor)
+            yield _Sample("noise_floor_by_work_chance_ratio", f"{_CHANCE}, {_BY_WORK}", chance, labels)
             for bound, share in _bounds(floor).items():
-                yield from _sample_if_finite(
-                    "noise_floor_by_work_cv_ratio", help_text, share, {**labels, "bound": bound}
-                )
+                bounded = {**labels, "bound": bound}
+                yield _Sample("noise_floor_by_work_cv_ratio", f"The same {_BY_WORK}", share, bounded)
 
 
 def _bounds(floor: NoiseFloor) -> dict[str, float]:
     return {"low": floor.cv_low, "expected": floor.cv_expected, "high": floor.cv_high}
-
-
-def _of_a_cpu(figures: CpuFigures) -> Iterator[_Sample]:
-    for attribute, name, factor, help_text in _CPU_GAUGES:
-        value = getattr(figures, attribute)
-        scaled = None if value is None else value * factor
-        yield from _sample_if_finite(f"calibration_{name}", help_text, scaled, {"cpu": str(figures.cpu)})
-
-
-def _sample_if_finite(name: str, help_text: str, value: float | None, labels: Mapping[str, str]) -> Iterator[_Sample]:
-    if value is not None and math.isfinite(value):
-        yield _Sample(f"noisewatch_{name}", help_text, value, labels)

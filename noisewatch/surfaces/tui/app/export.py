@@ -16,7 +16,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CauseLine, CpuLine, CulpritLine, Frame
 from noisewatch.operations.frame.line import described_frame
 from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
-from noisewatch.surfaces.reports.verdict.fix_script import script, script_comments, script_head, script_steps
+from noisewatch.surfaces.reports.verdict.fix_script import NOT_UNDONE, RESTORES, script, script_steps
 from noisewatch.surfaces.tui.draw.clock_facts import helpful
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
@@ -285,25 +285,21 @@ def shown_scripts(frame: Frame) -> dict[str, str]:
     by_hand = [(heading, cause) for heading, cause in headed_causes if cause.command is None]
     undo_commands = [(heading, cause.undo) for heading, cause in reversed(fixable)]
     fix = script(
-        script_head("Fixes for what noisewatch shows", about),
+        "Fixes for what noisewatch shows",
+        about,
         script_steps((heading, cause.command) for heading, cause in fixable),
-        [
-            *script_comments("To make the commands above permanent:", _persistent_steps(fixable)),
-            *script_comments(
-                "To do by hand:", [f"{heading}: {what}" for heading, cause in by_hand for what in _step_lines(cause)]
-            ),
-            *script_comments(
-                "No command is known for:", [heading for heading, cause in by_hand if not _step_lines(cause)]
-            ),
-        ],
+        {
+            "To make the commands above permanent:": _persistent_steps(fixable),
+            "To do by hand:": [f"{heading}: {what}" for heading, cause in by_hand for what in _step_lines(cause)],
+            "No command is known for:": [heading for heading, cause in by_hand if not _step_lines(cause)],
+        },
         names,
     )
     undo = script(
-        script_head("Restores what noisewatch read before the fixes", about),
+        RESTORES.format("fixes"),
+        about,
         script_steps(undo_commands),
-        script_comments(
-            "Not undone by this script:", [heading for heading, command in undo_commands if command is None]
-        ),
+        {NOT_UNDONE: [heading for heading, command in undo_commands if command is None]},
         names,
     )
     return {"fix.sh": fix, "undo.sh": undo}

@@ -44,7 +44,7 @@ def test_it_says_in_this_order_whether_to_trust_it_the_figures_who_it_was_what_h
         "\nwho",
         "\nfixes",
         "taskset -c 0-1 COMMAND",
-        "  run ",
+        "\nrun ",
         "time of each run",
     )
     assert places == sorted(places)

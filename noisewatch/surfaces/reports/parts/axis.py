@@ -1,0 +1,36 @@
+"""Labels along the axes of pictures, and rows drawn for a terminal without Unicode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii, text_width
+
+_LINES_IN_ASCII = str.maketrans("│─━┊└┴┬┤├┣┫●←◀↑", "|--:+++++[]o<<^")
+
+
+def put(line: list[str], begin: int, text: str) -> bool:
+    """Write the text into the line of columns if it fits with a blank at either side; return whether it did."""
+    end = begin + text_width(text)
+    if begin < 0 or end > len(line) or set(line[max(begin - 1, 0) : end + 1]) != {" "}:
+        return False
+    line[begin:end] = [text, *[""] * (end - begin - 1)]
+    return True
+
+
+def labels_line(width: int, labels: Iterable[tuple[int, str]]) -> str:
+    """Return a line with each label from its column on, or as near to it as the line's end permits.
+
+    Labels that would touch an earlier one are left out, so the most important come first.
+    """
+    line = [" "] * width
+    for column, label in labels:
+        put(line, max(min(column, width - text_width(label)), 0), label)
+    return "".join(line)
+
+
+def rows_for(rows: Iterable[Row], in_unicode: bool) -> list[Row]:
+    """Return the rows, with lines, arrows and names in ASCII unless `in_unicode`."""
+    if in_unicode:
+        return list(rows)
+    return [[(in_ascii(text.translate(_LINES_IN_ASCII)), style) for text, style in row] for row in rows]

@@ -1,0 +1,265 @@
+"""A plan as text, as a shell script, as options of the kernel's command line, and as a systemd unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from noisewatch import __version__
+from noisewatch.cpus import cpu_list_argument, format_cpu_list, name_cpus
+from noisewatch.judgement.cause_words import parted
+from noisewatch.judgement.finding_words import describe_host
+from noisewatch.judgement.fixes.fix import BootOptions
+from noisewatch.judgement.plan.criteria import Judged
+from noisewatch.judgement.plan.plan import Plan
+from noisewatch.judgement.terms import Gravity, Status
+from noisewatch.surfaces.reports.machine.text import describe_platform
+from noisewatch.surfaces.reports.parts.marks import painted_mark
+from noisewatch.surfaces.reports.parts.wraps import wrap
+from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
+from noisewatch.surfaces.reports.verdict.fix_script import (
+    NOT_UNDONE,
+    REMOVE_ARGUMENTS,
+    RESTORES,
+    script,
+    script_steps,
+    undo_steps,
+)
+from noisewatch.text import one_line, printable
+
+
+def render_plan(plan: Plan, form: str, options: PlanRenderOptions, is_undo: bool = False) -> str:
+    """Return the plan in the format `form`; with `is_undo` the script that takes the plan back."""
+    if form == "json":
+        from noisewatch.surfaces.reports.plan.json import render  # text needs no JSON
+
+        return render(plan, options)
+    if form == "script":
+        return _undo_script(plan) if is_undo else _script(plan)
+    if form == "cmdline":
+        return _command_line(plan)
+    return "\n".join([*_unit(plan), ""]) if form == "systemd" else _text(plan, options)
+
+
+def plan_remarks(plan: Plan, form: str) -> Iterator[str]:
+    """Return remarks on the plan for standard error, if the format has no place for them."""
+    return _command_line_remarks(plan) if form == "cmdline" else iter(())
+
+
+_GRAVITIES: Mapping[Status, Gravity] = {
+    Status.PASS: Gravity.PASSED,
+    Status.WARN: Gravity.WARNED,
+    Status.FAIL: Gravity.FAILED,
+    Status.UNKNOWN: Gravity.OPEN,
+    Status.NOT_APPLICABLE: Gravity.LEFT_OUT,
+    Status.IGNORED: Gravity.LEFT_OUT,
+}
+_NARROWEST = 40
+_INDENT = "  "
+_COLUMN = 11  # columns of the label before a line
+
+
+def _text(plan: Plan, options: PlanRenderOptions) -> str:
+    """Return the plan wrapped at the width, except for commands, which are there to be copied."""
+    lines = [*_head(plan, options), "", *_why(plan, options), "", *_now(plan, options), "", *_for_good(plan, options)]
+    return "\n".join([*lines, "", *_to_run(plan, options)]) + "\n"
+
+
+def _head(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
+    given = "" if plan.proposal.is_given else "proposed: "
+    yield from _wrapped(f"{given}{plan.headline}", options.width)
+    yield from _wrapped(f"{_placement(plan)}; {plan.cost}", options.width)
+    snapshot = plan.proposal.case.snapshot
+    remark = "" if snapshot.is_live else f". {_NOT_HERE}"
+    yield from _wrapped(f"{describe_platform(snapshot)}{remark}", options.width)
+
+
+def _why(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
+    yield "WHY THESE" if not plan.proposal.is_given else "WHAT THEY ARE LIKE"
+    widest = max(len(judged_criterion.criterion) for judged_criterion in plan.criteria)
+    for judged in plan.criteria:
+        indent = " " * (len(_INDENT) + 2 + widest + 2)
+        first, *more = _wrapped(_answer_text(judged), options.width, indent, indent)
+        mark = painted_mark(_GRAVITIES[judged.answer.status], options.in_unicode, options.in_colour)
+        yield f"{_INDENT}{mark} {judged.criterion:<{widest}}  {first.strip()}"
+        yield from more
+
+
+def _answer_text(judged: Judged) -> str:
+    answer = judged.answer
+    if answer.status == Status.UNKNOWN:
+        return f"unknown: {answer.reason}"
+    return str(answer.reason if answer.status == Status.NOT_APPLICABLE and answer.reason else answer.said)
+
+
+def _now(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
+    yield "NOW, until the next boot   (--format script; write its --undo before you run it)"
+    for step in plan.steps.now:
+        yield f"{_INDENT}{step.about}"
+        for action in step.fix.actions:
+            yield from (f"{_INDENT * 2}{printable(line)}" for line in parted(action.do, options.width))
+    if not plan.steps.now:
+        yield f"{_INDENT}nothing to do, as far as is known" if plan.steps.unknown else f"{_INDENT}nothing to do"
+    if plan.why_no_partition is not None:
+        yield from _wrapped(plan.why_no_partition, options.width, _INDENT)
+    for line in _unknown_checks(plan):
+        yield from _wrapped(f"not known: {line}", options.width, _INDENT, _INDENT * 2)
+
+
+def _for_good(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
+    arguments = plan.steps.kernel_arguments
+    yield "FOR GOOD, from the next boot on"
+    if arguments:
+        yield f"{_INDENT}add to the kernel command line and reboot"
+        yield f"{_INDENT * 2}{printable(arguments)}"
+    for step in plan.steps.lasting:
+        yield f"{_INDENT}{step.about}"
+        yield from (
+            f"{_INDENT * 2}{printable(action.do)}" for action in step.fix.lasting if not isinstance(action, BootOptions)
+        )
+    if not arguments and not plan.steps.lasting:
+        yield f"{_INDENT}nothing to do, as far as is known"
+    notes = [*_boot_notes(plan), *(f"left out: {omission}" for omission in _left_out(plan))]
+    for note in notes:
+        yield from _wrapped(note, options.width, _INDENT, _INDENT)
+
+
+def _to_run(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
+    yield "RUN THE BENCHMARK"
+    yield from (f"{_INDENT}{line.about:<{_COLUMN}}{printable(line.command)}" for line in plan.start_lines)
+    for note in plan.notes:
+        yield from _wrapped(note, options.width, _INDENT, _INDENT)
+
+
+def _wrapped(text: str, width: int, first: str = "", further: str = _INDENT) -> list[str]:
+    return wrap(printable(text), width, first, further, keep="hyphens", least=_NARROWEST)
+
+
+_NOT_HERE = "Run these on the machine that was read, not here."
+
+
+def _about(plan: Plan) -> str:
+    """Return the machine and the CPUs in one line."""
+    return f"{describe_host(plan.proposal.case.snapshot)}; {plan.headline}"
+
+
+def _placement(plan: Plan) -> str:
+    """Return `run on 2-3, leave 10-11 idle`."""
+    proposal = plan.proposal
+    idle = f", leave {format_cpu_list(proposal.idle)} idle" if proposal.idle else ""
+    return f"run on {cpu_list_argument(proposal.run)}{idle}"
+
+
+def _boot_notes(plan: Plan) -> Iterator[str]:
+    """Yield notes on the kernel options."""
+    arguments = plan.steps.kernel_arguments
+    yield from _replaced_options(plan)
+    if "nohz_full=" in arguments:
+        yield (
+            "nohz_full stops the tick only while one thread can run on a CPU, and makes its calls into the kernel "
+            "slower."
+        )
+    if "isolcpus=" in arguments and plan.steps.partition is not None:
+        yield (
+            "Prefer the partition: it needs no reboot, and can be taken back. isolcpus is deprecated, but it alone "
+            "keeps interrupts away that the kernel manages (managed_irq)."
+        )
+
+
+def _replaced_options(plan: Plan) -> Iterator[str]:
+    """Yield what to change in the options, or on the command line, before they are added to it."""
+    halves = frozenset().union(*(core.cpus for core in plan.proposal.cores if not core.has_siblings))
+    if plan.steps.kernel_arguments and halves:
+        yield f"Which CPUs share a core with {name_cpus(halves)} is not known: add any that do to these options."
+    if plan.steps.kernel_arguments and plan.proposal.case.snapshot.platform.options is None:
+        yield "Whether the command line has any of these options now is not known."
+    for name, value in plan.given_options.items():
+        yield one_line(f"The command line has {name}={value} now: replace that.")
+
+
+def _left_out(plan: Plan) -> Iterator[str]:
+    """Yield the steps that this kernel does not support, or that have no command, by the id of their check."""
+    for check, why in plan.steps.left_out.items():
+        yield one_line(f"{check}: {why}")
+
+
+def _unknown_checks(plan: Plan) -> Iterator[str]:
+    """Yield the checks that could not determine whether there is anything to do, with the reasons."""
+    for check, reason in plan.steps.unknown.items():
+        yield f"{check}: {reason}"
+
+
+def _script(plan: Plan) -> str:
+    """Return the script; comments have permanent settings, what is unknown, and the lines that start the benchmark."""
+    steps = plan.steps
+    comments = {
+        "Not isolated by this script:": [one_line(plan.why_no_partition or "")],
+        "For good: append this to the kernel command line, and reboot.": [steps.kernel_arguments],
+        "Of these options:": list(_boot_notes(plan)) if steps.kernel_arguments else [],
+        "To make the rest permanent:": [f"{step.check.id}: {step.fix.persist}" for step in steps.lasting],
+        "Left out:": list(_left_out(plan)),
+        "Not known, and so left out:": list(_unknown_checks(plan)),
+        "To run the benchmark:": [f"{line.about}: {line.command}" for line in plan.start_lines],
+    }
+    commands = script_steps((f"{step.check.id}: {step.about}", step.fix.now) for step in steps.now)
+    return script("Keeps everything else off the CPUs of a benchmark", _about(plan), commands, comments)
+
+
+def _undo_script(plan: Plan) -> str:
+    """Return the script that restores the values that were read, in reverse order."""
+    undone = [(step.check, step.fix.undo) for step in reversed(plan.steps.now)]
+    files = [(step.check, step.fix.undo_files) for step in plan.steps.lasting if step.fix.undo_files]
+    comments = {
+        REMOVE_ARGUMENTS: [plan.steps.kernel_arguments],
+        NOT_UNDONE: [check.id for check, command in undone if command is None],
+    }
+    return script(RESTORES.format("plan"), _about(plan), undo_steps(undone, files), comments)
+
+
+def _command_line(plan: Plan) -> str:
+    """Return the options to add to the kernel's command line, for a boot loader's configuration, or an empty text."""
+    arguments = printable(plan.steps.kernel_arguments)
+    return f"{arguments}\n" if arguments else ""
+
+
+def _command_line_remarks(plan: Plan) -> Iterator[str]:
+    """Yield the options that the line replaces, and what it lacks; the line itself has no comments."""
+    yield from _replaced_options(plan)
+    if plan.why_no_partition is not None:
+        yield one_line(plan.why_no_partition)
+    yield from (f"left out: {option}" for option in _left_out(plan))
+    yield from (f"not known: {one_line(check_reason)}" for check_reason in _unknown_checks(plan))
+
+
+_NAME = "benchmark.service"
+_REST = "Interrupts and the kernel's own work are moved by the script (noisewatch plan --format script)."
+
+
+def _unit(plan: Plan) -> Iterator[str]:
+    """Yield the lines of a systemd service that isolates the CPUs at its start and releases them at its end.
+
+    The service's cgroup is directly below the root, where an isolated partition needs no other partition; the partition
+    disappears with the cgroup. The kernel accepts `isolated` even for a partition that it then reports as invalid, so
+    the unit reads the file back before the benchmark starts. The benchmark's command is a placeholder.
+    https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html
+    """
+    proposal = plan.proposal
+    yield f"# /etc/systemd/system/{_NAME} (noisewatch {__version__})"
+    yield f"# {one_line(_about(plan))}: {_placement(plan)}"
+    yield f"# {_REST}"
+    yield from ["[Unit]", f"Description=Benchmark on {name_cpus(proposal.run)}", "", "[Service]"]
+    yield from ["Type=oneshot", f"CPUAffinity={cpu_list_argument(proposal.run)}"]
+    if plan.membind:
+        yield from ["NUMAPolicy=bind", f"NUMAMask={plan.membind}"]
+    partition = plan.steps.partition
+    if partition is not None:
+        file = f"{partition.folder.rpartition('/')[0]}/{_NAME}/cpuset.cpus.partition"
+        yield "# All threads of its cores, which nothing else may use while it runs: an isolated partition."
+        yield from ["Slice=-.slice", f"AllowedCPUs={cpu_list_argument(proposal.taken)}"]
+        read_back = f"grep -qx isolated {file} || {{ cat {file} >&2; exit 1; }}"
+        yield f"ExecStartPre=+/bin/sh -c 'echo isolated >{file}; {read_back}'"
+    elif plan.partition is not None:
+        yield f"# They are in the partition {printable(plan.partition)}, where no unit can run: take that back first."
+    if plan.why_no_partition is not None:
+        yield f"# {one_line(plan.why_no_partition)}"
+        yield "# This unit runs on them, and keeps nothing else off them."
+    yield from ["# Put your benchmark here, with its whole path.", "ExecStart=/bin/true"]

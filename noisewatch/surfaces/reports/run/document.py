@@ -1,0 +1,175 @@
+"""The report of a series as sections, which are rendered as text and as Markdown: what matters most comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noisewatch import __version__
+from noisewatch.cpus import name_cpus
+from noisewatch.judgement.finding_words import describe_host
+from noisewatch.judgement.run.reasons import MOST_NAMED, RunOutcome, describe_reasons, describe_run
+from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
+from noisewatch.operations.run.results import MarkedResults
+from noisewatch.operations.run.series import RunSeries
+from noisewatch.surfaces.reports.parts.colours import Meaning, painted
+from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_section, text_of_section
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, fitting
+from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
+from noisewatch.surfaces.reports.run.command_words import command_words
+from noisewatch.surfaces.reports.run.culprit_words import culprit_table, remedies_in
+from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.picture import picture_rows
+from noisewatch.surfaces.reports.run.sentences import (
+    advice_parts_of,
+    command_sentences,
+    counts_of,
+    difference_sentences,
+    ending_sentences,
+    headline_of,
+    left_sentences,
+    letter_of,
+    level_sentences,
+    machine_sentences,
+    not_watched_sentences,
+    run_name,
+    selection_rows,
+    undisturbed_words,
+)
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.text import printable
+from noisewatch.units import describe_count, describe_ns
+
+_MOST_ROWS, _MOST_ROWS_OF_MARKDOWN = 12, 50
+_NARROWEST = 20
+_WIDTH = 100  # columns of the picture in Markdown
+
+
+def render_text(series: RunSeries, options: SeriesOptions) -> str:
+    """Return the report of `run --format text`."""
+    conclusion, width = conclude(series), max(options.width, _NARROWEST)
+    glyphs = UNICODE if options.in_unicode else ASCII
+    disturbed = _disturbed(series, _MOST_ROWS, most_reasons=1)
+    sections = _sections(series, conclusion, disturbed, options.identifies)
+    pictures = _pictures(series, conclusion, width, glyphs)
+    parts = [_head(series, conclusion, width, options.in_colour)]
+    parts += [text_of_section(section, width, options.in_colour) for section in (*sections, *pictures)]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: bool) -> list[str]:
+    """Return what ran where, whether the result can be trusted, and what speaks against that."""
+    target = series.machine.target
+    count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
+    repeated = f" ({requested} wanted, {count - requested} repeated)" if count > requested else ""
+    about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {describe_count(count, 'run')}{repeated}"
+    first, *more = wrap(headline_of(conclusion), width)
+    first = painted(first, _meaning_of(series, conclusion)) if in_colour else first
+    return [*wrap(about, width), first, *more, *wrap_all(_on_the_whole(series, conclusion), width)]
+
+
+def _on_the_whole(series: RunSeries, conclusion: RunConclusion) -> list[str]:
+    return [*machine_sentences(conclusion), *ending_sentences(series), *level_sentences(series)]
+
+
+def _meaning_of(series: RunSeries, conclusion: RunConclusion) -> Meaning:
+    if conclusion.is_refused:
+        return "bad"
+    are_undisturbed = (judged.is_undisturbed for judged in series.repetitions)
+    is_good = all(are_undisturbed) and not (*machine_sentences(conclusion), *ending_sentences(series))
+    return "good" if is_good else "doubt"
+
+
+def render_markdown(series: RunSeries, options: SeriesOptions) -> str:
+    """Return the report of `run --format markdown`."""
+    return markdown_of_series(series, options, MOST_BYTES)
+
+
+def markdown_of_series(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:
+    """Return the Markdown report, to paste into an issue or a pull request, cut at the end to at most `most_bytes`."""
+    conclusion, target = conclude(series), series.machine.target
+    facts = (
+        ("target", f"{name_cpus(target.cpus)} ({target.chosen_by})"),
+        ("machine", describe_host(series.machine)),
+        ("noisewatch", __version__),
+    )
+    sentences = [headline_of(conclusion), *_on_the_whole(series, conclusion)]
+    disturbed = _disturbed(series, _MOST_ROWS_OF_MARKDOWN)
+    sections = _sections(series, conclusion, disturbed, options.identifies)
+    pictures = _pictures(series, conclusion, _WIDTH, UNICODE)
+    parts = [f"### noisewatch run: {counts_of(series)}\n"]
+    for section in (Section(facts=facts, sentences=sentences), *sections, *pictures):
+        parts += markdown_of_section(section)
+    return fitting(parts, most_bytes)
+
+
+def _sections(series: RunSeries, conclusion: RunConclusion, disturbed: Table, identifies: bool) -> Iterator[Section]:
+    """Yield the parts between the head and the picture; culprits do not matter if nothing was measured."""
+    is_measured = any(command.selected.of_all is not None for command in conclusion.commands)
+    if is_measured:
+        yield Section(sentences=difference_sentences(series, conclusion))
+    for command in conclusion.commands:
+        yield _of_command(series, command, identifies)
+    if is_measured:
+        yield Section(table=culprit_table(conclusion.culprits))
+        if fixes := _fixes(series, conclusion, identifies):
+            yield Section("fixes", steps=fixes)
+        yield Section(sentences=[*left_sentences(series), *not_watched_sentences(series)])
+    yield Section(table=disturbed)
+
+
+def _of_command(series: RunSeries, command: CommandConclusion, identifies: bool) -> Section:
+    return Section(
+        title=letter_of(series, command.command),
+        command=command_words(series.options.commands[command.command], identifies),
+        facts=selection_rows(command.selected),
+        sentences=command_sentences(command, is_alone=len(series.options.commands) == 1),
+    )
+
+
+def _fixes(series: RunSeries, conclusion: RunConclusion, identifies: bool) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return how to place the commands' threads better, then the remedies against the costliest culprits."""
+    placements = [
+        (f"{letter_of(series, command.command)}{why}", [("instead", line)])
+        for command in conclusion.commands
+        for why, line in advice_parts_of(series, command, identifies)
+    ]
+    return [*placements, *remedies_in(series, conclusion.culprits)]
+
+
+def _disturbed(series: RunSeries, most_rows: int, most_reasons: int = MOST_NAMED) -> Table:
+    """Return a row for each run that was not undisturbed, with its reasons."""
+    judged = [judged_run for judged_run in series.repetitions if not judged_run.is_undisturbed]
+    rows = [
+        (
+            run_name(series, judged_run.repetition),
+            describe_ns(judged_run.repetition.length_ns),
+            judged_run.standing.value,
+            printable(describe_run(judged_run.verdict, judged_run.repetition, most_reasons)),
+        )
+        for judged_run in judged[:most_rows]
+    ]
+    return Table(("run", "time", "verdict", "why"), rows, len(judged) - len(rows))
+
+
+def _pictures(series: RunSeries, conclusion: RunConclusion, width: int, glyphs: Glyphs) -> Iterator[Section]:
+    if any(command.selected.of_all is not None for command in conclusion.commands):
+        yield Section(chart=picture_rows(series, conclusion.culprits, width, glyphs))
+
+
+def text_of_results(results: MarkedResults, width: int) -> str:
+    """Return the number of undisturbed runs, and a table of all runs with the reasons why the others were not."""
+    title = f"{printable(results.file.path)} · {undisturbed_words(len(results.undisturbed), len(results.marked))}"
+    rows = [
+        (
+            str(marked_run.run.run + 1),
+            printable(marked_run.run.name),
+            "?" if marked_run.run.length_ns is None else describe_ns(marked_run.run.length_ns),
+            marked_run.verdict.outcome.value,
+            ""
+            if marked_run.verdict.outcome == RunOutcome.UNDISTURBED
+            else printable(describe_reasons(marked_run.verdict)),
+        )
+        for marked_run in results.marked
+    ]
+    table = Table(("run", "benchmark", "time", "verdict", "why"), rows)
+    return "\n".join([title, *table.lines(width)]) + "\n"
