@@ -258,6 +258,25 @@ class ScreenModel:
         else:
             self.step_among(self.history.spikes(), direction, "spike")
 
+    def step_to_event(self, direction: int) -> None:
+        """Show the next interval with an event in that direction; without one, stay."""
+        happened = {event.number for event in self.log.events if event.number in self.history.kept}
+        beyond = [number for number in happened if (number - self.number) * direction > 0]
+        if beyond:
+            self.go_to_number(min(beyond, key=lambda number: abs(number - self.number)))
+
+    def show_event(self) -> None:
+        """Show the interval of the selected event on the overview."""
+        event = self.log.selected()
+        if event is None:
+            return
+        number = min(event.number, self.history.count - 1)  # a device event may be newer than all intervals
+        if number < self.history.first:
+            self.notice = "that interval is no longer kept"
+        elif number >= 0:
+            self.go_to_number(number)
+            self.go_to(Screen.OVERVIEW)
+
     def step_among(self, numbers: Sequence[int], direction: int, what: str) -> None:
         """Show the next of these intervals in that direction; without one, stay and set a notice."""
         beyond = [number for number in numbers if (number - self.number) * direction > 0]
@@ -276,6 +295,27 @@ class ScreenModel:
         self.forget_selection()
         if screen == Screen.CPU and self.cpu is None and self.frame is not None:
             self.cpu = filters.worst_cpu(self.frame.cpus)
+
+    def go_to_cpu(self, cpu: int | None) -> None:
+        """Show the CPU on the screen of one CPU, independent of the selected row."""
+        self.cpu = cpu
+        self.go_to(Screen.CPU)
+
+    def go_to_map(self, quantity: str) -> None:
+        """Show the map of that quantity."""
+        self.map = replace(self.map, quantity=Quantity(quantity))
+        self.go_to(Screen.MAP)
+
+    def open_pointed(self) -> None:
+        """Show the CPU that is selected on the map."""
+        self.go_to_cpu(self.map.pointed(self))
+
+    def next(self, direction: int) -> None:
+        """Show the next CPU in that direction on the screen of one CPU, and elsewhere the next screen."""
+        if self.screen == Screen.CPU:
+            self.next_cpu(direction)
+        else:
+            self.go_to(SCREENS[(SCREENS.index(self.screen) + direction) % len(SCREENS)])
 
     def go_back(self) -> None:
         """Close an opened fix or check, or else show the overview."""
@@ -351,6 +391,9 @@ class ScreenModel:
         """Move the selection; a shown fix becomes the one of the newly selected culprit."""
         if self.screen == Screen.EVENTS:
             self.log.choose(rows)
+            return
+        if self.screen == Screen.MAP:
+            self.map = self.map.moved(self, rows)
             return
         before = self.selected()
         self._move_selection(rows)
@@ -457,9 +500,16 @@ class ScreenModel:
         else:
             self.folds = not self.folds
 
-    def toggle_silent_irqs(self) -> None:
-        """Show or hide IRQs that do not interrupt."""
-        self.shows_silent_irqs = not self.shows_silent_irqs
+    def toggle_hidden(self) -> None:
+        """Toggle the map between all CPUs and the selected one's cache; on other screens, toggle silent IRQs."""
+        if self.screen == Screen.MAP:
+            self.map = self.map.with_part_toggled()
+        else:
+            self.shows_silent_irqs = not self.shows_silent_irqs
+
+    def next_quantity(self) -> None:
+        """Show the next quantity on the map."""
+        self.map = self.map.with_next_quantity()
 
     def next_sort(self) -> None:
         sorts = tuple(filters.SortOrder) if self.baseline is not None else filters.SORT_ORDERS
