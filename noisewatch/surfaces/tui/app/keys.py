@@ -12,7 +12,7 @@ from textual.keys import Keys, key_to_character
 
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
-from noisewatch.surfaces.tui.events.kinds import MARKS, SEVERAL
+from noisewatch.surfaces.tui.events.kinds import SEVERAL, EventKind
 from noisewatch.surfaces.tui.screens.table import SCREEN_ENTRIES
 
 LOOK, MOVE, ACT, LEAVE = "look", "move in time", "act", "copy, export, leave"  # groups of the help, in order
@@ -207,7 +207,7 @@ def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True)
 
 def _events() -> list[str]:
     """Return the letters below the timeline."""
-    letters = [f"{mark} {kind}" for kind, mark in MARKS.items()] + [f"{SEVERAL} several"]
+    letters = [f"{kind.mark} {kind}" for kind in EventKind] + [f"{SEVERAL} several"]
     lines = ["   ".join(letters[at : at + _EVENTS_A_LINE]) for at in range(0, len(letters), _EVENTS_A_LINE)]
     return [f"  {'events' if not at else '':<8} {line}" for at, line in enumerate(lines)]
 

@@ -192,7 +192,7 @@ class ScreenModel:
         Move the cursor if its interval is no longer kept, or on a spike.
         """
         number = self.history.count
-        self.log.compare(self.newest, frame, number)
+        self.log.watch(frame, number)
         for text in describe_moves(self.irqs.follow(frame, number), frozenset(frame.target)):
             self.log.add(Event(frame.taken_at_ns, EventKind.IRQ, text, number))
         for at_ns, text, about in self.runs.follow(frame):
