@@ -23,7 +23,7 @@ BESIDE_FAMILIES = {"kernel": {"snapshot"}, "judgement/checks": {"calibration"}}
 LONGEST_FILE = 600
 TESTS = Path(__file__).parent
 MEASURING = {"sched_setaffinity", "sleep", "fork", "SharedBuffer"}
-_DRIVEN_BY_TEXTUAL = ("actions", "calm_driver", "monitor", "keys", "palette", "player")
+_DRIVEN_BY_TEXTUAL = ("calm_driver", "monitor", "keys", "palette", "player")
 _DRAWN_WITH_RICH = ("tui/draw/line_view", "tui/draw/text_row")
 FROM_SPINNING = {"Progress", "DUTY_SHARE"}  # a record and a figure: neither makes anything spin
 

@@ -1,4 +1,4 @@
-"""The keys of the monitor with their actions and names, and the help that lists them by purpose.
+"""The commands of the monitor: their keys, names, actions and places in the help, and the help that lists them.
 
 The help also explains the words and signs on the screens.
 """
@@ -8,70 +8,128 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from textual.binding import Binding
 from textual.keys import Keys, key_to_character
 
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
-from noisewatch.surfaces.tui.events.kinds import MARKS, SEVERAL
-from noisewatch.surfaces.tui.state.screen_model import SCREENS
+from noisewatch.surfaces.tui.events.kinds import SEVERAL, EventKind
+from noisewatch.surfaces.tui.screens.table import SCREEN_ENTRIES
 
-# An effect that differs on some screens follows behind `; `, with the screen's name.
-BINDINGS = [
-    Binding("ctrl+c", "leave_at_once", "quit", priority=True, show=False),
-    Binding("space", "freeze", "freeze, play"),
-    Binding("less_than_sign", "speed(-1)", "play slower"),
-    Binding("greater_than_sign", "speed(1)", "play faster"),
-    Binding("left", "do('step', -1)", "step back"),
-    Binding("right", "do('step', 1)", "step forward"),
-    Binding("shift+left", "do('step', -10)", "10 back"),
-    Binding("shift+right", "do('step', 10)", "10 forward"),
-    Binding("home", "do('step', -1_000_000)", "oldest"),
-    Binding("end", "do('step_to_newest')", "newest"),
-    Binding("left_square_bracket", "do('step_to_spike', -1)", "previous spike, clock drop"),
-    Binding("right_square_bracket", "do('step_to_spike', 1)", "next spike, clock drop"),
-    Binding("left_curly_bracket", "event(-1)", "previous event"),
-    Binding("right_curly_bracket", "event(1)", "next event"),
-    Binding("H", "do('toggle_pause_on_spike')", "pause on spike"),
-    Binding("w", "do('next_zoom')", "zoom time"),
-    Binding("s", "do('next_sort')", "sort"),
-    Binding("m", "do('mark_baseline')", "mark baseline"),
-    Binding("M", "do('forget_baseline')", "clear baseline"),
-    Binding("a", "do('toggle_all_cpus')", "all CPUs"),
-    Binding("g", "do('toggle_folding')", "group rows; clock: next graph"),
-    Binding("z", "toggle_hidden", "irqs: show silent IRQs; map: one cache, or all"),
-    Binding("v", "do('toggle_all_checks')", "all checks"),
-    Binding("c", "ask('calibration')", "calibrate"),
-    Binding("t", "ask('trace')", "trace"),
-    Binding("p", "ask('preflight')", "run preflight"),
-    Binding("r", "ask('history')", "machine's history"),
-    Binding("S", "idle_probe", "idle probe"),
-    *(Binding(str(number + 1), f"do('go_to', '{name}')", name) for number, name in enumerate(SCREENS)),
-    Binding("tab", "next(1)", "next CPU or screen", priority=True),
-    Binding("shift+tab", "next(-1)", "previous CPU or screen", priority=True),
-    Binding("slash", "filter", "filter"),
-    Binding("f", "advise", "fix"),
-    Binding("y", "copy", "copy fix"),
-    Binding("F", "fix_script", "write fix script"),
-    Binding("e", "export", "export"),
-    Binding("enter", "start", "open CPU, start"),
-    Binding("escape", "leave", "back"),
-    Binding("question_mark,h,f1", "help", "help"),
-    Binding("down,j", "scroll(1)", "scroll"),
-    Binding("up", "scroll(-1)", "scroll"),
-    Binding("k", "scroll_or_choose", "a row up; map: noise, clock or heat"),
-    Binding("pagedown", "scroll(10)", "scroll"),
-    Binding("pageup", "scroll(-10)", "scroll"),
-    Binding("q", "quit", "quit, close", priority=True),  # last in the palette, whose first row Enter runs
-]
-SCROLLING = frozenset(
-    key for binding in BINDINGS if binding.action.startswith("scroll") for key in binding.key.split(",")
+LOOK, MOVE, ACT, LEAVE = "look", "move in time", "act", "copy, export, leave"  # groups of the help, in order
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a key does, or several keys separated by commas, which are Textual's names.
+
+    An effect that differs on some screens follows in `name` behind `; `, with the screen's name. `words` are further
+    words that the palette finds it by.
+    """
+
+    key: str
+    name: str
+    group: str
+    words: str
+    action: str
+    comes_first: bool = False  # before the widget that has the focus
+    is_hidden: bool = False  # in help and palette
+    is_in_overlay: bool = False  # also does something in an overlay, or ends it
+
+    @property
+    def is_scrolling(self) -> bool:
+        return self.action.startswith("scroll")
+
+    @property
+    def action_name(self) -> str:
+        """The action without its arguments."""
+        return self.action.partition("(")[0]
+
+
+_STEP, _SPIKE, _EVENT = "time, seconds, history", "disturbance, noise", "change, log"
+_SPEED, _NEXT = "recording, replay", "the one beside it"
+
+COMMANDS = (
+    Command("ctrl+c", "quit", LEAVE, "", "leave_at_once", comes_first=True, is_hidden=True, is_in_overlay=True),
+    Command("space", "freeze, play", MOVE, "stop, pause, hold, resume", "freeze"),
+    Command("less_than_sign", "play slower", MOVE, _SPEED, "speed(-1)"),
+    Command("greater_than_sign", "play faster", MOVE, _SPEED, "speed(1)"),
+    Command("left", "step back", MOVE, _STEP, "do('step', -1)"),
+    Command("right", "step forward", MOVE, _STEP, "do('step', 1)"),
+    Command("shift+left", "10 back", MOVE, _STEP, "do('step', -10)"),
+    Command("shift+right", "10 forward", MOVE, _STEP, "do('step', 10)"),
+    Command("home", "oldest", MOVE, _STEP, "do('step', -1_000_000)"),
+    Command("end", "newest", MOVE, _STEP, "do('step_to_newest')"),
+    Command("left_square_bracket", "previous spike, clock drop", MOVE, _SPIKE, "do('step_to_spike', -1)"),
+    Command("right_square_bracket", "next spike, clock drop", MOVE, _SPIKE, "do('step_to_spike', 1)"),
+    Command("left_curly_bracket", "previous event", MOVE, _EVENT, "do('step_to_event', -1)"),
+    Command("right_curly_bracket", "next event", MOVE, _EVENT, "do('step_to_event', 1)"),
+    Command("H", "pause on spike", MOVE, "freeze, stop at the next disturbance", "do('toggle_pause_on_spike')"),
+    Command("w", "zoom time", MOVE, "time axis, scale, minutes, hour", "do('next_zoom')"),
+    Command("s", "sort", LOOK, "order by cost, rate, change", "do('next_sort')"),
+    Command("m", "mark baseline", MOVE, "compare, before, after, difference", "do('mark_baseline')"),
+    Command("M", "clear baseline", MOVE, "forget baseline, compare no longer", "do('forget_baseline')"),
+    Command("a", "all CPUs", LOOK, "housekeeping CPUs, too", "do('toggle_all_cpus')"),
+    Command("g", "group rows; clock: next graph", LOOK, "fold, unfold, by device", "do('toggle_folding')"),
+    Command(
+        "z",
+        "irqs: show silent IRQs; map: one cache, or all",
+        LOOK,
+        "interrupts that never come; one cache, one node of the map",
+        "do('toggle_hidden')",
+    ),
+    Command("v", "all checks", LOOK, "verbose, what each check says", "do('toggle_all_checks')"),
+    Command("c", "calibrate", ACT, "noise floor, gaps, microbenchmark, measure", "ask('calibration')"),
+    Command("t", "trace", ACT, "follow threads and interrupts with the kernel's tracer", "ask('trace')"),
+    Command("p", "run preflight", ACT, "gate, check, verdict, with a calibration", "ask('preflight')"),
+    Command(
+        "r",
+        "machine's history",
+        ACT,
+        "remembered calibrations, slower or faster than usual, what changed",
+        "ask('history')",
+    ),
+    Command("S", "idle probe", ACT, "measure idle CPUs", "idle_probe"),
+    *(
+        Command(str(number), entry.screen, LOOK, f"screen: {entry.words}", f"do('go_to', '{entry.screen}')")
+        for number, entry in enumerate(SCREEN_ENTRIES.values(), start=1)
+    ),
+    Command("tab", "next CPU or screen", LOOK, _NEXT, "do('next', 1)", comes_first=True),
+    Command("shift+tab", "previous CPU or screen", LOOK, _NEXT, "do('next', -1)", comes_first=True),
+    Command("slash", "filter", LOOK, "find, search, name, kind", "filter"),
+    Command("f", "fix", ACT, "advice, help, what to do, undo", "advise"),
+    Command("y", "copy fix", LEAVE, "command, clipboard", "copy"),
+    Command(
+        "F",
+        "write fix script",
+        LEAVE,
+        "all fixes and their undo as shell scripts, file",
+        "fix_script",
+        is_in_overlay=True,
+    ),
+    Command("e", "export", LEAVE, "save, picture, svg, png, json, markdown", "export", is_in_overlay=True),
+    Command("enter", "open CPU, start", LOOK, "open, enter, why, begin", "start", is_in_overlay=True),
+    Command("escape", "back", LOOK, "close, cancel, return", "leave", is_in_overlay=True),
+    Command("question_mark,h,f1", "help", LEAVE, "keys, words, legend", "help"),
+    Command("down,j", "scroll", LOOK, "", "scroll(1)", is_in_overlay=True),
+    Command("up", "scroll", LOOK, "", "scroll(-1)", is_in_overlay=True),
+    Command(
+        "k",
+        "a row up; map: noise, clock or heat",
+        LOOK,
+        "on the map: noise, interrupts, clock, heat",
+        "scroll_or_choose",
+        is_in_overlay=True,
+    ),
+    Command("pagedown", "scroll", LOOK, "", "scroll(10)", is_in_overlay=True),
+    Command("pageup", "scroll", LOOK, "", "scroll(-10)", is_in_overlay=True),
+    # last in the palette, whose first row Enter runs
+    Command("q", "quit, close", LEAVE, "exit, leave", "quit", comes_first=True, is_in_overlay=True),
 )
+SCROLLING = frozenset(key for command in COMMANDS if command.is_scrolling for key in command.key.split(","))
 WHILE_TYPING = frozenset({"leave_at_once"})
-IN_OVERLAY = frozenset(
-    {"quit", "leave_at_once", "start", "leave", "scroll", "scroll_or_choose", "export", "fix_script"}
-)
-_PALETTE = ("ctrl+p", "command_palette", "command palette")  # bound by Textual
-KEYS_IN_HELP = [*((binding.key, binding.action, binding.description) for binding in BINDINGS if binding.show), _PALETTE]
+IN_OVERLAY = frozenset(command.action_name for command in COMMANDS if command.is_in_overlay)
+_PALETTE = Command("ctrl+p", "command palette", LEAVE, "", "command_palette")  # bound by Textual
+IN_HELP = (*(command for command in COMMANDS if not command.is_hidden), _PALETTE)
 KEY_NAMES = tuple(key.value for key in Keys)  # of keys that are not characters
 
 
@@ -123,30 +181,15 @@ noisewatch: what makes the CPUs of your benchmark noisy
 _EVENTS_A_LINE = 6
 _SCROLLS = "  {} scroll, any other key closes"
 _KEY, _COLUMN, _LEGEND = 11, 40, 84  # columns of a key, of a key with its effect, of the words
-# By the beginning of an action; all other actions are for looking.
-_GROUPS = {
-    "move in time": (
-        *("freeze", "speed", "event", "do('step", "do('next_zoom", "do('toggle_pause"),
-        *("do('mark_baseline", "do('forget_baseline"),
-    ),
-    "act": ("ask", "idle_probe", "advise"),
-    "copy, export, leave": ("copy", "export", "fix_script", "command_palette", "help", "quit"),
-}
-_LOOK = "look"
 
 
-def help_rows(
-    bindings: Sequence[tuple[str, str, str]], width: int, height: int, offset: int = 0, in_unicode: bool = True
-) -> list[Row]:
-    """Return the keys, and the words next to or below them, scrolled by `offset` if not all fit.
-
-    Bindings are keys, their action and its effect; keys with the same effect share a row.
-    """
+def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True) -> list[Row]:
+    """Return the keys, and the words next to or below them, scrolled by `offset` if not all fit."""
     title, *words = _TEXT.splitlines()
     legend: list[Row] = [_plain(line) for line in (*words, *_events())]
     has_room_for_legend = width >= 2 * _COLUMN + _LEGEND
     columns = max(min((width - (_LEGEND if has_room_for_legend else 0)) // _COLUMN, 4), 1)
-    keys = _in_columns(_by_group(bindings, in_unicode), columns)
+    keys = _in_columns(_by_group(in_unicode), columns)
     if has_room_for_legend:
         count = max(len(keys), len(legend))
         padded = [_cell(row, columns * _COLUMN) for row in [*keys, *([[]] * (count - len(keys)))]]
@@ -164,23 +207,22 @@ def help_rows(
 
 def _events() -> list[str]:
     """Return the letters below the timeline."""
-    letters = [f"{mark} {kind}" for kind, mark in MARKS.items()] + [f"{SEVERAL} several"]
+    letters = [f"{kind.mark} {kind}" for kind in EventKind] + [f"{SEVERAL} several"]
     lines = ["   ".join(letters[at : at + _EVENTS_A_LINE]) for at in range(0, len(letters), _EVENTS_A_LINE)]
     return [f"  {'events' if not at else '':<8} {line}" for at, line in enumerate(lines)]
 
 
-def _by_group(bindings: Sequence[tuple[str, str, str]], in_unicode: bool) -> list[list[Row]]:
-    """Return the rows of each group, its name first."""
-    keys_of: dict[str, dict[str, list[str]]] = {name: {} for name in (_LOOK, *_GROUPS)}
-    for keys, action, doing in sorted(bindings, key=lambda binding: not binding[1].startswith("do('go_to")):
-        keys_of[_group_of(action)].setdefault(doing, []).extend(keys.split(","))
+def _by_group(in_unicode: bool) -> list[list[Row]]:
+    """Return the rows of each group, its name first; keys with the same effect share a row, and screens come first."""
+    keys_of: dict[str, dict[str, list[str]]] = {name: {} for name in (LOOK, MOVE, ACT, LEAVE)}
+    for command in sorted(IN_HELP, key=lambda command: not command.action.startswith("do('go_to")):
+        keys_of[command.group].setdefault(command.name, []).extend(command.key.split(","))
     return [
         [
             [(f"  {name}", "heading")],
             *(row for doing, keys in keys_by_effect.items() for row in _key_rows(keys, doing, in_unicode)),
         ]
         for name, keys_by_effect in keys_of.items()
-        if keys_by_effect
     ]
 
 
@@ -192,10 +234,6 @@ def _key_rows(keys: Sequence[str], doing: str, in_unicode: bool) -> list[Row]:
         [(f"  {name:<{_KEY}} ", "strong"), (effect, "plain")]
         for name, effect in zip_longest([names], effects, fillvalue="")
     ]
-
-
-def _group_of(action: str) -> str:
-    return next((name for name, begins in _GROUPS.items() if action.startswith(begins)), _LOOK)
 
 
 def _in_columns(groups: Sequence[Sequence[Row]], count: int) -> list[Row]:

@@ -14,7 +14,8 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, f
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import asked_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of, is_least
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel, listed_cpus, unreadable_cpus
+from noisewatch.surfaces.tui.state.listed_culprits import listed_cpus, unreadable_cpus
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_change, short_duration, short_rate, short_share
 

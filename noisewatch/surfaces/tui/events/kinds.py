@@ -6,42 +6,43 @@ host a verdict changes every few seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from typing import Self
 
 from noisewatch.records import dataclass
 from noisewatch.units import short_seconds, short_share
 
+BUSY_BEGINS = 0.2  # of a CPU
+STEAL_BEGINS = 0.02  # of a CPU: two ticks of 10 ms in a second
+NEAR_CRITICAL = 5  # °C below the critical temperature
+
 
 class EventKind(StrEnum):
-    HOT_PLUG = "hot-plug"
-    TARGET_SET = "target"
-    POWER = "power"
-    CLOCK = "clock"
-    HEAT = "heat"
-    STEAL = "steal"
-    BUSY = "busy"
-    DEVICE = "device"
-    VERDICT = "verdict"
-    MONITOR = "monitor"
-    IRQ = "irq"
-    RUN = "run"
+    """A kind of event, with its letter on the timeline and its meaning."""
+
+    mark: str
+    meaning: str
+
+    def __new__(cls, name: str, mark: str, meaning: str) -> Self:
+        kind = str.__new__(cls, name)
+        kind._value_, kind.mark, kind.meaning = name, mark, meaning
+        return kind
+
+    HOT_PLUG = "hot-plug", "x", "a CPU goes offline, or comes online"
+    TARGET_SET = "target", "T", "other CPUs become the target"
+    POWER = "power", "p", "mains power is lost, or comes back"
+    CLOCK = "clock", "c", "a governor, turbo or a limit of the clock changes"
+    HEAT = "heat", "h", f"a processor is throttled, or within {NEAR_CRITICAL} °C of critical"
+    STEAL = "steal", "s", f"the hypervisor takes {short_share(STEAL_BEGINS)} of a target CPU or more"
+    BUSY = "busy", "b", f"a process takes {short_share(BUSY_BEGINS)} of a target CPU or more"
+    DEVICE = "device", "d", "a device comes, goes or changes"
+    VERDICT = "verdict", "v", "the verdict changes, or a check fails or recovers"
+    MONITOR = "monitor", "m", "noisewatch missed something itself"
+    IRQ = "irq", "i", "an IRQ goes to other CPUs, or may go there"
+    RUN = "run", "r", "a run begins, ends, is disturbed or unknown"
 
 
-MARKS: Mapping[EventKind, str] = {
-    EventKind.HOT_PLUG: "x",
-    EventKind.TARGET_SET: "T",
-    EventKind.POWER: "p",
-    EventKind.CLOCK: "c",
-    EventKind.HEAT: "h",
-    EventKind.STEAL: "s",
-    EventKind.BUSY: "b",
-    EventKind.DEVICE: "d",
-    EventKind.VERDICT: "v",
-    EventKind.MONITOR: "m",
-    EventKind.IRQ: "i",
-    EventKind.RUN: "r",
-}
 SEVERAL = "*"
 _KIND_BY_SUBSYSTEM = {"cpu": EventKind.HOT_PLUG, "power_supply": EventKind.POWER, "thermal": EventKind.HEAT}
 
@@ -75,9 +76,9 @@ def event_mark(kinds: Iterable[EventKind]) -> str:
     """Return the letter of these kinds; a verdict is the consequence of another event, and gives way to it."""
     distinct = set(kinds)
     if len(distinct) == 1:
-        return MARKS[next(iter(distinct))]
+        return next(iter(distinct)).mark
     causes = distinct - {EventKind.VERDICT} or distinct
-    return MARKS[min(causes)] if len(causes) == 1 else SEVERAL
+    return min(causes).mark if len(causes) == 1 else SEVERAL
 
 
 _LEAST_FOLDED = 3  # events: it began, ended and began again

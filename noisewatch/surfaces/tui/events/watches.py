@@ -1,4 +1,7 @@
-"""Watches over each frame for the log: busy tasks, steal, throttling, cooling and heat."""
+"""What notices events in the frames: CPUs, verdict and settings that change, and episodes of high figures.
+
+An episode is of busy tasks, steal, throttling, cooling or heat.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 
-from noisewatch.cpus import name_cpus
+from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.kinds import Kind, Role
-from noisewatch.operations.frame.frame import CulpritLine, Frame
+from noisewatch.operations.frame.frame import ClockLimits, CulpritLine, Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.events.kinds import Event, EventKind
-from noisewatch.units import describe_count, short_share
+from noisewatch.surfaces.tui.events.kinds import BUSY_BEGINS, NEAR_CRITICAL, STEAL_BEGINS, Event, EventKind
+from noisewatch.surfaces.tui.state.history import cpus_in
+from noisewatch.units import describe_count, short_seconds, short_share
 
+Watcher = Callable[[Frame, int], Iterator[Event]]  # the events of the frame of an interval
 Subject = tuple[str, int | None]  # name; and CPU, if readings are by CPU
 
 
@@ -84,14 +89,17 @@ class Episodes:
             return
         for name, cpus, episode in _by_name(finished):
             text = self.watch.describe_end(name, cpus, episode)
-            about = f"{name} on {cpus}" if cpus else name
-            share = episode.highest if self.watch.is_share else None
-            yield Event(episode.last_ns, self.watch.kind, text, episode.last_number, about, begins=False, share=share)
+            yield self._event(episode.last_ns, episode.last_number, text, name, cpus, episode, begins=False)
         for name, cpus, episode in _by_name(begun):
-            about = f"{name} on {cpus}" if cpus else name
             text = self.watch.describe_begin(name, cpus, episode)
-            share = episode.highest if self.watch.is_share else None
-            yield Event(frame.taken_at_ns, self.watch.kind, text, number, about, share=share)
+            yield self._event(frame.taken_at_ns, number, text, name, cpus, episode, begins=True)
+
+    def _event(
+        self, at_ns: int, number: int, text: str, name: str, cpus: str, episode: Episode, *, begins: bool
+    ) -> Event:
+        about = f"{name} on {cpus}" if cpus else name
+        share = episode.highest if self.watch.is_share else None
+        return Event(at_ns, self.watch.kind, text, number, about, begins=begins, share=share)
 
     def _follow(self, frame: Frame, number: int, readings: Mapping[Subject, float | None]) -> dict[Subject, Episode]:
         """Update the current episodes, and return those that ended."""
@@ -132,18 +140,13 @@ def _by_name(episodes: Mapping[Subject, Episode]) -> Iterable[tuple[str, str, Ep
 
 
 # An episode ends below the value at which it begins, so that a figure that swings between them makes one episode.
-_HOT, _COOL = 0.2, 0.1  # of a CPU
+_COOL = 0.1  # of a CPU
 _HOT_RESTS_S = 5
-_STEAL_BEGINS, _STEAL_ENDS = 0.02, 0.01  # of a CPU: two ticks of 10 ms in a second, and less than one
+_STEAL_ENDS = 0.01  # of a CPU: less than one tick of 10 ms in a second
 _STEAL_RESTS_S = 10
 _THROTTLING_RESTS_S = 10
 _BY = {"heat": "thermal throttling", "power": "throttling by the power limit"}
-_NEAR, _FAR = 5, 10  # °C below the critical temperature
-
-
-def all_episodes() -> tuple[Episodes, ...]:
-    """Return the watches, with no current episodes."""
-    return tuple(Episodes(watch) for watch in (_BUSY, _STEAL, _THROTTLING, _COOLING, _CRITICAL))
+_FAR = 10  # °C below the critical temperature
 
 
 def _on_targets(*kinds: str, name_of: Callable[[CulpritLine], str]) -> Callable[[Frame], Mapping[Subject, float]]:
@@ -193,7 +196,7 @@ def _begin_text(name: str, cpus: str, episode: Episode) -> str:
 
 
 _BUSY = Watch(
-    EventKind.BUSY, _HOT, _COOL, _HOT_RESTS_S,
+    EventKind.BUSY, BUSY_BEGINS, _COOL, _HOT_RESTS_S,
     readings=_busy,
     absent=_absent_culprit,
     describe_begin=_begin_text,
@@ -202,7 +205,7 @@ _BUSY = Watch(
     is_least=_is_cut,
 )  # fmt: skip
 _STEAL = Watch(
-    EventKind.STEAL, _STEAL_BEGINS, _STEAL_ENDS, _STEAL_RESTS_S,
+    EventKind.STEAL, STEAL_BEGINS, _STEAL_ENDS, _STEAL_RESTS_S,
     readings=_on_targets(Kind.OUTSIDE, name_of=lambda line: "steal"),
     absent=_absent_culprit,
     describe_begin=_begin_text,
@@ -271,25 +274,158 @@ def _headroom_text(name: str, cpus: str, episode: Episode) -> str:
 
 
 _CRITICAL = Watch(
-    EventKind.HEAT, -_NEAR, -_FAR, 0,
+    EventKind.HEAT, -NEAR_CRITICAL, -_FAR, 0,
     readings=_degrees_above_critical,
     absent=lambda frame, subject: None,
     describe_begin=_headroom_text,
     describe_end=lambda name, cpus, episode: f"{name}: more than {_FAR} °C left again, after {episode.lasted_s:.0f} s",
 )  # fmt: skip
 
-# The meaning of each kind of event.
-DESCRIPTIONS: Mapping[EventKind, str] = {
-    EventKind.HOT_PLUG: "a CPU goes offline, or comes online",
-    EventKind.TARGET_SET: "other CPUs become the target",
-    EventKind.POWER: "mains power is lost, or comes back",
-    EventKind.CLOCK: "a governor, turbo or a limit of the clock changes",
-    EventKind.HEAT: f"a processor is throttled, or within {_NEAR} °C of critical",
-    EventKind.STEAL: f"the hypervisor takes {short_share(_STEAL_BEGINS)} of a target CPU or more",
-    EventKind.BUSY: f"a process takes {short_share(_HOT)} of a target CPU or more",
-    EventKind.DEVICE: "a device comes, goes or changes",
-    EventKind.VERDICT: "the verdict changes, or a check fails or recovers",
-    EventKind.MONITOR: "noisewatch missed something itself",
-    EventKind.IRQ: "an IRQ goes to other CPUs, or may go there",
-    EventKind.RUN: "a run begins, ends, is disturbed or unknown",
-}
+WATCHES = (_BUSY, _STEAL, _THROTTLING, _COOLING, _CRITICAL)
+
+
+@dataclass(slots=True)
+class LastCpus:
+    """The CPUs that were online in the frame before, and its target CPUs; None before the first frame."""
+
+    _online: CpuSet | None = None
+    _target: tuple[int, ...] = ()
+
+    def changes(self, frame: Frame, number: int) -> Iterator[Event]:
+        """Yield CPUs that went offline or came online, and a change of the target CPUs."""
+        online = frozenset(line.cpu for line in frame.cpus if line.role != Role.OFFLINE)
+        online_before, self._online = self._online, online
+        target_before, self._target = self._target, frame.target
+        if online_before is None:
+            return
+        if removed := online_before - online:
+            yield Event(frame.taken_at_ns, EventKind.HOT_PLUG, f"{name_cpus(removed)} went offline", number)
+        if added := online - online_before:
+            yield Event(frame.taken_at_ns, EventKind.HOT_PLUG, f"{name_cpus(added)} came online", number)
+        if target_before != frame.target:
+            chosen = f"{format_cpu_list(frame.target) or 'none'} ({frame.target_chosen_by})"
+            text = f"the target CPUs are now {chosen}, were {format_cpu_list(target_before) or 'none'}"
+            yield Event(frame.taken_at_ns, EventKind.TARGET_SET, text, number)
+
+
+@dataclass(slots=True)
+class LastVerdict:
+    """The last frame with a verdict."""
+
+    _judged: Frame | None = None
+
+    def changes(self, frame: Frame, number: int) -> Iterator[Event]:
+        """Yield the event of a changed verdict or changed failures.
+
+        It is about the checks that failed or recovered, if it has only one of the two.
+        """
+        before, self._judged = self._judged, frame if frame.verdict is not None else self._judged
+        sentences = list(_changes_of_verdict(before, frame)) if before is not None else []
+        if before is None or not sentences:
+            return
+        failed, recovered = frozenset(frame.failed), frozenset(before.failed)
+        failed, recovered = failed - recovered, recovered - failed
+        yield Event(
+            frame.taken_at_ns,
+            EventKind.VERDICT,
+            "; ".join(sentences),
+            number,
+            about=", ".join(sorted(failed or recovered)) if not (failed and recovered) else "",
+            begins=bool(failed),
+            failed=failed,
+            recovered=recovered,
+        )
+
+
+def _changes_of_verdict(before: Frame, after: Frame) -> Iterator[str]:
+    """Yield the change of the verdict with new failures, and the recovered checks with the time that is judged.
+
+    The time matters: a check recovers only when its failure is older than the judged time.
+    """
+    if None in (before.verdict, after.verdict):
+        return
+    failing, recovered = set(after.failed) - set(before.failed), set(before.failed) - set(after.failed)
+    step = f"{before.verdict} → {after.verdict}" if before.verdict != after.verdict else ""
+    if failing:
+        yield f"{step or 'failing'}: {', '.join(sorted(failing))}"
+    elif step:
+        yield step
+    if recovered:
+        over = f" (last {short_seconds(after.judged_s)})" if after.judged_s is not None else ""
+        yield f"recovered: {', '.join(sorted(recovered))}{over}"
+
+
+_GOVERNOR, _LOWEST, _HIGHEST, _TURBO, _MAINS = "governor", "minimum frequency", "maximum frequency", "turbo", "mains"
+Value = str | int | bool
+Setting = tuple[str, int | None]  # name, and CPU
+
+
+@dataclass(slots=True)
+class LastSettings:
+    """The last known value of each setting, so that a setting that was unreadable in between is still compared."""
+
+    _value_by_setting: dict[Setting, Value] = field(default_factory=dict)
+    _turbo: str | None = None  # as the last frame had it
+    _limits: tuple[ClockLimits, ...] = ()
+
+    def changes(self, frame: Frame, number: int) -> Iterator[Event]:
+        """Yield settings whose value differs from the last known one; a first value is not a change."""
+        if self._turbo is not None and frame.turbo is None:
+            text = f"turbo is now unknown, was {self._turbo}"
+            yield Event(frame.taken_at_ns, EventKind.CLOCK, text, number)
+        cpus_by_change: dict[tuple[str, Value, Value], list[int]] = {}
+        for setting, value in self._settings(frame):
+            old = self._value_by_setting.get(setting)
+            if old is not None and value is not None and old != value:
+                cpus_by_change.setdefault((setting[0], old, value), []).append(setting[1] or 0)
+            if value is not None:
+                self._value_by_setting[setting] = value
+        self._turbo, self._limits = frame.turbo, frame.conditions.clock_limits
+        for (name, old, new), cpus in cpus_by_change.items():
+            is_mains = name == _MAINS
+            kind = EventKind.POWER if is_mains else EventKind.CLOCK
+            text = _of_mains(old, new) if is_mains else _of_clock(name, old, new, cpus)
+            yield Event(frame.taken_at_ns, kind, text, number)
+
+    def _settings(self, frame: Frame) -> Iterator[tuple[Setting, Value | None]]:
+        """Yield the settings with their values; limits only if they changed, as hundreds of CPUs have the same ones."""
+        yield (_TURBO, None), frame.turbo
+        yield (_MAINS, None), frame.conditions.mains_power
+        for line in frame.cpus:
+            yield (_GOVERNOR, line.cpu), line.governor
+        for limits in frame.conditions.clock_limits if frame.conditions.clock_limits != self._limits else ():
+            for cpu in cpus_in(limits.cpus):
+                yield (_LOWEST, cpu), limits.min_khz
+                yield (_HIGHEST, cpu), limits.max_khz
+
+
+def _of_clock(name: str, old: Value, new: Value, cpus: list[int]) -> str:
+    if name == _TURBO:
+        return f"turbo is now {new}, was {old}"
+    return f"the {name} of {name_cpus(cpus)} is now {_figure(new)}, was {_figure(old)}"
+
+
+def _figure(value: Value) -> str:
+    return f"{value / 1000:g} MHz" if isinstance(value, int) else value
+
+
+def _of_mains(old: Value, new: Value) -> str:
+    if new is False:
+        return "mains power lost: running on battery"
+    return (
+        "mains power is back" if (old, new) == (False, True) else f"mains power is now {_power(new)}, was {_power(old)}"
+    )
+
+
+def _power(value: Value) -> str:
+    return "on" if value is True else f"{value}"
+
+
+def new_watchers() -> tuple[Watcher, ...]:
+    """Return all watchers, before the first frame; the log asks them in this order."""
+    return (
+        LastCpus().changes,
+        LastVerdict().changes,
+        LastSettings().changes,
+        *(Episodes(watch).changes for watch in WATCHES),
+    )

@@ -9,7 +9,8 @@ from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
 from noisewatch.surfaces.tui.state.filters import asked_cpus, mistakes, order_in_words
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel, describe_culprit_count
+from noisewatch.surfaces.tui.state.listed_culprits import describe_culprit_count
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
 _LONGEST = 60
 

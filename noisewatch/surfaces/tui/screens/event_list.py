@@ -15,8 +15,7 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.side_panel import mark
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
-from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind, FoldedEvent, begins, folded
-from noisewatch.surfaces.tui.events.watches import DESCRIPTIONS
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind, FoldedEvent, begins, folded
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import describe_names, short_noise
@@ -48,7 +47,7 @@ def event_rows(model: ScreenModel, event: Event, width: int, glyphs: Glyphs) -> 
 
 def legend() -> str:
     """Return the letter of each kind of event, as on the timeline."""
-    return "  ".join(f"{mark} {kind}" for kind, mark in MARKS.items())
+    return "  ".join(f"{kind.mark} {kind}" for kind in EventKind)
 
 
 def times_of(model: ScreenModel, event: Event, then_ns: int | None = None) -> tuple[str | None, float]:
@@ -248,7 +247,7 @@ def most_latest(model: ScreenModel) -> int:
     """Return the most rows that the latest events can take."""
     if is_single(model):
         return len(_explained_findings(model))
-    return 1 + len(model.log.events) + 1 + len(DESCRIPTIONS)
+    return 1 + len(model.log.events) + 1 + len(EventKind)
 
 
 def _headed_kinds(model: ScreenModel, events: Sequence[Event], width: int, height: int) -> list[Row]:
@@ -261,17 +260,17 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
 
     A copied tree is a single snapshot, and has none.
     """
-    if height < len(DESCRIPTIONS) or width < _NARROW or is_single(model):
+    if height < len(EventKind) or width < _NARROW or is_single(model):
         return []
     count_of = Counter(event.kind for event in events)
     before = _before_kind(model, width)
     silence = "a recording has none" if model.is_recorded else model.log.silence  # of this host's kernel
     rows: list[Row] = []
-    for kind, meaning in DESCRIPTIONS.items():
+    for kind in EventKind:
         count = f"{count_of[kind]} times " if count_of[kind] > 1 else "once " if count_of[kind] else ""
         unheard = silence if kind == EventKind.DEVICE else None
-        text = meaning if unheard is None else f"{meaning}: {unheard}"
-        row: Row = [(f"{count:>{before}}", "plain"), (f"{MARKS[kind]} {kind:<9} ", "strong"), (text, "faint")]
+        text = kind.meaning if unheard is None else f"{kind.meaning}: {unheard}"
+        row: Row = [(f"{count:>{before}}", "plain"), (f"{kind.mark} {kind:<9} ", "strong"), (text, "faint")]
         rows.append(cut(row, width))
     return rows
 
@@ -298,7 +297,7 @@ def event_row(model: ScreenModel, event: Event, width: int, then_ns: int | None 
     is_narrow = width < _NARROW
     is_shown = model.cursor is not None and event.number == model.number
     style: Style = "strong" if is_shown else "plain"
-    kind = MARKS[event.kind] + ("" if is_narrow else f" {event.kind:<9}")
+    kind = event.kind.mark + ("" if is_narrow else f" {event.kind:<9}")
     wall_clock, seconds = times_of(model, event, then_ns)
     clock = f" {wall_clock or '':<8}" if _has_clock(model, width) else ""
     return [

@@ -14,7 +14,8 @@ from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, len
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_beside_panel, with_selected
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel, describe_culprit_count
+from noisewatch.surfaces.tui.state.listed_culprits import describe_culprit_count
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, short_duration, short_noise, short_rate, short_share
 
 _KEYS = (

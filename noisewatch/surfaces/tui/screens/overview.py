@@ -30,7 +30,8 @@ from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.screens.selected_culprit import framed_beside_panel, with_selected
 from noisewatch.surfaces.tui.state.filters import cpus_in_order, order_in_words
-from noisewatch.surfaces.tui.state.screen_model import ScreenModel, describe_culprit_count
+from noisewatch.surfaces.tui.state.listed_culprits import describe_culprit_count
+from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_count, short_change, short_duration, short_rate, short_share
 
 _CPU_PANEL_SHARE = 0.5

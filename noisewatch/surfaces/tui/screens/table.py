@@ -1,33 +1,77 @@
-"""The functions that draw the screens."""
+"""The list of screens: what draws each of them, and what the keys do there that do different things on each screen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.screens.clock import clock_rows
+from noisewatch.surfaces.tui.screens.clock import clock_rows, rows_of_cpus
 from noisewatch.surfaces.tui.screens.culprits import culprits_rows
 from noisewatch.surfaces.tui.screens.events import events_rows
 from noisewatch.surfaces.tui.screens.irqs import irqs_rows
 from noisewatch.surfaces.tui.screens.map_screen import map_rows
 from noisewatch.surfaces.tui.screens.one_cpu import cpu_screen_rows
-from noisewatch.surfaces.tui.screens.overview import overview_rows
+from noisewatch.surfaces.tui.screens.overview import cpu_room, overview_rows
 from noisewatch.surfaces.tui.screens.preflight import preflight_rows
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 
-_ROWS: Mapping[str, Callable[[ScreenModel, int, int, Glyphs], list[Row]]] = {
-    Screen.OVERVIEW: overview_rows,
-    Screen.MAP: map_rows,
-    Screen.IRQS: irqs_rows,
-    Screen.CLOCK: clock_rows,
-    Screen.CPU: cpu_screen_rows,
-    Screen.EVENTS: events_rows,
-    Screen.PREFLIGHT: preflight_rows,
-    Screen.CULPRITS: culprits_rows,
+Rows = Callable[[ScreenModel, int, int, Glyphs], list[Row]]
+Room = Callable[[ScreenModel, int, int], int]  # rows of CPUs that are visible in a width and height
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenEntry:
+    """A screen with its rows, and the words that the palette finds it by.
+
+    `scrolls` returns the room of the CPUs that arrow keys scroll; without it they move the selection. On a screen that
+    `selects_by_row` only a single step does.
+    """
+
+    screen: Screen
+    rows: Rows
+    words: str
+    enter: Callable[[ScreenModel], None] = ScreenModel.drill_in
+    scrolls: Room | None = None
+    selects_by_row: bool = False
+
+    def move(self, model: ScreenModel, rows: int, size: tuple[int, int]) -> None:
+        """Move the selection, or scroll the CPUs, by this many rows on a screen of that size."""
+        if self.scrolls is None or (self.selects_by_row and abs(rows) == 1):
+            model.select(rows)
+        else:
+            model.scroll(rows, self.scrolls(model, *size))
+
+
+SCREEN_ENTRIES: Mapping[Screen, ScreenEntry] = {
+    entry.screen: entry
+    for entry in (
+        ScreenEntry(
+            Screen.OVERVIEW,
+            overview_rows,
+            "all CPUs, noise, culprits, summary, home",
+            scrolls=cpu_room,
+            selects_by_row=True,
+        ),
+        ScreenEntry(Screen.MAP, map_rows, "all CPUs over time, heat map", enter=ScreenModel.open_pointed),
+        ScreenEntry(Screen.IRQS, irqs_rows, "interrupts, devices, affinity, softirqs"),
+        ScreenEntry(
+            Screen.CLOCK,
+            clock_rows,
+            "frequency, turbo, temperature, heat, power, throttling, governor",
+            scrolls=rows_of_cpus,
+        ),
+        ScreenEntry(Screen.CPU, cpu_screen_rows, "one CPU, its culprits by kind"),
+        ScreenEntry(Screen.EVENTS, events_rows, "log of what changed", enter=ScreenModel.show_event),
+        ScreenEntry(
+            Screen.PREFLIGHT, preflight_rows, "checks, verdict, causes, fixes, gate", enter=ScreenModel.toggle_check
+        ),
+        ScreenEntry(Screen.CULPRITS, culprits_rows, "who makes noise, threads, processes, list"),
+    )
 }
 
 
 def rows_of_screen(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the model's current screen as rows."""
-    return _ROWS[model.screen](model, width, height, glyphs)
+    return SCREEN_ENTRIES[model.screen].rows(model, width, height, glyphs)

@@ -8,19 +8,18 @@ kept, and marked as stale.
 from __future__ import annotations
 
 import math
-from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import StrEnum
-from typing import Self, TypeVar
+from typing import Self
 
 from noisewatch.cpus import parse_cpu_list
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import ClockPackage, Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import highest_if_certain
-from noisewatch.surfaces.tui.state.history import CAPACITY
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
+from noisewatch.surfaces.tui.state.ring import CAPACITY, Ring, Rings
 
 HOT = 0.85  # of the critical temperature, or of the power limit
 
@@ -74,7 +73,6 @@ _DROP_INTERVALS = 10
 _TENS = 4  # digits of kHz that `distinct_clocks` leaves out
 _UNKNOWN = 0
 _KNOWS_TICKS, _BY_HEAT, _BY_POWER, _UNCOUNTED = 1, 2, 4, 8
-N = TypeVar("N", int, float)
 
 
 class ClockGraph(StrEnum):
@@ -147,23 +145,21 @@ class ClockHistory:
     """The clocks, heat and power by interval, numbered as in History."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        self.capacity = capacity
-        self.count = 0
-        self._at_s = array("d")
-        self._khz_by_cpu: dict[int, array[int]] = {}  # negative: stale
-        self._slowest = array("i")
+        self._at_s = Ring("d", math.nan, capacity)
+        self._khz = Rings[int, int]("i", _UNKNOWN, capacity)  # of each CPU; negative: stale
+        self._slowest = Ring("i", _UNKNOWN, capacity)
         self._last_whole = _UNKNOWN  # the slowest clock of the last interval in which all were known
-        self._means = array("f")
+        self._means = Ring("f", math.nan, capacity)
         self._distinct_by_number: dict[int, frozenset[int]] = {}  # the last results of `distinct_clocks` ...
         self._distinct_cpus: Sequence[int] = ()  # ... and its CPUs
-        self._flags = array("B")
-        self._heat, self._power = array("f"), array("f")  # shares of the critical temperature, and of the power limit
+        self._flags = Ring("B", 0, capacity)
+        self._heat = Ring("f", math.nan, capacity)  # share of the critical temperature
+        self._power = Ring("f", math.nan, capacity)  # share of the power limit
         self._limited: Mapping[str, int] = {}  # times that each power limit was reached, since boot
         self.reported = ReportedFigures()
 
     def add(self, frame: Frame, irqs: IrqHistory) -> None:
         """Append the next interval; the settings of `irqs` identify the interrupts that are ticks."""
-        at, self.count = self.count % self.capacity, self.count + 1
         ticks = {label for label, setting in irqs.settings.items() if setting.kind == Kind.TICK}
         ticked = {cpu for line in frame.irqs or () if line.label in ticks for cpu in line.cpus}
         flags = _KNOWS_TICKS if ticks and frame.irqs is not None else 0
@@ -171,24 +167,21 @@ class ClockHistory:
         flags |= _BY_HEAT if "heat" in throttle_causes else 0
         flags |= _BY_POWER if self._is_limited(frame) or "power" in throttle_causes else 0
         flags |= _UNCOUNTED if any(throttled.times is None for throttled in frame.conditions.throttled) else 0
-        _put(self._flags, at, flags)
+        self._flags.add(flags)
         self.reported.add(frame)
-        _put(self._heat, at, share_of_heat(frame))
-        _put(self._power, at, share_of_power(frame))
+        self._heat.add(share_of_heat(frame))
+        self._power.add(share_of_power(frame))
         khz_by_cpu = {
             line.cpu: line.current_khz if line.cpu in ticked else -line.current_khz
             for line in frame.cpus
             if line.current_khz is not None
         }
         self.reported.cpus["age"].update(cpu for cpu, khz in khz_by_cpu.items() if khz < 0)
-        for cpu in khz_by_cpu.keys() - self._khz_by_cpu.keys():
-            self._khz_by_cpu[cpu] = array("i", [_UNKNOWN]) * len(self._at_s)
-        for cpu, column in self._khz_by_cpu.items():
-            _put(column, at, khz_by_cpu.get(cpu, _UNKNOWN))
+        self._khz.add(khz_by_cpu)
         targets = [khz_by_cpu.get(line.cpu, _UNKNOWN) for line in frame.cpus if line.role == Role.TARGET]
-        _put(self._slowest, at, self._slowest_of(targets))
-        _put(self._means, at, math.nan if _UNKNOWN in targets else _mean(targets))
-        _put(self._at_s, at, frame.taken_at_ns / 1e9)
+        self._slowest.add(self._slowest_of(targets))
+        self._means.add(math.nan if _UNKNOWN in targets else _mean(targets))
+        self._at_s.add(frame.taken_at_ns / 1e9)
 
     def _slowest_of(self, targets: Sequence[int]) -> int:
         """Return the slowest clock, or unknown if one CPU's clock is, as that CPU may be the slowest.
@@ -202,32 +195,29 @@ class ClockHistory:
 
     def clocks(self, cpu: int, numbers: Iterable[int]) -> list[int | None]:
         """Return the CPU's clock (kHz) by interval, stale clocks included; None is unknown or not kept."""
-        return [abs(khz) or None for khz in self._read(self._khz_by_cpu.get(cpu), numbers)]
+        return [abs(khz) or None for khz in self._khz.read(cpu, numbers)]
 
     def slowest(self, numbers: Iterable[int]) -> list[int | None]:
         """Return the clock (kHz) of the slowest target CPU, among CPUs with a tick if any had one; None is unknown."""
-        return [abs(khz) or None for khz in self._read(self._slowest, numbers)]
+        return [abs(khz) or None for khz in self._slowest.read(numbers)]
 
     def are_stale(self, numbers: Iterable[int], cpu: int | None = None) -> list[bool]:
         """Return by interval whether the clock of the CPU (None: the slowest target CPU) is stale."""
-        column = self._slowest if cpu is None else self._khz_by_cpu.get(cpu)
-        return [khz < 0 for khz in self._read(column, numbers)]
+        return [khz < 0 for khz in (self._slowest.read(numbers) if cpu is None else self._khz.read(cpu, numbers))]
 
     def means(self, numbers: Iterable[int]) -> list[float | None]:
         """Return the mean clock (kHz) of the target CPUs, among CPUs with a tick if any had one; None is unknown."""
-        return _none_if_unknown(self._read(self._means, numbers))
+        return _none_if_unknown(self._means.read(numbers))
 
     def distinct_clocks(self, cpus: Sequence[int], numbers: Iterable[int]) -> list[frozenset[int]]:
         """Return the distinct clocks (kHz, rounded to 10 MHz) of the CPUs by interval; cached for the same CPUs."""
-        columns = [self._khz_by_cpu[cpu] for cpu in cpus if cpu in self._khz_by_cpu]
-        first, at = max(self.count - self.capacity, 0), self.capacity
         cached, self._distinct_cpus = self._distinct_by_number if self._distinct_cpus == cpus else {}, cpus
         self._distinct_by_number = {
             number: cached[number]
             if number in cached
-            else frozenset(round(abs(column[number % at]), -_TENS) for column in columns) - {_UNKNOWN}
+            else frozenset(round(abs(self._khz.at(cpu, number)), -_TENS) for cpu in cpus) - {_UNKNOWN}
             for number in numbers
-            if first <= number < self.count
+            if number in self._slowest.kept
         }
         return [self._distinct_by_number.get(number, frozenset()) for number in numbers]
 
@@ -237,8 +227,8 @@ class ClockHistory:
         The fall is from its highest recent clock. Stale clocks are skipped.
         """
         drops: list[int] = []
-        first, lately, was_low = max(self.count - self.capacity, 0), list[int](), False
-        for number, khz in enumerate(self._read(self._slowest, range(first, self.count)), start=first):
+        kept, lately, was_low = self._slowest.kept, list[int](), False
+        for number, khz in zip(kept, self._slowest.read(kept), strict=True):
             if khz <= 0:
                 continue
             is_low = bool(lately) and khz < (1 - DROP) * max(lately)
@@ -248,19 +238,19 @@ class ClockHistory:
 
     def heat(self, numbers: Iterable[int]) -> list[float | None]:
         """Return the highest temperature of a target package as a share of the critical one; None is unknown."""
-        return _none_if_unknown(self._read(self._heat, numbers))
+        return _none_if_unknown(self._heat.read(numbers))
 
     def power(self, numbers: Iterable[int]) -> list[float | None]:
         """Return the highest power of a target package as a share of PL1, by interval; None is unknown."""
-        return _none_if_unknown(self._read(self._power, numbers))
+        return _none_if_unknown(self._power.read(numbers))
 
     def slowdown_causes(self, numbers: Iterable[int]) -> list[tuple[bool, bool]]:
         """Return by interval whether heat slowed a target CPU, and whether a power limit was reached."""
-        return [(bool(flags & _BY_HEAT), bool(flags & _BY_POWER)) for flags in self._read(self._flags, numbers)]
+        return [(bool(flags & _BY_HEAT), bool(flags & _BY_POWER)) for flags in self._flags.read(numbers)]
 
     def are_uncounted(self, numbers: Iterable[int]) -> list[bool]:
         """Return by interval whether the number of throttles of a core or package is unknown."""
-        return [bool(flags & _UNCOUNTED) for flags in self._read(self._flags, numbers)]
+        return [bool(flags & _UNCOUNTED) for flags in self._flags.read(numbers)]
 
     def _is_limited(self, frame: Frame) -> bool:
         """Return whether a power limit was reached since the frame before, as far as both frames count it."""
@@ -269,40 +259,26 @@ class ClockHistory:
 
     def range_of(self, cpu: int, numbers: range) -> ClockRange | None:
         """Return the range of the CPU's clocks in the intervals, or None if none is known."""
-        read = self._read(self._khz_by_cpu.get(cpu), numbers)
+        read = self._khz.read(cpu, numbers)
         measured_khz = [khz for khz in read if khz]
         if not measured_khz:
             return None
         fresh = [khz for khz in measured_khz if khz > 0] or [-khz for khz in measured_khz]
-        kept = range(max(numbers.start, self.count - self.capacity), min(numbers.stop, self.count))
+        kept = range(max(numbers.start, self._flags.first), min(numbers.stop, self._flags.count))
         age_s = self._age_s(cpu, kept[-1])
-        knows_ticks = age_s is not None or all(flags & _KNOWS_TICKS for flags in self._read(self._flags, kept))
+        knows_ticks = age_s is not None or all(flags & _KNOWS_TICKS for flags in self._flags.read(kept))
         is_stale = max(measured_khz) < 0
         return ClockRange(min(fresh), max(fresh), abs(measured_khz[-1]), age_s, knows_ticks, is_stale)
 
     def end_time_s(self, number: int) -> float | None:
         """Return the end of the interval (CLOCK_MONOTONIC, seconds), or None if it is not kept."""
-        first = max(self.count - self.capacity, 0)
-        return self._at_s[number % self.capacity] if first <= number < self.count else None
+        return self._at_s.at(number) if number in self._at_s.kept else None
 
     def _age_s(self, cpu: int, number: int) -> float | None:
-        column = self._khz_by_cpu[cpu]
-        earlier = range(number, max(self.count - self.capacity, 0) - 1, -1)
-        ticked = next((tick_number for tick_number in earlier if column[tick_number % self.capacity] > 0), None)
-        if ticked is None:
-            return None
-        return self._at_s[number % self.capacity] - self._at_s[ticked % self.capacity]
-
-    def _read(self, column: array[N] | None, numbers: Iterable[int]) -> list[N]:
-        first, count, capacity = max(self.count - self.capacity, 0), self.count, self.capacity
-        nothing: N = _UNKNOWN
-        if column is None:
-            return [nothing for _ in numbers]
-        if isinstance(numbers, range) and numbers.step == 1 and first <= numbers.start and numbers.stop <= count:
-            begin = numbers.start % capacity
-            if begin + len(numbers) <= len(column):
-                return list(column[begin : begin + len(numbers)])
-        return [column[number % capacity] if first <= number < count else nothing for number in numbers]
+        earlier = range(self._at_s.first, number + 1)
+        khz_by_number = zip(reversed(earlier), reversed(self._khz.read(cpu, earlier)), strict=True)
+        ticked = next((tick_number for tick_number, khz in khz_by_number if khz > 0), None)
+        return None if ticked is None else self._at_s.at(number) - self._at_s.at(ticked)
 
 
 def _slowest(clocks: Iterable[int]) -> int:
@@ -318,10 +294,3 @@ def _mean(clocks: Sequence[int]) -> float:
 
 def _none_if_unknown(shares: Iterable[float]) -> list[float | None]:
     return [share if share > 0 else None for share in shares]  # NaN is not > 0
-
-
-def _put(column: array[N], at: int, value: N) -> None:
-    if at < len(column):
-        column[at] = value
-    else:
-        column.append(value)

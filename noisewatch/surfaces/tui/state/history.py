@@ -7,19 +7,19 @@ clock, takes one byte: 4 MB after an hour of 512 CPUs. Rates are exact to 5%, mo
 from __future__ import annotations
 
 import math
+import time
 import zlib
-from array import array
-from bisect import bisect_right
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import KINDS, Frame
+from noisewatch.operations.frame.frame import KINDS, Frame, PlaceLine
 from noisewatch.operations.frame.line import StableFields, decode_frame, encode_frame, stable_fields
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
+from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring, Rings
+from noisewatch.units import NS_PER_S
 
 # Two minutes, at an interval a second: noise that lasts less than a quarter of them is not usual yet, noise that lasts
 # longer is; so are bursts that come as often. A slow rise is never a spike.
@@ -69,7 +69,6 @@ def _is_unusual(losses: Sequence[float | None], at: int, lost: float) -> bool:
     return lost - usual >= max(GRAVE_NS, least)
 
 
-CAPACITY = 3600  # an hour of intervals of a second
 _MOST_SHOWN = 3  # frames at once: of the cursor, of an event, and another one
 _FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
 _MOST_TOGETHER = 8
@@ -86,7 +85,7 @@ class KeptLines:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._count = 0
-        self._packs: deque[tuple[int, bytes]] = deque()  # number of the first line, compressed lines
+        self._packs = Changes[bytes]()  # compressed lines, by the number of the first one
         self._fresh: list[bytes] = []  # the newest lines, not compressed yet
         self._fresh_bytes = 0
         self._opened: tuple[int, list[bytes]] = -1, []  # the pack that was read last
@@ -97,17 +96,16 @@ class KeptLines:
         self._fresh_bytes += len(line)
         self._count += 1
         if len(self._fresh) >= _MOST_TOGETHER or self._fresh_bytes >= _MOST_BYTES:
-            self._packs.append((self._count - len(self._fresh), zlib.compress(_END.join(self._fresh), _FASTEST)))
+            self._packs.add(self._count - len(self._fresh), zlib.compress(_END.join(self._fresh), _FASTEST))
             self._fresh, self._fresh_bytes = [], 0
-        while len(self._packs) > 1 and self._packs[1][0] <= self._count - self._capacity:
-            self._packs.popleft()
+        self._packs.forget(self._count - self._capacity)
 
     def line(self, number: int) -> bytes:
         """Return a kept line by its number."""
         behind = number - (self._count - len(self._fresh))
         if behind >= 0:
             return self._fresh[behind]
-        first, pack = self._packs[bisect_right(self._packs, number, key=itemgetter(0)) - 1]
+        first, pack = self._packs.at(number)
         if self._opened[0] != first:
             self._opened = first, zlib.decompress(pack).split(_END)
         return self._opened[1][number - first]
@@ -119,47 +117,46 @@ class History:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
         self._lines = KeptLines(capacity)
-        self._omitted_fields: deque[tuple[int, StableFields]] = (
-            deque()
-        )  # first interval, and the fields that lines leave out
-        self._noise_by_cpu: dict[int, array[float]] = {}
-        self._worst = _column(capacity)
-        self._noisy = array("L", [0]) * capacity  # number of intervals up to this one with noise over the limit
-        self._unknown = array("L", [0]) * capacity  # number of intervals up to this one with unknown noise
+        self._omitted_fields = Changes[StableFields]()  # the fields that lines leave out, by interval
+        self._noise = Rings[int, float]("f", math.nan, capacity)  # of each CPU; NaN is unknown
+        self._worst = Ring("f", math.nan, capacity)
+        self._noisy = Ring("L", 0, capacity)  # number of intervals up to this one with noise over the limit
+        self._unknown = Ring("L", 0, capacity)  # number of intervals up to this one with unknown noise
         self._total_noisy = self._total_unknown = 0
         self._shown: dict[int, Frame] = {}  # the last decoded frames, by interval
         self._kinds_of: int | None = None
         self._kinds: dict[int, tuple[Mapping[str, float], float | None]] = {}  # by interval, of CPU `_kinds_of`
-        self.count = 0
+
+    @property
+    def count(self) -> int:
+        """The number of intervals so far."""
+        return self._worst.count
 
     @property
     def first(self) -> int:
         """The number of the oldest kept interval."""
-        return max(self.count - self.capacity, 0)
+        return self._worst.first
+
+    @property
+    def kept(self) -> range:
+        """The range of all kept intervals."""
+        return self._worst.kept
 
     def add(self, frame: Frame, line: bytes | None = None) -> None:
         """Append the next frame, which has rates. `line` is its encoded line; without it the frame is encoded."""
-        at = self.count % self.capacity
-        self._keep_omitted_fields(stable_fields(frame))
+        omitted = stable_fields(frame)
+        if self._omitted_fields.last != omitted:
+            self._omitted_fields.add(self.count, omitted)
+        self._omitted_fields.forget(self.first)
         self._lines.add(line or encode_frame(frame))
-        for column in self._noise_by_cpu.values():
-            column[at] = math.nan
-        for cpu in frame.cpus:
-            column = self._noise_by_cpu.setdefault(cpu.cpu, _column(self.capacity))
-            noise_ns = OFFLINE_NS if cpu.role == Role.OFFLINE else cpu.stolen_ns_per_s
-            column[at] = math.nan if noise_ns is None else noise_ns
+        noise_by_cpu = {cpu.cpu: OFFLINE_NS if cpu.role == Role.OFFLINE else cpu.stolen_ns_per_s for cpu in frame.cpus}
+        self._noise.add({cpu: math.nan if noise_ns is None else noise_ns for cpu, noise_ns in noise_by_cpu.items()})
         worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == Role.TARGET)
-        self._worst[at] = math.nan if worst is None else worst
+        self._worst.add(math.nan if worst is None else worst)
         self._total_noisy += (worst or 0) >= GRAVE_NS
         self._total_unknown += worst is None
-        self._noisy[at], self._unknown[at] = self._total_noisy, self._total_unknown
-        self.count += 1
-
-    def _keep_omitted_fields(self, omitted: StableFields) -> None:
-        if not self._omitted_fields or self._omitted_fields[-1][1] != omitted:
-            self._omitted_fields.append((self.count, omitted))
-        while len(self._omitted_fields) > 1 and self._omitted_fields[1][0] <= self.first:
-            self._omitted_fields.popleft()
+        self._noisy.add(self._total_noisy)
+        self._unknown.add(self._total_unknown)
 
     def frame(self, number: int) -> Frame:
         """Return the frame of a kept interval. Raise IndexError if the interval is not kept."""
@@ -170,8 +167,7 @@ class History:
         return self._shown[number]
 
     def _decoded(self, number: int) -> Frame:
-        at = bisect_right(self._omitted_fields, number, key=lambda since: since[0]) - 1
-        return decode_frame(self._lines.line(number), self._omitted_fields[at][1])
+        return decode_frame(self._lines.line(number), self._omitted_fields.at(number)[1])
 
     def noise_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
         """Return the CPU's noise (ns/s) by kind, one value an interval; None where a frame may leave some culprits out.
@@ -188,30 +184,23 @@ class History:
         kinds = {kind for lost, _ in kinds_by_interval for kind in lost}
         return {kind: [lost.get(kind, others) for lost, others in kinds_by_interval] for kind in kinds}
 
-    @property
-    def kept(self) -> range:
-        """The range of all kept intervals."""
-        return range(self.first, self.count)
-
     def count_noisy(self, numbers: range) -> tuple[int, int]:
         """Return the number of kept intervals with a target CPU's noise over the limit, and with unknown noise."""
         if not numbers:
             return 0, 0
-        first, last = numbers[0], numbers[-1] % self.capacity
-        worst, at = self.worst([first])[0], first % self.capacity
-        noisy = self._noisy[last] - self._noisy[at] + ((worst or 0) >= GRAVE_NS)
-        return noisy, self._unknown[last] - self._unknown[at] + (worst is None)
+        first, last = numbers[0], numbers[-1]
+        worst = self.worst([first])[0]
+        noisy = self._noisy.at(last) - self._noisy.at(first) + ((worst or 0) >= GRAVE_NS)
+        return noisy, self._unknown.at(last) - self._unknown.at(first) + (worst is None)
 
     def cpus_over_limit(self, cpus: Iterable[int], numbers: range) -> list[int]:
         """Return the CPUs whose noise was over the limit in at least one of the kept intervals."""
         is_over = float(GRAVE_NS).__le__  # NaN, which is unknown, is not
-        columns = ((cpu, self._noise_by_cpu.get(cpu)) for cpu in cpus)
-        return [cpu for cpu, column in columns if column is not None and any(map(is_over, self._part(column, numbers)))]
+        return [cpu for cpu in cpus if any(map(is_over, self._noise.read(cpu, numbers)))]
 
     def unknown_cpus(self, cpus: Iterable[int], numbers: range) -> list[int]:
         """Return the CPUs whose noise was unknown in at least one of the kept intervals."""
-        columns = ((cpu, self._noise_by_cpu.get(cpu)) for cpu in cpus)
-        return [cpu for cpu, column in columns if column is None or math.isnan(sum(self._part(column, numbers)))]
+        return [cpu for cpu in cpus if math.isnan(sum(self._noise.read(cpu, numbers)))]
 
     def noise(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
         """Return the CPU's noise (ns/s) by interval; None where it is unknown, not kept, or the CPU was offline."""
@@ -219,11 +208,11 @@ class History:
 
     def lane(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
         """Return the CPU's noise (ns/s) to be drawn: OFFLINE_NS where it was offline, None where it is unknown."""
-        return self._read(self._noise_by_cpu.get(cpu), numbers)
+        return none_if_nan(self._noise.read(cpu, numbers))
 
     def worst(self, numbers: Iterable[int]) -> list[float | None]:
         """Return the noise (ns/s) of the noisiest target CPU by interval; None where it is unknown or not kept."""
-        return self._read(self._worst, numbers)
+        return none_if_nan(self._worst.read(numbers))
 
     def worst_number(self) -> int:
         """Return the interval with the most noise on a target CPU, or the newest if all are unknown or equal."""
@@ -240,23 +229,10 @@ class History:
         numbers = range(max(number - 2 * USUAL_INTERVALS, self.first), number + 1)
         return bool(numbers) and is_spike_at(self.worst(numbers), len(numbers) - 1)
 
-    def _read(self, column: array[float] | None, numbers: Iterable[int]) -> list[float | None]:
-        if column is None:
-            return [None for _ in numbers]
-        first, count, capacity = self.first, self.count, self.capacity
-        if isinstance(numbers, range) and numbers.step == 1 and first <= numbers.start < numbers.stop <= count:
-            # NaN, which is unknown, is not itself
-            return [None if value != value else value for value in self._part(column, numbers)]
-        values = (column[number % capacity] if first <= number < count else math.nan for number in numbers)
-        return [None if math.isnan(value) else value for value in values]
 
-    def _part(self, column: array[float], numbers: range) -> array[float]:
-        begin, end = numbers.start % self.capacity, (numbers.stop - 1) % self.capacity + 1
-        return column[begin:end] if begin < end else column[begin:] + column[:end]
-
-
-def _column(capacity: int) -> array[float]:
-    return array("f", [math.nan]) * capacity
+def none_if_nan(values: Iterable[float]) -> list[float | None]:
+    """Return the values with None for NaN, which is unknown, and is not itself."""
+    return [None if value != value else value for value in values]
 
 
 def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]:
@@ -279,40 +255,27 @@ class CpuReadings:
     """Interrupt rates and temperatures by interval, numbered as in History."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        self.capacity = capacity
-        self.count = 0
-        self._rates: dict[int, array[int]] = {}
-        self._degrees: dict[int, array[int]] = {}
+        self._rates = Rings[int, int]("B", _UNKNOWN, capacity)
+        self._degrees = Rings[int, int]("B", _UNKNOWN, capacity)
 
     def add(self, frame: Frame) -> None:
         """Append the readings of the next interval."""
-        at, self.count = self.count % self.capacity, self.count + 1
         rates = {line.cpu: line.interrupts_per_s for line in frame.cpus if line.interrupts_per_s is not None}
-        self._put(self._rates, at, {cpu: round(_STEPS * math.log2(1 + max(rate, 0))) for cpu, rate in rates.items()})
-        self._put(self._degrees, at, {cpu: round(max(celsius, 0)) for cpu, celsius in celsius_by_cpu(frame).items()})
-
-    def _put(self, columns: dict[int, array[int]], at: int, value_by_cpu: Mapping[int, int]) -> None:
-        for cpu in value_by_cpu.keys() - columns.keys():
-            columns[cpu] = array("B", [_UNKNOWN]) * self.capacity
-        for cpu, column in columns.items():
-            value = value_by_cpu.get(cpu)
-            column[at] = _UNKNOWN if value is None else min(1 + value, _MOST)
+        self._rates.add({cpu: _in_a_byte(_STEPS * math.log2(1 + max(rate, 0))) for cpu, rate in rates.items()})
+        self._degrees.add({cpu: _in_a_byte(max(celsius, 0)) for cpu, celsius in celsius_by_cpu(frame).items()})
 
     def interrupts(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
         """Return the CPU's interrupts of all kinds per second, by interval; None is unknown or not kept."""
-        return [
-            None if not value else 2 ** ((value - 1) / _STEPS) - 1 for value in self._read(self._rates, cpu, numbers)
-        ]
+        values = self._rates.read(cpu, numbers)
+        return [None if not value else 2 ** ((value - 1) / _STEPS) - 1 for value in values]
 
     def celsius(self, cpu: int, numbers: Iterable[int]) -> list[float | None]:
         """Return the temperature of the CPU's core, or else its package, by interval; None is unknown or not kept."""
-        return [None if not value else float(value - 1) for value in self._read(self._degrees, cpu, numbers)]
+        return [None if not value else float(value - 1) for value in self._degrees.read(cpu, numbers)]
 
-    def _read(self, columns: Mapping[int, array[int]], cpu: int, numbers: Iterable[int]) -> list[int]:
-        first, count, column = max(self.count - self.capacity, 0), self.count, columns.get(cpu)
-        if column is None:
-            return [_UNKNOWN for _ in numbers]
-        return [column[number % self.capacity] if first <= number < count else _UNKNOWN for number in numbers]
+
+def _in_a_byte(value: float) -> int:
+    return min(1 + round(value), _MOST)
 
 
 def celsius_by_cpu(frame: Frame) -> dict[int, float]:
@@ -335,3 +298,80 @@ def cpus_in(text: str | None) -> CpuSet:
         return parse_cpu_list(text or "")
     except Malformed:
         return frozenset()
+
+
+_STEPPED_NS = NS_PER_S // 2  # a larger step: the clock was set, or the machine was suspended
+_MOST_STEPS = 1000
+_Key = tuple[float, ...]
+
+
+class WallTimes:
+    """The offsets of local time from CLOCK_MONOTONIC, with their starts; setting the clock begins a new one."""
+
+    def __init__(self) -> None:
+        self._ahead_ns = Changes[int](_MOST_STEPS)
+
+    def add(self, frame: Frame) -> None:
+        """Record the frame's offset if it stepped. Frames have to come in order."""
+        if frame.wall_ns is None:
+            return
+        ahead_ns = frame.wall_ns + (frame.ahead_s or 0) * NS_PER_S - frame.taken_at_ns
+        last_ns = self._ahead_ns.last
+        if last_ns is None or abs(ahead_ns - last_ns) > _STEPPED_NS:
+            # just behind the frame before, which had its own offset
+            self._ahead_ns.add(frame.taken_at_ns - round(frame.seconds * NS_PER_S) + 1, ahead_ns)
+
+    def at(self, at_ns: int) -> str | None:
+        """Return the machine's local time (`14:02:31`) at a CLOCK_MONOTONIC in ns, or None if no frame has one."""
+        return _clock_face(at_ns + self._ahead_ns.at(at_ns)[1]) if self._ahead_ns.last is not None else None
+
+
+def wall_clock_of(frame: Frame | None) -> str | None:
+    """Return the machine's local time at the end of the frame's interval, or None without a frame or a local time."""
+    return (
+        None if frame is None or frame.wall_ns is None else _clock_face(frame.wall_ns + (frame.ahead_s or 0) * NS_PER_S)
+    )
+
+
+def _clock_face(local_ns: int) -> str:
+    return time.strftime("%H:%M:%S", time.gmtime(local_ns // NS_PER_S % 86_400))
+
+
+class CpuPlaces:
+    """The last known place of each CPU; a CPU that went offline keeps its place."""
+
+    def __init__(self) -> None:
+        self.by_cpu: Mapping[int, PlaceLine] | None = None
+        self._keys: dict[int, _Key] = {}
+
+    def add(self, places: Sequence[PlaceLine] | None) -> None:
+        """Update the places from a frame; None changes nothing."""
+        if places is None:
+            return
+        self.by_cpu = {**(self.by_cpu or {}), **{place.cpu: place for place in places}}
+        self._keys = _keys(self.by_cpu)
+
+    def ordered(self, cpus: Iterable[int]) -> list[int]:
+        """Return the CPUs by node, package, cache, core and sibling; CPUs without a known place are last, by number."""
+        return sorted(cpus, key=lambda cpu: (cpu not in self._keys, self._keys.get(cpu, ()), cpu))
+
+
+def _keys(place_by_cpu: Mapping[int, PlaceLine]) -> dict[int, _Key]:
+    """Return the sort key of each CPU's place; unknown parts sort last.
+
+    Caches and cores are identified by their first CPU, because their numbers may have gaps.
+    """
+    first_by_cache: dict[str, int] = {}
+    for cpu, place in sorted(place_by_cpu.items()):
+        if place.cache is not None:
+            first_by_cache.setdefault(place.cache, cpu)
+    last = float("inf")
+    return {
+        cpu: (
+            last if place.node is None else place.node,
+            last if place.package is None else place.package,
+            last if place.cache is None else first_by_cache[place.cache],
+            min(place.siblings or (cpu,)),
+        )
+        for cpu, place in place_by_cpu.items()
+    }

@@ -6,18 +6,16 @@ IRQs that have been silent for longest are dropped. Settings are kept once for e
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from operator import itemgetter
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import Frame, IrqSetting
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.state.history import CAPACITY, cpus_in
+from noisewatch.surfaces.tui.state.history import cpus_in
+from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring
 from noisewatch.units import describe_count
 
 RATES = (1, 10, 30, 100, 1_000, 5_000, 10_000, 40_000)  # interrupts/s at which a level begins
@@ -101,26 +99,12 @@ class AffinitySpan:
     is_less: bool  # less is known than in the span before
 
 
-class _Rates:
-    """The interrupts per second of one IRQ: a ring that begins with the interval of its first interrupt."""
+class _Rates(Ring[float]):
+    """The interrupts per second of one IRQ; 0 before its first interrupt, which was in interval `begin`."""
 
-    def __init__(self, first: int, capacity: int) -> None:
-        self.last_heard = self.first = first
-        self._capacity = capacity
-        self._values = array("f")
-
-    def put(self, number: int, rate: float) -> None:
-        """Append the rate of the next interval."""
-        at = (number - self.first) % self._capacity
-        if at < len(self._values):
-            self._values[at] = rate
-        else:
-            self._values.append(rate)
-        self.last_heard = number if rate else self.last_heard
-
-    def at(self, number: int) -> float:
-        """Return the rate in a kept interval; 0 before the first one."""
-        return self._values[(number - self.first) % self._capacity] if number >= self.first else 0.0
+    def __init__(self, begin: int, capacity: int) -> None:
+        super().__init__("f", 0.0, capacity, begin)
+        self.last_heard = self.begin = begin
 
 
 class IrqHistory:
@@ -133,11 +117,12 @@ class IrqHistory:
         self.capacity = capacity
         self.count = 0
         self.settings: Mapping[str, IrqSetting] = _NO_SETTINGS  # the newest, silent IRQs included
-        self._kept_settings: deque[tuple[int, tuple[IrqSetting, ...]]] = deque()  # first interval, and its settings
+        self._kept_settings = Changes[tuple[IrqSetting, ...]]()
+        self._kept_settings.add(-1, ())
         self._shown: tuple[tuple[IrqSetting, ...], Mapping[str, IrqSetting]] = ((), _NO_SETTINGS)
         self._rates_by_label: dict[str, _Rates] = {}
         self._lost_until = -1  # the last interval in which rates may be missing: IRQs did not fit, or were dropped
-        self._uncounted: list[CpuSet | None] = [None] * capacity  # CPUs with unknown interrupts; None: all CPUs
+        self._uncounted = Changes[CpuSet | None]()  # CPUs with unknown interrupts; None: all CPUs
         self._missed_of: tuple[int, range] = 0, range(0)
         self._missed: CpuSet | None = frozenset()  # the last result of _uncounted_in
         self._places: dict[str, _Place] = {}
@@ -147,9 +132,10 @@ class IrqHistory:
     def add(self, frame: Frame) -> None:
         """Append the rates of the next interval."""
         number, self.count = self.count, self.count + 1
-        uncounted, before = uncounted_cpus(frame), self._uncounted[(number - 1) % self.capacity]
-        kept = before if uncounted == before else uncounted
-        self._uncounted[number % self.capacity] = kept if frame.irqs is not None else None
+        uncounted = uncounted_cpus(frame) if frame.irqs is not None else None
+        if not number or uncounted != self._uncounted.last:
+            self._uncounted.add(number, uncounted)
+        self._uncounted.forget(self.count - self.capacity)
         rate_by_label = {line.label: line.total for line in frame.irqs or ()}
         for label in rate_by_label.keys() - self._rates_by_label.keys():
             if not self._make_room(number):
@@ -157,7 +143,9 @@ class IrqHistory:
             else:
                 self._rates_by_label[label] = _Rates(number, self.capacity)
         for label, rates in self._rates_by_label.items():
-            rates.put(number, rate_by_label.get(label, 0.0))
+            rate = rate_by_label.get(label, 0.0)
+            rates.add(rate)
+            rates.last_heard = number if rate else rates.last_heard
 
     def _make_room(self, number: int) -> bool:
         """Return whether another IRQ fits, dropping the IRQ that has been silent for longest if needed."""
@@ -172,7 +160,7 @@ class IrqHistory:
 
     def _is_lost(self, rates: _Rates | None, number: int) -> bool:
         """Return whether the IRQ may have interrupted in that interval without being kept."""
-        return number <= self._lost_until and (rates is None or number < rates.first)
+        return number <= self._lost_until and (rates is None or number < rates.begin)
 
     def rates(self, label: str, numbers: Iterable[int]) -> list[float | None]:
         """Return the IRQ's interrupts per second on all CPUs together, by interval; None is unknown or not kept.
@@ -184,7 +172,7 @@ class IrqHistory:
 
     def _rate(self, label: str, rates: _Rates | None, number: int) -> float | None:
         kept = max(self.count - self.capacity, 0) <= number < self.count
-        uncounted = self._uncounted[number % self.capacity] if kept else None
+        uncounted = self._uncounted.at(number)[1] if kept else None
         if uncounted is None:
             return None
         rate = rates.at(number) if rates is not None else 0.0
@@ -202,7 +190,7 @@ class IrqHistory:
     def _uncounted_in(self, numbers: range) -> CpuSet | None:
         """Return the CPUs that were not counted in at least one of the intervals; None means all CPUs."""
         if self._missed_of != (self.count, numbers):  # cached, because each IRQ needs it
-            uncounted = {self._uncounted[number % self.capacity] for number in numbers}
+            uncounted = {self._uncounted.at(number)[1] for number in numbers}
             self._missed_of = self.count, numbers
             self._missed = None if None in uncounted else frozenset[int]().union(*(cpus for cpus in uncounted if cpus))
         return self._missed
@@ -276,14 +264,12 @@ class IrqHistory:
             for setting in settings
         )
         self.settings = {setting.label: setting for setting in kept}
-        self._kept_settings.append((number, kept))
-        while len(self._kept_settings) > 1 and self._kept_settings[1][0] <= self.count - self.capacity:
-            self._kept_settings.popleft()
+        self._kept_settings.add(number, kept)
+        self._kept_settings.forget(self.count - self.capacity)
 
     def settings_at(self, number: int) -> Mapping[str, IrqSetting]:
         """Return the last settings up to that interval by label; empty before the first settings."""
-        at = bisect_right(self._kept_settings, number, key=itemgetter(0)) - 1
-        texts = self._kept_settings[at][1] if at >= 0 else ()
+        texts = self._kept_settings.at(number)[1]
         if self._shown[0] is not texts:
             self._shown = texts, {setting.label: setting for setting in texts}
         return self._shown[1]

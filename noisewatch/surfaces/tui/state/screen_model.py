@@ -1,122 +1,34 @@
-"""What the screen shows of its interval: the screen, the listed culprits, the selected row, and the view of the map."""
+"""The state of the monitor: what was collected from frames, the shown interval, screen, row, and view of the map."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
-from operator import is_not
 from typing import TYPE_CHECKING
 
-from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.terms import Area
-from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import CpuLine, CulpritLine, FindingLine, Frame, IrqSetting
+from noisewatch.operations.frame.frame import CpuLine, CulpritLine, FindingLine, Frame, IrqSetting, PlaceLine
 from noisewatch.records import dataclass
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
+from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
-from noisewatch.surfaces.tui.state.clock_history import ClockGraph
-from noisewatch.surfaces.tui.state.collected import Collected, wall_clock_of
+from noisewatch.surfaces.tui.state.clock_history import ClockGraph, ClockHistory
+from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
 from noisewatch.surfaces.tui.state.filters import worst_cpu
-from noisewatch.surfaces.tui.state.folding import folded
-from noisewatch.surfaces.tui.state.irq_history import IrqRow
+from noisewatch.surfaces.tui.state.history import CpuPlaces, CpuReadings, History, WallTimes, wall_clock_of
+from noisewatch.surfaces.tui.state.irq_history import IrqHistory, IrqRow, describe_moves
 from noisewatch.surfaces.tui.state.irq_table import culprit_of, listed_rows
+from noisewatch.surfaces.tui.state.listed_culprits import ListedCulprits
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
+from noisewatch.surfaces.tui.state.run_history import RunHistory
 from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
-from noisewatch.units import describe_count
 
 if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration
     from noisewatch.operations.advise import Advice
-
-
-class ListedCulprits:
-    """The culprits that the screen lists, filtered and sorted; cached, as one picture needs them three times."""
-
-    def __init__(self) -> None:
-        self._made_of: tuple[object, ...] = ()
-        self._lines: list[CulpritLine] = []
-        self._listing: Listing[CulpritLine] | None = None
-        self._listing_of: tuple[list[CulpritLine], Selection] = [], Selection()
-
-    def of(self, model: ScreenModel) -> list[CulpritLine]:
-        """Return the listed culprits; callers must not change the list."""
-        made_of = (
-            *(model.frame, model.screen, model.cpu, model.shows_all_cpus),
-            *(model.filter, model.folds, model.sort, model.baseline),
-        )
-        if not self._made_of or any(map(is_not, made_of, self._made_of)):
-            self._made_of, self._lines = made_of, _listed(model)
-        return self._lines
-
-    def listing_of(self, model: ScreenModel) -> Listing[CulpritLine]:
-        """Return the listed culprits with the selected one."""
-        lines, selection = self.of(model), model.selection
-        if self._listing is None or lines is not self._listing_of[0] or selection is not self._listing_of[1]:
-            self._listing_of = lines, selection
-            self._listing = selection.listing(
-                lines, CulpritLine, lambda line: filters.weight_of(line, model.sort, model.baseline)
-            )
-        return self._listing
-
-
-def _listed(model: ScreenModel) -> list[CulpritLine]:
-    lines = unfolded(model)
-    if model.folds and model.screen != "cpu":
-        lines = folded(lines, lambda line: filters.weight_of(line, model.sort, model.baseline), cut_cpus(model.frame))
-    return filters.culprits_in_order(lines, model.sort, model.baseline)
-
-
-def unfolded(model: ScreenModel) -> list[CulpritLine]:
-    """Return the culprits that the screen covers, one line for each CPU."""
-    if model.screen == "cpu":
-        return [line for line in model.culprits if line.cpu == model.cpu]
-    if model.screen == "culprits":
-        return filters.matching(model.culprits, model.filter)
-    return [line for line in model.culprits if model.shows_all_cpus or line.role != Role.HOUSEKEEPING]
-
-
-def listed_cpus(model: ScreenModel) -> CpuSet | None:
-    """Return the CPUs whose culprits the screen lists, or None for all."""
-    if model.screen == "cpu":
-        return frozenset() if model.cpu is None else frozenset({model.cpu})
-    if model.screen != "overview" or model.shows_all_cpus or model.frame is None:
-        return None
-    return frozenset(line.cpu for line in model.frame.cpus if line.role != Role.HOUSEKEEPING)
-
-
-def cut_cpus(frame: Frame | None) -> CpuSet:
-    """Return the CPUs whose culprits may be incomplete in a frame that has only the costliest."""
-    if frame is None or not frame.is_cut:
-        return frozenset()
-    complete = frozenset(line.cpu for line in frame.cpus if frame.tells_all_on(line))
-    return frozenset(line.cpu for line in frame.culprits) - complete
-
-
-def unreadable_cpus(model: ScreenModel) -> list[int]:
-    """Return the CPUs whose culprits the screen would list but could not be read; empty before there are rates."""
-    if model.frame is None or model.frame.seconds <= 0:
-        return []
-    listed, asked = listed_cpus(model), filters.asked_cpus(model.filter) if model.screen == "culprits" else None
-    return [
-        line.cpu
-        for line in model.frame.cpus
-        if line.stolen_ns_per_s is None
-        and line.role != Role.OFFLINE
-        and all(cpus is None or line.cpu in cpus for cpus in (listed, asked))
-    ]
-
-
-def describe_culprit_count(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
-    """Return the number of listed culprits, and the CPUs without any known: `16 groups of 41, unknown on CPU 3`."""
-    count, groups = len(unfolded(model)), listing.count
-    most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
-    unknown_cpus = unreadable_cpus(model) if groups else []  # an empty list explains it in its own place
-    doubt = f", unknown on {name_cpus(unknown_cpus)}" if unknown_cpus else ""
-    if groups < count:
-        return f"{describe_count(groups, 'group')} of {most}{count}{doubt}"
-    return f"{most}{describe_count(count, 'culprit')}{doubt}"
 
 
 class Quantity(StrEnum):
@@ -158,6 +70,7 @@ class MapView:
 
 
 ZOOMS = (1, 2, 10, 60)  # intervals a column
+_MISSED, _LEAST_SILENCE_S = 3, 3.0
 
 
 class Screen(StrEnum):
@@ -178,9 +91,26 @@ WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens th
 
 
 @dataclass(slots=True)
-class ScreenModel(Collected):
-    """The only state of the monitor. Stepped back or frozen, it goes on collecting frames."""
+class ScreenModel:
+    """The only state of the monitor: what was collected from frames, and what is shown of it.
 
+    Stepped back or frozen, it goes on collecting frames.
+    """
+
+    history: History = field(default_factory=History)
+    newest: Frame | None = None
+    begin_ns: int | None = None  # CLOCK_MONOTONIC of the first frame
+    log: EventLog = field(default_factory=EventLog)
+    wall_times: WallTimes = field(default_factory=WallTimes)
+    irqs: IrqHistory = field(default_factory=IrqHistory)
+    clocks: ClockHistory = field(default_factory=ClockHistory)
+    cpu_readings: CpuReadings = field(default_factory=CpuReadings)
+    culprit_noise: CulpritHistory = field(default_factory=CulpritHistory)
+    cpu_places: CpuPlaces = field(default_factory=CpuPlaces)
+    runs: RunHistory = field(default_factory=RunHistory)
+    pace_s: float = 1.0  # requested time between frames
+    trouble: str | None = None
+    silence: str | None = None  # why the picture is old, if frames stopped
     cursor: int | None = None  # number of the shown interval; None follows the newest
     pauses_on_spike: bool = False  # whether the next spike freezes the picture
     plays: bool = False  # whether a recording plays
@@ -257,11 +187,30 @@ class ScreenModel(Collected):
         return self.history.count - 1 if self.cursor is None else self.cursor
 
     def add(self, frame: Frame, line: bytes | None = None) -> None:
-        """Add the next frame and its encoded line; move the cursor if its interval is no longer kept, or on a spike."""
-        self.take_in(frame, line)
+        """Add the next frame and its encoded line; the first frame has no rates, and is not added to the history.
+
+        Move the cursor if its interval is no longer kept, or on a spike.
+        """
+        number = self.history.count
+        self.log.watch(frame, number)
+        for text in describe_moves(self.irqs.follow(frame, number), frozenset(frame.target)):
+            self.log.add(Event(frame.taken_at_ns, EventKind.IRQ, text, number))
+        for at_ns, text, about in self.runs.follow(frame):
+            self.log.add(Event(at_ns, EventKind.RUN, text, self._interval_at(at_ns, number), about))
+        if (late := self.why_late(frame)) is not None:
+            self.log.add(Event(frame.taken_at_ns, EventKind.MONITOR, late, number))
+        self.begin_ns = frame.taken_at_ns if self.begin_ns is None else self.begin_ns
+        self.newest = frame
+        self.wall_times.add(frame)
+        self.cpu_places.add(frame.places)
         self.silence = self.trouble = None
         if frame.seconds <= 0:
             return
+        self.history.add(frame, line)
+        self.irqs.add(frame)
+        self.culprit_noise.add(frame)
+        self.clocks.add(frame, self.irqs)
+        self.cpu_readings.add(frame)
         if self.cursor is not None:
             if self.cursor < self.history.first:
                 self.cursor, self.notice = self.history.first, "that interval is no longer kept: this is the oldest"
@@ -309,6 +258,25 @@ class ScreenModel(Collected):
         else:
             self.step_among(self.history.spikes(), direction, "spike")
 
+    def step_to_event(self, direction: int) -> None:
+        """Show the next interval with an event in that direction; without one, stay."""
+        happened = {event.number for event in self.log.events if event.number in self.history.kept}
+        beyond = [number for number in happened if (number - self.number) * direction > 0]
+        if beyond:
+            self.go_to_number(min(beyond, key=lambda number: abs(number - self.number)))
+
+    def show_event(self) -> None:
+        """Show the interval of the selected event on the overview."""
+        event = self.log.selected()
+        if event is None:
+            return
+        number = min(event.number, self.history.count - 1)  # a device event may be newer than all intervals
+        if number < self.history.first:
+            self.notice = "that interval is no longer kept"
+        elif number >= 0:
+            self.go_to_number(number)
+            self.go_to(Screen.OVERVIEW)
+
     def step_among(self, numbers: Sequence[int], direction: int, what: str) -> None:
         """Show the next of these intervals in that direction; without one, stay and set a notice."""
         beyond = [number for number in numbers if (number - self.number) * direction > 0]
@@ -327,6 +295,27 @@ class ScreenModel(Collected):
         self.forget_selection()
         if screen == Screen.CPU and self.cpu is None and self.frame is not None:
             self.cpu = filters.worst_cpu(self.frame.cpus)
+
+    def go_to_cpu(self, cpu: int | None) -> None:
+        """Show the CPU on the screen of one CPU, independent of the selected row."""
+        self.cpu = cpu
+        self.go_to(Screen.CPU)
+
+    def go_to_map(self, quantity: str) -> None:
+        """Show the map of that quantity."""
+        self.map = replace(self.map, quantity=Quantity(quantity))
+        self.go_to(Screen.MAP)
+
+    def open_pointed(self) -> None:
+        """Show the CPU that is selected on the map."""
+        self.go_to_cpu(self.map.pointed(self))
+
+    def next(self, direction: int) -> None:
+        """Show the next CPU in that direction on the screen of one CPU, and elsewhere the next screen."""
+        if self.screen == Screen.CPU:
+            self.next_cpu(direction)
+        else:
+            self.go_to(SCREENS[(SCREENS.index(self.screen) + direction) % len(SCREENS)])
 
     def go_back(self) -> None:
         """Close an opened fix or check, or else show the overview."""
@@ -402,6 +391,9 @@ class ScreenModel(Collected):
         """Move the selection; a shown fix becomes the one of the newly selected culprit."""
         if self.screen == Screen.EVENTS:
             self.log.choose(rows)
+            return
+        if self.screen == Screen.MAP:
+            self.map = self.map.moved(self, rows)
             return
         before = self.selected()
         self._move_selection(rows)
@@ -508,9 +500,16 @@ class ScreenModel(Collected):
         else:
             self.folds = not self.folds
 
-    def toggle_silent_irqs(self) -> None:
-        """Show or hide IRQs that do not interrupt."""
-        self.shows_silent_irqs = not self.shows_silent_irqs
+    def toggle_hidden(self) -> None:
+        """Toggle the map between all CPUs and the selected one's cache; on other screens, toggle silent IRQs."""
+        if self.screen == Screen.MAP:
+            self.map = self.map.with_part_toggled()
+        else:
+            self.shows_silent_irqs = not self.shows_silent_irqs
+
+    def next_quantity(self) -> None:
+        """Show the next quantity on the map."""
+        self.map = self.map.with_next_quantity()
 
     def next_sort(self) -> None:
         sorts = tuple(filters.SortOrder) if self.baseline is not None else filters.SORT_ORDERS
@@ -544,3 +543,45 @@ class ScreenModel(Collected):
         """Return the seconds from the first frame to the shown frame."""
         frame, begin_ns = self.frame, self.begin_ns
         return 0.0 if frame is None or begin_ns is None else (frame.taken_at_ns - begin_ns) / 1e9
+
+    def _interval_at(self, at_ns: int, newest: int) -> int:
+        """Return the kept interval that contains the time; `newest` is the interval being added."""
+        kept = range(self.history.first, newest)
+        return kept.start + bisect_left(kept, at_ns / 1e9, key=lambda number: self.clocks.end_time_s(number) or 0.0)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the newest frame no longer shows the current state of the machine."""
+        return self.trouble is not None or self.silence is not None
+
+    @property
+    def longest_silence_s(self) -> float:
+        """The longest time without a frame for which the newest frame still counts as current."""
+        return max(_MISSED * self.pace_s, _LEAST_SILENCE_S)
+
+    def notice_silence(self, silent_s: float) -> None:
+        """Set or clear `silence` after `silent_s` seconds without a frame."""
+        if self.newest is None or self.newest.is_last or self.is_recorded:
+            return
+        is_late = silent_s > self.longest_silence_s
+        self.silence = f"no frame for {silent_s:.0f} s: the sampler is stopped or gets no CPU time" if is_late else None
+
+    def why_late(self, frame: Frame | None) -> str | None:
+        """Return why the frame's interval is far longer than requested, or None if it is not; recordings are exempt."""
+        if frame is None or frame.origin is not None or frame.seconds <= self.longest_silence_s:
+            return None
+        return f"no frame for {frame.seconds:.1f} s: the machine is overloaded, or the monitor was stopped"
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the shown machine is a recording or a copied tree."""
+        return self.newest is not None and self.newest.origin is not None
+
+    @property
+    def places(self) -> Mapping[int, PlaceLine] | None:
+        """The last known place of each CPU, or None if no place is known."""
+        return self.cpu_places.by_cpu
+
+    def in_order(self, cpus: Iterable[int]) -> list[int]:
+        """Return the CPUs by node, last-level cache, core and sibling, or by number where places are unknown."""
+        return self.cpu_places.ordered(cpus)

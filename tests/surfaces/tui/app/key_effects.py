@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from noisewatch.surfaces.tui.app.keys import BINDINGS, SCROLLING
+from noisewatch.surfaces.tui.app.keys import COMMANDS, SCROLLING
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.history import HistoryOverlay
 from noisewatch.surfaces.tui.overlays.overlay import Overlay, OverlayState
@@ -21,7 +21,7 @@ OVERLAYS: Mapping[str, type[Overlay]] = {
 }
 CLOSING = "q"  # or quitting, where nothing is above the screen
 QUITTING = (CLOSING, "ctrl+c")
-KEYS = [key for binding in BINDINGS for key in binding.key.split(",") if key not in QUITTING]
+KEYS = [key for command in COMMANDS for key in command.key.split(",") if key not in QUITTING]
 Change = dict[str, object]
 CHARACTERS = {
     "space": " ",

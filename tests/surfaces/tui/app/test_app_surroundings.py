@@ -8,7 +8,7 @@ from textual.command import CommandList
 from textual.events import AppBlur, AppFocus
 from textual.pilot import Pilot
 
-from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
+from noisewatch.surfaces.tui.app.keys import IN_HELP, help_rows
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.palette import KeyCommands
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
@@ -149,7 +149,7 @@ def test_every_key_has_the_name_that_stands_on_the_keyboard_in_the_palette_and_i
 
     with_monitor(steps)
     assert {"[", "/", "? h f1", "<", "{", arrow, f"shift-{arrow}"} <= set(hints)
-    helped = "\n".join(text_of(row) for row in help_rows(KEYS_IN_HELP, 120, 60, in_unicode=in_unicode))
+    helped = "\n".join(text_of(row) for row in help_rows(120, 60, in_unicode=in_unicode))
     for told in ("\n".join(hints), helped):
         assert [word for word in ("bracket", "_sign", "shift+", "ctrl+") if word in told] == []
     assert "ctrl-p" in helped
@@ -158,21 +158,21 @@ def test_every_key_has_the_name_that_stands_on_the_keyboard_in_the_palette_and_i
 
 def test_the_help_stands_by_what_one_wants_and_scrolls_to_its_last_word() -> None:
     heads = ("  look", "  move in time", "  act", "  copy, export, leave")
-    whole = "\n".join(text_of(row) for row in help_rows(KEYS_IN_HELP, 120, 60))
+    whole = "\n".join(text_of(row) for row in help_rows(120, 60))
     assert [head for head in heads if head not in whole] == []
     last = "outside  hypervisor or firmware"
     for size in ((80, 24), (60, 20), (120, 34), (300, 80)):
-        pages = [help_rows(KEYS_IN_HELP, *size, offset) for offset in (0, 100)]
+        pages = [help_rows(*size, offset) for offset in (0, 100)]
         assert any(last in text_of(row) for row in pages[-1])
         assert [said for said in _SAID if said not in _seen(size)] == []
 
 
-_SAID = sorted({said for _, _, description in KEYS_IN_HELP for said in description.split("; ")})
+_SAID = sorted({said for command in IN_HELP for said in command.name.split("; ")})
 
 
 def _seen(size: tuple[int, int]) -> str:
     """What can be scrolled to."""
-    return "\n".join(text_of(row) for at in range(80) for row in help_rows(KEYS_IN_HELP, *size, at))
+    return "\n".join(text_of(row) for at in range(80) for row in help_rows(*size, at))
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def _seen(size: tuple[int, int]) -> str:
     ],
 )
 def test_what_a_key_does_on_another_screen_has_a_row_of_its_own(key: str, told: tuple[str, str]) -> None:
-    rows = [text_of(row) for row in help_rows(KEYS_IN_HELP, 40, 200)]
+    rows = [text_of(row) for row in help_rows(40, 200)]
     at = next(at for at, row in enumerate(rows) if row.split(" ")[2:3] == [key])
     assert [row[14:].rstrip() for row in rows[at : at + 2]] == [*told]
 

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.state.history import CAPACITY
+from noisewatch.surfaces.tui.state.ring import CAPACITY
 from tests.surfaces.tui.app.piloting import with_monitor
 from tests.surfaces.tui.crowd import frames_of
 from tests.surfaces.tui.framing import SECOND_NS

@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 
 from noisewatch.operations.advise import Advice
-from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
+from noisewatch.surfaces.tui.app.keys import help_rows
 from noisewatch.surfaces.tui.draw.glyphs import TONED, UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
@@ -79,7 +79,7 @@ def _advised(width: int, height: int) -> list[Row]:
 
 
 def _help(width: int, height: int) -> list[Row]:
-    return help_rows(KEYS_IN_HELP, width, height)
+    return help_rows(width, height)
 
 
 def _calibration(width: int, height: int) -> list[Row]:

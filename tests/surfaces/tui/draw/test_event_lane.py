@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.app.actions import show_event, step_to_event
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
@@ -94,14 +93,14 @@ def test_the_event_before_and_after() -> None:
     model = _model(5, 12)
     numbers = []
     for direction in (-1, -1, -1, -1, -1, 1, 1):
-        step_to_event(model, direction)
+        model.step_to_event(direction)
         numbers.append(model.number)
     assert numbers == [13, 12, 6, 5, 5, 6, 12]
 
 
 def test_without_events_no_step_is_made() -> None:
     model = _model()
-    step_to_event(model, -1)
+    model.step_to_event(-1)
     assert model.cursor is None
 
 
@@ -120,7 +119,7 @@ def test_a_moment_that_is_not_kept_any_more_is_said_to_be_gone() -> None:
     for each in _frames(5):
         model.add(each)
     model.go_to(Screen.EVENTS)
-    show_event(model)
+    model.show_event()
     assert (model.screen, model.cursor, model.notice) == (Screen.EVENTS, None, "that interval is no longer kept")
 
 
@@ -128,14 +127,14 @@ def test_what_was_said_of_a_device_just_now_is_found_in_the_newest_interval() ->
     model = _model()
     model.log.add(Event(19, EventKind.DEVICE, "USB device 1-2 was added", model.history.count))
     model.go_to(Screen.EVENTS)
-    show_event(model)
+    model.show_event()
     assert (model.screen, model.number) == (Screen.OVERVIEW, 19)
 
 
 def test_with_an_empty_log_enter_does_nothing() -> None:
     model = _model()
     model.go_to(Screen.EVENTS)
-    show_event(model)
+    model.show_event()
     assert (model.screen, model.cursor) == (Screen.EVENTS, None)
 
 

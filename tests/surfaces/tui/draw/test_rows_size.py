@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.app.keys import KEYS_IN_HELP, help_rows
+from noisewatch.surfaces.tui.app.keys import help_rows
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.draw.text_row import length
@@ -136,7 +136,7 @@ def test_on_a_small_screen_an_event_says_what_it_was(size: tuple[int, int]) -> N
 
 @pytest.mark.parametrize("height", [1, 2, 10, 60])
 def test_the_help_is_no_higher_than_the_screen(height: int) -> None:
-    assert 0 < len(help_rows(KEYS_IN_HELP, 80, height)) <= height
+    assert 0 < len(help_rows(80, height)) <= height
 
 
 @pytest.mark.parametrize("width", [10, 20, 40, 80, 200])

@@ -21,7 +21,7 @@ from noisewatch.operations.frame.frame import (
     Temperature,
     Throttled,
 )
-from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
 
@@ -39,8 +39,8 @@ def _said(*frames: Frame) -> list[tuple[str, str]]:
     """Return the kind and text of the events that are logged from the second frame on."""
     log = EventLog()
     told = 0
-    for number, (before, after) in enumerate(zip((None, *frames), frames, strict=False)):
-        log.compare(before, after, number)
+    for number, after in enumerate(frames):
+        log.watch(after, number)
         told = len(log.events) if number == 0 else told
     return [(event.kind, event.text) for event in list(log.events)[told:]]
 
@@ -275,14 +275,14 @@ def test_the_log_keeps_the_last_ones_and_the_screen_shows_the_newest_first() -> 
     assert rows == ["0 s  c clock     turbo is now off, was on", "3 s  c clock     turbo is now on, was off"]
     log = EventLog()
     for second in range(3_000):
-        log.compare(_frame(second), _frame(second + 1, turbo=str(second)), second)
+        log.watch(_frame(second + 1, turbo=str(second)), second)
     assert len(log.events) == 1000
 
 
 def test_every_kind_has_a_letter_of_its_own() -> None:
-    assert set(MARKS) == set(EventKind)
-    assert len(set(MARKS.values())) == len(MARKS)
-    assert all(mark.isascii() and len(mark) == 1 for mark in MARKS.values())
+    marks = [kind.mark for kind in EventKind]
+    assert len(set(marks)) == len(marks)
+    assert all(mark.isascii() and len(mark) == 1 for mark in marks)
 
 
 def test_time_of_a_thread_that_nobody_saw_is_told_as_such() -> None:

@@ -116,7 +116,7 @@ def test_silent_ones_are_counted_until_they_are_asked_for() -> None:
     lines = _rows(model, 120, 34)
     assert any("2 silent ones are hidden: z shows them" in line for line in lines)
     assert not any(line.split()[:1] == ["TLB"] for line in lines)
-    model.toggle_silent_irqs()
+    model.toggle_hidden()
     lines = _rows(model, 120, 34)
     assert _row(lines, "TLB").split()[-1] == "0" or " 0 " in _row(lines, "TLB")
     assert not any("hidden" in line for line in lines)

@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.kinds import Role
-from noisewatch.surfaces.tui.events.kinds import MARKS, Event, EventKind
-from noisewatch.surfaces.tui.events.watches import DESCRIPTIONS
+from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
 
@@ -89,9 +88,8 @@ def test_the_fix_of_the_selected_one_leaves_them_the_rest() -> None:
 
 def test_where_they_leave_room_stands_what_else_would_be_told() -> None:
     lines = screen_of(_model("hog", events=2), Screen.OVERVIEW, 120, 60)
-    assert list(DESCRIPTIONS) == list(EventKind)
-    for kind, said in DESCRIPTIONS.items():
-        assert any(f" {MARKS[kind]} {kind:<9} {said}" in line for line in lines), kind
+    for kind in EventKind:
+        assert any(f" {kind.mark} {kind:<9} {kind.meaning}" in line for line in lines), kind
     assert any("2 times d device    a device comes, goes or changes" in line for line in lines)
 
 

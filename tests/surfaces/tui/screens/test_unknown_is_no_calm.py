@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.player import Playback
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event
-from noisewatch.surfaces.tui.events.watches import Episodes, all_episodes
+from noisewatch.surfaces.tui.events.watches import WATCHES, Episodes
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, rates_of
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.history import History
@@ -218,7 +218,7 @@ def test_a_source_that_was_told_now_and_then_has_no_change() -> None:
 
 def test_an_episode_ends_where_its_cpu_is_a_target_no_more() -> None:
     hog = culprit("hog", cpu=3, lost_ns=900_000_000.0)
-    busy = next(each for each in all_episodes() if _told(each, frame(4, (hog,), 1)))
+    busy = next(each for each in map(Episodes, WATCHES) if _told(each, frame(4, (hog,), 1)))
     housekeeping = replace(frame(4, (replace(hog, role=Role.HOUSEKEEPING),), 20), cpus=(cpu_line(3),), target=())
     said = [
         event.text

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS
-from noisewatch.surfaces.tui.state.collected import CulpritHistory
+from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
 from noisewatch.surfaces.tui.state.folding import folded
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of
 

@@ -8,7 +8,8 @@ import pytest
 
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.filters import SortOrder
-from noisewatch.surfaces.tui.state.screen_model import ListedCulprits, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.listed_culprits import ListedCulprits
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import culprit, frame, model_of
 
 

@@ -9,7 +9,6 @@ from textual.pilot import Pilot
 
 from noisewatch.judgement.terms import Gravity
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
-from noisewatch.surfaces.tui.app.actions import show_event
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
@@ -220,7 +219,7 @@ def test_enter_leads_to_the_event_that_was_drawn_selected_and_not_to_a_newer_one
     model.log.add(Event(1, EventKind.DEVICE, "seen", 3))
     model.note_drawn()
     model.log.add(Event(2, EventKind.DEVICE, "not drawn yet", 6))
-    show_event(model)
+    model.show_event()
     assert model.cursor == 3
 
 

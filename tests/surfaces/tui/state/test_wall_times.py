@@ -13,7 +13,7 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.sampling import sample_frames
-from noisewatch.surfaces.tui.state.collected import WallTimes
+from noisewatch.surfaces.tui.state.history import WallTimes
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.running import record
 from tests.surfaces.tui.framing import SECOND_NS, frame, model_of

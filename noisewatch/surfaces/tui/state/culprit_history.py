@@ -1,0 +1,145 @@
+"""The noise of each culprit by interval, of which the last hour is kept."""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+
+from noisewatch.cpus import CpuSet
+from noisewatch.kinds import Role
+from noisewatch.operations.frame.frame import CulpritLine, Frame
+from noisewatch.records import dataclass
+from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOT_FOLLOWED_NS
+from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, what_is_same
+from noisewatch.surfaces.tui.state.ring import CAPACITY
+
+_ENTRY = struct.Struct("<qiif")  # hash of the culprit, CPU, thread, ns/s
+_NO_THREAD = 0
+_MOST_UNPACKED = 256  # intervals
+
+_MOST_LANES = 256  # of culprits
+
+_Entry = tuple[int, int, float]  # CPU, thread, ns/s
+_Entries = Mapping[int, list[_Entry]]
+_Asked = tuple[int, int | None, CpuSet | None, bool]  # hash of the culprit, thread, CPUs, whether on housekeeping CPUs
+
+
+@dataclass(slots=True)
+class _Lane:
+    """The noise of one culprit by interval, beginning with interval `begin`."""
+
+    begin: int
+    noise: list[float | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    """The packed culprits of one interval, and the CPUs whose culprits may be incomplete."""
+
+    packed: bytes
+    unknown: CpuSet
+    misses_target: bool
+    misses_housekeeping: bool
+
+    def noise(self, line: CulpritLine, noise_by_cpu: Mapping[int, float], ever_on: CpuSet) -> float | None:
+        """Return the culprit's noise (ns/s) on its noisiest CPU, or None if unknown.
+
+        NOT_FOLLOWED_NS if the frame may leave the culprit out. `ever_on` are all CPUs on which it was observed.
+        """
+        most = max(noise_by_cpu.values(), default=None)
+        if self.unknown and (most or 0.0) < GRAVE_NS and not self.unknown.isdisjoint(ever_on):
+            return None
+        if most is not None:
+            return most
+        misses = self.misses_housekeeping if line.role == Role.HOUSEKEEPING else self.misses_target
+        return NOT_FOLLOWED_NS if misses else 0.0
+
+
+def _by_cpu(entries: Iterable[_Entry], tid: int | None, cpus: CpuSet | None) -> Mapping[int, float]:
+    """Return the noise by CPU of one thread (`tid`), or of all threads together, on the given CPUs (None: all CPUs)."""
+    noise_by_cpu: dict[int, float] = {}
+    for cpu, thread, noise in entries:
+        if (cpus is None or cpu in cpus) and (tid is None or tid == thread):
+            noise_by_cpu[cpu] = noise_by_cpu.get(cpu, 0.0) + noise
+    return noise_by_cpu
+
+
+class CulpritHistory:
+    """The noise of each culprit by interval, numbered as in History; about 5 MB an hour."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self.count = 0
+        self._intervals: deque[_Interval] = deque(maxlen=capacity)
+        self._unpacked: dict[int, _Entries] = {}
+        self._last_unknown = -1  # the interval in which a CPU could not be read
+        self._lanes: dict[_Asked, _Lane] = {}  # the last queries, least recently used first
+
+    def add(self, frame: Frame) -> None:
+        """Append the culprits of the next interval."""
+        self.count += 1
+        packed = b"".join(
+            _ENTRY.pack(hash(what_is_same(line)), line.cpu, line.tid or _NO_THREAD, line.stolen_ns_per_s)
+            for line in frame.culprits
+        )
+        unknown = frozenset(
+            line.cpu for line in frame.cpus if line.stolen_ns_per_s is None and line.role != Role.OFFLINE
+        )
+        if unknown:
+            self._last_unknown = self.count - 1
+        misses_target = frame.is_cut and frame.culprits[-1].role != Role.HOUSEKEEPING
+        self._intervals.append(_Interval(packed, unknown, misses_target, frame.is_cut))
+
+    def noise(self, line: CulpritLine, numbers: Iterable[int], cpus: CpuSet | None = None) -> list[float | None]:
+        """Return the culprit's noise (ns/s) by interval, on the CPU where it is highest; `cpus` None is all CPUs.
+
+        A folded line is all threads of the culprit together, another line only its own thread. NOT_FOLLOWED_NS where
+        the culprit was not among the costliest. None where one of its CPUs could not be read and the noise on the
+        others is not grave, or the interval is not kept.
+        """
+        what = hash(what_is_same(line))
+        tid = None if isinstance(line, FoldedLine) else line.tid
+        first = self.count - len(self._intervals)
+        if (
+            isinstance(numbers, range)
+            and max(first, self._last_unknown + 1) <= numbers.start < numbers.stop <= self.count
+        ):
+            return self._measured_noise(line, (what, tid, cpus, line.role == Role.HOUSEKEEPING), numbers, first)
+        asked = list(numbers)
+        cpus_by_interval = [
+            _by_cpu(self._entries(number, first).get(what, ()), tid, cpus) if first <= number < self.count else None
+            for number in asked
+        ]
+        ever_on = frozenset(cpus_of(line)).union(*(cpus for cpus in cpus_by_interval if cpus))
+        return [
+            None if cpus is None else self._intervals[number - first].noise(line, cpus, ever_on)
+            for number, cpus in zip(asked, cpus_by_interval, strict=True)
+        ]
+
+    def _measured_noise(self, line: CulpritLine, asked: _Asked, numbers: range, first: int) -> list[float | None]:
+        """Return the culprit's noise in intervals in which all CPUs could be read, decoding each interval only once."""
+        what, tid, cpus, _ = asked
+        lane = self._lanes.pop(asked, None)
+        if lane is None or not lane.begin <= numbers.start <= lane.begin + len(lane.noise):
+            lane = _Lane(numbers.start)
+        for number in range(lane.begin + len(lane.noise), numbers.stop):
+            noise_by_cpu = _by_cpu(self._entries(number, first).get(what, ()), tid, cpus)
+            lane.noise.append(self._intervals[number - first].noise(line, noise_by_cpu, frozenset()))
+        del lane.noise[: numbers.start - lane.begin]
+        lane.begin = numbers.start
+        self._lanes[asked] = lane
+        if len(self._lanes) > _MOST_LANES:
+            del self._lanes[next(iter(self._lanes))]
+        return lane.noise[: len(numbers)]
+
+    def _entries(self, number: int, first: int) -> _Entries:
+        """Return the culprits of an interval by hash, from a cache of the last intervals."""
+        if number not in self._unpacked:
+            entries: dict[int, list[_Entry]] = defaultdict(list)
+            for what, cpu, tid, noise in _ENTRY.iter_unpack(self._intervals[number - first].packed):
+                entries[what].append((cpu, tid, noise))
+            self._unpacked[number] = dict(entries)
+            if len(self._unpacked) > _MOST_UNPACKED:
+                del self._unpacked[next(iter(self._unpacked))]
+        return self._unpacked[number]
