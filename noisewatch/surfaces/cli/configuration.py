@@ -22,8 +22,8 @@ from typing import Any
 from noisewatch.errors import UsageError, UsageErrors
 from noisewatch.model.wanted.description import decoded_toml, line_of, parsed_toml
 from noisewatch.records import dataclass
+from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.cli.rules import refuse_unknown_names
-from noisewatch.surfaces.cli.spelling import did_you_mean
 
 _OWN, _PROJECT = "noisewatch.toml", "pyproject.toml"
 _VALUES = (

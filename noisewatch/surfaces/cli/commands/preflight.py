@@ -30,7 +30,7 @@ from noisewatch.surfaces.cli.common import (
     report_damage,
 )
 from noisewatch.surfaces.cli.live import listener_of
-from noisewatch.surfaces.cli.options.shared import FAIL, PASS
+from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.cli.rules import rules_of
 from noisewatch.surfaces.output import encoded, fill_step_summary, opened_output, takes_colour, takes_unicode, width
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
