@@ -88,7 +88,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _show_options(arguments: Namespace) -> int:
-    from noisewatch.surfaces.cli.effective_options import text_of_options  # most runs measure
+    from noisewatch.surfaces.cli.configuration import text_of_options  # most runs measure
 
     with opened_output(arguments.output) as output:
         output.write(text_of_options(arguments).encode("utf-8", "replace"))
