@@ -64,6 +64,7 @@ class _OnDisk(_Faulty):
     def __init__(self, name: str, has_faults: bool, root: Path, core: ModuleType) -> None:
         super().__init__(name, has_faults)
         self._root = str(root)
+        self._written: dict[str, bytes] = {}
         self._files = KeptFiles((self._root,), reread=core.reread)
         self.asked = self.unchanged = 0
 
@@ -94,9 +95,12 @@ class _OnDisk(_Faulty):
         return list(found.items())
 
     def _write(self, path: str) -> None:
+        """Write what the file contains now, unless that is what it contained before. Raise Absent, Unreadable."""
         place, content = Path(self._root + path), super().read_bytes(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
+        if self._written.get(path) != content:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+            self._written[path] = content
 
 
 def _frames(machine: Recording) -> list[Frame]:

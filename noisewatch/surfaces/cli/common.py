@@ -13,7 +13,8 @@ from noisewatch.errors import UsageError
 from noisewatch.machine import Machine
 from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.machines import MachineOptions, require_free
-from noisewatch.surfaces.cli.options.shared import AS_LONG_AS_NEEDED, MOST_AUTO_S
+from noisewatch.surfaces.cli.options import MOST_AUTO_S
+from noisewatch.surfaces.cli.values import AS_LONG_AS_NEEDED
 from noisewatch.surfaces.output import opened_output
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Options from a file: `noisewatch.toml`, or `[tool.noisewatch]` in `pyproject.toml`.
+"""Options from a file, `noisewatch.toml` or `[tool.noisewatch]` in `pyproject.toml`, and the table of all options.
 
     profile = "strict"
     cpus = "2-7"
@@ -14,19 +14,22 @@ to lists, and outranks everything else. A path is relative to the folder of the 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
-from collections.abc import Iterator
+from argparse import SUPPRESS, Action, ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from noisewatch.errors import UsageError, UsageErrors
 from noisewatch.model.wanted.description import decoded_toml, line_of, parsed_toml
 from noisewatch.records import dataclass
+from noisewatch.surfaces.cli.arguments import PREFLIGHT, build_parsers
+from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.cli.rules import refuse_unknown_names
-from noisewatch.surfaces.cli.spelling import did_you_mean
+from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.text import printable
 
 _OWN, _PROJECT = "noisewatch.toml", "pyproject.toml"
-_VALUES = (
+KEYS = (
     "profile",
     "expect",
     "cpus",
@@ -38,20 +41,24 @@ _VALUES = (
     "max-inflation",
     "work",
     "on-unknown",
+    "select",
+    "ignore",
+    "severity",
+    "limit",
+    "strict",
+    "history",
+    "machine",
 )
-_LISTS = ("select", "ignore")
-_TABLES = ("severity", "limit")
-_FLAGS = ("strict", "history")
-_PATHS = ("machine",)
-_TEXT = "a text or a number"
-_KIND_BY_KEY = {
-    **dict.fromkeys(_VALUES, _TEXT),
-    **dict.fromkeys(_LISTS, "a list of names"),
-    **dict.fromkeys(_TABLES, "a table"),
-    **dict.fromkeys(_FLAGS, "true or false"),
-    **dict.fromkeys(_PATHS, "the name of a file"),
-}
-KEYS = tuple(_KIND_BY_KEY)
+_TEXT, _LIST, _TABLE, _FLAG, _PATH = (
+    "a text or a number",
+    "a list of names",
+    "a table",
+    "true or false",
+    "the name of a file",
+)
+_UNSET = "-"
+_NOTE = f"{_UNSET} stands for no value: `noisewatch preflight --help` says what applies instead\n"
+_NO_SETTINGS = ("help", "show_options")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +95,12 @@ def configure(parser: ArgumentParser, path: str | None) -> tuple[str, list[str]]
         return None
     words: list[str] = []
     mistakes = []
+    kind_by_key = {key: _kind_of(parser._option_string_actions[f"--{key}"]) for key in KEYS}
     for key, value in file.table.items():
-        for name, setting in _settings(key, value):
+        kind = kind_by_key.get(key)
+        for name, setting in _settings(kind, value):
             try:
-                words += _checked_words(parser, file.path.parent, key, name, setting)
+                words += _checked_words(parser, file.path.parent, key, kind, name, setting)
             except UsageError as error:
                 mistakes.append(f"{file.place(key, name, setting)}: {error}")
     if mistakes:
@@ -103,11 +112,20 @@ def configure(parser: ArgumentParser, path: str | None) -> tuple[str, list[str]]
     return str(file.path), words
 
 
-def _settings(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _kind_of(option: Action) -> str:
+    """Return what the value of an option's key has to be."""
+    if option.nargs in (0, "?"):  # an option that may stand alone
+        return _FLAG
+    if isinstance(option.default, list):
+        return _LIST if option.metavar == "LIST" else _TABLE
+    return _PATH if option.metavar == "FILE" else _TEXT
+
+
+def _settings(kind: str | None, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the names and values in a table, the items of a list, each in a list, and any other value as it is."""
-    if key in _TABLES and isinstance(value, dict):
+    if kind == _TABLE and isinstance(value, dict):
         yield from _flat(value)
-    elif key in _LISTS and isinstance(value, list):
+    elif kind == _LIST and isinstance(value, list):
         yield from (("", [item]) for item in value)
     else:
         yield "", value
@@ -122,10 +140,12 @@ def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield prefix + name, value
 
 
-def _checked_words(parser: ArgumentParser, folder: Path, key: str, name: str, value: Any) -> list[str]:
+def _checked_words(
+    parser: ArgumentParser, folder: Path, key: str, kind: str | None, name: str, value: Any
+) -> list[str]:
     """Return the equivalent words of a command line. Raise UsageError if the option would not accept them."""
     option = f"--{key}"
-    words = [f"{option}{text}" for text in _texts(folder, key, name, value)]
+    words = [f"{option}{text}" for text in _texts(folder, key, kind, name, value)]
     try:
         parser.parse_args(words)
         for word in words:
@@ -136,24 +156,23 @@ def _checked_words(parser: ArgumentParser, folder: Path, key: str, name: str, va
     return words
 
 
-def _texts(folder: Path, key: str, name: str, value: Any) -> list[str]:
+def _texts(folder: Path, key: str, kind: str | None, name: str, value: Any) -> list[str]:
     """Return what follows the option's name on a command line. Raise UsageError for a wrong key or type."""
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
     match value:
-        case bool() if key in _FLAGS:
+        case bool() if kind == _FLAG:
             return [""] if value else []
-        case [str(item)] if key in _LISTS:
+        case [str(item)] if kind == _LIST:
             return [f"={item}"]
-        case str() if key in _PATHS:
+        case str() if kind == _PATH:
             return [f"={folder / value}"]
         case _ if is_plain and name:
             return [f"={name}={value}"]
-        case _ if is_plain and key in _VALUES:
+        case _ if is_plain and kind == _TEXT:
             return [f"={value}"]
-    if key not in KEYS:
+    if kind is None:
         raise UsageError(f"there is no key {key!r}" + did_you_mean(key, KEYS, f"; there is {', '.join(KEYS)}"))
-    kind = _TEXT if name else _KIND_BY_KEY[key]
-    raise UsageError(f"{key}{f' {name}' * bool(name)}: wanted {kind}, found {value!r}")
+    raise UsageError(f"{key}{f' {name}' * bool(name)}: wanted {_TEXT if name else kind}, found {value!r}")
 
 
 def _nearest() -> _OptionsFile | None:
@@ -196,3 +215,55 @@ def _read(path: Path) -> _OptionsFile | None:
     if own is not None and not isinstance(own, dict):
         raise UsageError(f"{path}: tool.noisewatch: wanted a table, found {own!r}")
     return None if own is None else _OptionsFile(path, text, own, ("tool", "noisewatch"))
+
+
+def text_of_options(arguments: Namespace) -> str:
+    """Return the table of the options that the command line and the options file set, and of the defaults."""
+    configured, given = _set_by([PREFLIGHT, *arguments.configured_words]), _set_by(arguments.words)
+    rows = [("OPTION", "VALUE", "FROM")]
+    for action, default in _settings_of_preflight():
+        values = [origin[action.dest] for origin in (configured, given) if action.dest in origin]
+        origins = [
+            *([arguments.configured_by] if action.dest in configured else []),
+            *(["command line"] if action.dest in given else []),
+        ]
+        if isinstance(default, list):
+            value: Any = [item for items in values for item in items]
+        else:
+            value, origins = (values or [default])[-1], origins[-1:]
+        rows.append((action.option_strings[-1], _text(value), ", ".join(origins) or "default"))
+    return f"{align([tuple(map(printable, row)) for row in rows])}\n{_NOTE}"
+
+
+def _settings_of_preflight() -> list[tuple[Action, Any]]:
+    """Return the options of preflight with their defaults; of options that set the same value the first one."""
+    parser, commands = build_parsers()
+    by_name: dict[str, Action] = {}
+    for action in commands[PREFLIGHT]._actions:
+        if action.dest not in _NO_SETTINGS:
+            by_name.setdefault(action.dest, action)
+    return [
+        (action, parser.get_default(name) if action.default == SUPPRESS else action.default)
+        for name, action in by_name.items()
+    ]
+
+
+def _set_by(words: Sequence[str]) -> dict[str, Any]:
+    """Return the values that valid words of a command line set, as written, without any default."""
+    parser, commands = build_parsers()
+    for each_parser in (parser, commands[PREFLIGHT]):
+        each_parser._defaults.clear()
+        for action in each_parser._actions:
+            action.default, action.type = SUPPRESS, None
+    return vars(parser.parse_args(words))
+
+
+def _text(value: Any) -> str:
+    """Return the value as a user would write it."""
+    if value in (None, []):
+        return _UNSET
+    if isinstance(value, bool) or value == "":  # "": an option whose own value was left out
+        return "no" if value is False else "yes"
+    if isinstance(value, list):
+        return ", ".join(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -58,6 +58,22 @@ examples:
   noisewatch preflight --expect 3600 --format json --output verdict.json
   noisewatch show --format machine --output machine.toml && noisewatch preflight --machine machine.toml
 """,
+    "run": """\
+examples:
+  noisewatch run -- ./benchmark
+  noisewatch run --runs 25 --output receipt.jsonl -- ./benchmark
+  noisewatch run --runs 25 --against './old --fast' -- ./new --fast
+  noisewatch run --runs 25 --retry 10 --wait 60 --gate -- ./benchmark
+
+exit status: that of the command where it failed (--ignore-failure lets a series
+go on; where a signal ends a series, 128 plus its number); else 0, and with
+--gate 5 (disturbed or incomplete) or 3 (unknown; --on-unknown). To pass the gate, as many runs
+as --runs says must be undisturbed, the report must give a result
+(--min-undisturbed), and the machine must be the same after a series as before.
+--format pyperf without an undisturbed run ends with 5 or 3 even without --gate.
+125: an error of noisewatch's own, or a report, a recording or the --results
+could not be written or read. 126: the command cannot be run. 127: it is not there.
+""",
     "calibrate": """\
 examples:
   noisewatch calibrate --cpus 2-3 --duration 10

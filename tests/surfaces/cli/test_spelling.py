@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.surfaces.cli.spelling import did_you_mean
+from noisewatch.surfaces.cli.parser import did_you_mean
 from tests.surfaces.running import Run
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.integrations import Integration, integrations
 from noisewatch.program import named_for_root, started_by
-from noisewatch.surfaces.cli.spelling import did_you_mean
+from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.output import opened_output, print_answer
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable

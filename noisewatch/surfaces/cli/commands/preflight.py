@@ -30,7 +30,7 @@ from noisewatch.surfaces.cli.common import (
     report_damage,
 )
 from noisewatch.surfaces.cli.live import listener_of
-from noisewatch.surfaces.cli.options.shared import FAIL, PASS
+from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.cli.rules import rules_of
 from noisewatch.surfaces.output import encoded, fill_step_summary, opened_output, takes_colour, takes_unicode, width
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
@@ -88,7 +88,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _show_options(arguments: Namespace) -> int:
-    from noisewatch.surfaces.cli.effective_options import text_of_options  # most runs measure
+    from noisewatch.surfaces.cli.configuration import text_of_options  # most runs measure
 
     with opened_output(arguments.output) as output:
         output.write(text_of_options(arguments).encode("utf-8", "replace"))

@@ -25,10 +25,10 @@ from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults, mark_results, refuse_same_file
 from noisewatch.operations.run.series import RunSeries, run_series
 from noisewatch.records import dataclass
+from noisewatch.surfaces.cli.command_options import CALIBRATION_S, default_runs
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
 from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
-from noisewatch.surfaces.cli.options.run import CALIBRATION_S, default_runs
-from noisewatch.surfaces.cli.options.shared import FAIL, PASS
+from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, opened_output, width
 from noisewatch.surfaces.reports.parts.colours import painted_row
 from noisewatch.surfaces.reports.run.report import ReportOptions, opened_report

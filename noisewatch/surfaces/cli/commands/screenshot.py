@@ -18,7 +18,7 @@ from noisewatch.operations.machines import open_machine, snapshot_options
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.cli.commands.monitor import machine_access
 from noisewatch.surfaces.cli.common import machine_options, report_damage
-from noisewatch.surfaces.cli.spelling import did_you_mean
+from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.output import opened_output
 from noisewatch.surfaces.picture import THEMES, Still, animated_svg, png_of, svg_of_lines
 

@@ -1,0 +1,137 @@
+"""Parsers of the options' values; their errors name the accepted values."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+
+from noisewatch.kinds import Work
+from noisewatch.units import parse_duration
+
+AS_LONG_AS_NEEDED = math.inf  # the seconds of a calibration that ends by itself
+_LONGEST_S = 1e6
+_SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
+_LARGEST_SHARE = 10.0
+_LARGEST_INFLATION = 1e6
+_MOST_DIGITS = 9  # of a whole number; int refuses some thousands
+_MOST_CORE_DIGITS = 10
+_SECONDS_BY_UNIT = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds(least: float) -> Callable[[str], float]:
+    """Return a parser of seconds that accepts `least` or more."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not least <= value <= _LONGEST_S:
+            raise ArgumentTypeError(f"wanted seconds from {least:g} to {_LONGEST_S:.0f}, found {text!r}")
+        return value
+
+    return parse
+
+
+def zero_or_seconds(least: float) -> Callable[[str], float]:
+    """Return a parser of seconds that accepts 0, and `least` or more."""
+
+    def parse(text: str) -> float:
+        value = seconds(0)(text)
+        if 0 < value < least:
+            raise ArgumentTypeError(f"wanted 0 or at least {least:g} seconds, found {text!r}")
+        return value
+
+    return parse
+
+
+def or_auto(parse: Callable[[str], float]) -> Callable[[str], float]:
+    """Return a parser that also accepts `auto`, for which it returns AS_LONG_AS_NEEDED."""
+    return lambda text: AS_LONG_AS_NEEDED if text.strip() == "auto" else parse(text)
+
+
+def kind_of_work(text: str) -> Work:
+    """Parse the name of a kind of work."""
+    try:
+        return Work(text.strip())
+    except ValueError:
+        raise ArgumentTypeError(f"wanted one of {', '.join(Work)}, found {text!r}") from None
+
+
+def sample_length(text: str) -> int:
+    """Parse a duration such as 100ms, 10us or 1s; return ns."""
+    length_ns = parse_duration(text.strip()) or 0
+    if not _SHORTEST_SAMPLE_NS <= length_ns <= _LONGEST_SAMPLE_NS:
+        raise ArgumentTypeError(f"wanted a duration from 100us to 100s, such as 10ms, found {text!r}")
+    return round(length_ns)
+
+
+def share(text: str) -> float:
+    """Parse a share such as 2% or 0.02."""
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,9})?)(%?)", text.strip())
+    value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    is_clear = match is not None and (bool(match[2]) or value < 1)
+    if not (is_clear and 0 < value <= _LARGEST_SHARE):
+        raise ArgumentTypeError(f"wanted a share such as 5% or 0.05, found {text!r}")
+    return value
+
+
+def chance(text: str) -> float:
+    """Parse a chance above 50%, such as 90% or 0.9."""
+    value = share(text)
+    if not 0.5 < value < 1:
+        raise ArgumentTypeError(f"wanted a chance above 50% and below 100%, found {text!r}")
+    return value
+
+
+def inflation(text: str) -> float:
+    """Parse a factor of 1 or more."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 1 <= value <= _LARGEST_INFLATION:
+        raise ArgumentTypeError(f"wanted a factor of at least 1, such as 1.2, found {text!r}")
+    return value
+
+
+def whole_number(least: int, most: int, of: str = "") -> Callable[[str], int]:
+    """Return a parser of whole numbers from `least` to `most`; its error names what they are a number `of`."""
+
+    def parse(text: str) -> int:
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+        value = int(text) if is_number else -1
+        if not least <= value <= most:
+            raise ArgumentTypeError(f"wanted a number{of} from {least} to {most}, found {text!r}")
+        return value
+
+    return parse
+
+
+def core_count(text: str) -> int:
+    """Parse a number of cores, 1 or more."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_CORE_DIGITS or int(text) < 1:
+        raise ArgumentTypeError(f"wanted a number of cores, from 1 on, found {text!r}")
+    return int(text)
+
+
+def age(text: str) -> float:
+    """Parse an age such as 90min, 24h or 7d; return seconds."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?) ?(s|min|m|h|d)", text.strip())
+    if match is None or not float(match[1]):
+        raise ArgumentTypeError(f"wanted an age such as 90min, 24h or 7d, found {text!r}")
+    return float(match[1]) * _SECONDS_BY_UNIT[match[2]]
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Split a command line into words as a shell would; no shell runs it."""
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r}: {error}") from error
+    if not words:
+        raise ArgumentTypeError("wanted a command, found none")
+    return words
