@@ -172,8 +172,7 @@ _SAID = sorted({said for command in IN_HELP for said in command.name.split("; ")
 
 def _seen(size: tuple[int, int]) -> str:
     """What can be scrolled to."""
-    return "
-".join(text_of(row) for at in range(0, 80, 5) for row in help_rows(*size, at))
+    return "\n".join(text_of(row) for at in range(0, 80, 5) for row in help_rows(*size, at))
 
 
 @pytest.mark.parametrize(
