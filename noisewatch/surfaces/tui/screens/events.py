@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from noisewatch.surfaces.reports.parts.wraps import wrap_after
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, scale_label, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted
 from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of
@@ -25,6 +25,7 @@ from noisewatch.surfaces.tui.screens.event_list import (
     time_in_words,
 )
 from noisewatch.surfaces.tui.screens.page import page
+from noisewatch.surfaces.tui.state.noise import columns_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count
@@ -59,10 +60,9 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     width = space.inside
     listed = _list(model, width, space.height)
     if selected is None:
-        below = (
-            latest_section(model, space, len(listed)) if is_single(model) else _others(model, None, space, len(listed))
-        )
-        return space.draw([_log_section(model, listed, space.room - rows_in(below)), *below])
+        taken = len(listed)
+        rest = latest_section(model, space, taken) if is_single(model) else _others(model, None, space, taken)
+        return space.draw([_log_section(model, listed, space.room - rows_in(rest)), *rest])
     event_lines = event_rows(model, selected, width, space.glyphs)
     event_lines += _culprits(model, selected, width, space.room - 1 - len(listed) - len(event_lines), space.glyphs)
     others = _others(model, selected, space, len(listed) + 1 + len(event_lines))

@@ -11,7 +11,7 @@ from noisewatch.operations.frame.frame import CpuLine, CulpritLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, style_of, zoomed
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.headline import bare_name, map_headline
 from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, brackets, in_topology_order
@@ -21,6 +21,7 @@ from noisewatch.surfaces.tui.screens.event_list import latest_section, most_late
 from noisewatch.surfaces.tui.screens.map_scales import Scale, Values, scale_of
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.history import celsius_by_cpu
+from noisewatch.surfaces.tui.state.noise import OFFLINE_NS, zoomed
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_noise, short_rate, short_share

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import KINDS, CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_legend, style_of, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_legend, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
 from noisewatch.surfaces.tui.draw.panel import Section, Space
 from noisewatch.surfaces.tui.draw.places import place_title, shared_words
@@ -15,6 +15,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, len
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.screens.selected_culprit import culprits_beside_panel
+from noisewatch.surfaces.tui.state.noise import columns_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel, describe_culprit_count
 from noisewatch.units import describe_clock, short_duration, short_noise, short_rate, short_share
 

@@ -16,13 +16,11 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import (
     OFFLINE_MARK,
     Glyphs,
-    columns_of,
     level_legend,
     level_of,
     level_pieces,
     mark_of,
     style_of,
-    worst_of,
 )
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
 from noisewatch.surfaces.tui.draw.panel import Space, panel, side_by_side
@@ -31,6 +29,7 @@ from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.screens.selected_culprit import culprits_beside_panel, list_keys
 from noisewatch.surfaces.tui.state.filters import cpus_in_order, order_in_words
+from noisewatch.surfaces.tui.state.noise import columns_of, worst_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_count, short_change, short_duration, short_rate, short_share
 

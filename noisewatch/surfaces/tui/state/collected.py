@@ -13,13 +13,13 @@ from noisewatch.cpus import CpuSet
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame, PlaceLine
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.clock_history import ClockHistory
 from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, what_is_same
 from noisewatch.surfaces.tui.state.history import CAPACITY, CpuReadings, History
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory, describe_moves
+from noisewatch.surfaces.tui.state.noise import GRAVE_NS, NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.run_history import RunHistory
 
 _ENTRY = struct.Struct("<qiif")  # hash of the culprit, CPU, thread, ns/s

@@ -19,7 +19,7 @@ from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, Frame
 from noisewatch.operations.frame.line import StableFields, decode_frame, encode_frame, stable_fields
-from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
+from noisewatch.surfaces.tui.state.noise import GRAVE_NS, OFFLINE_NS, worst_of
 
 # Two minutes, at an interval a second: noise that lasts less than a quarter of them is not usual yet, noise that lasts
 # longer is; so are bursts that come as often. A slow rise is never a spike.
