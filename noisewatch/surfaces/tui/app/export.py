@@ -18,12 +18,12 @@ from noisewatch.operations.frame.line import described_frame
 from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
 from noisewatch.surfaces.reports.verdict.fix_script import NOT_UNDONE, RESTORES, script, script_steps
 from noisewatch.surfaces.tui.draw.clock_facts import helpful
-from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.screens.event_list import fix_of, frame_of
 from noisewatch.surfaces.tui.screens.preflight import NOT_NOW
 from noisewatch.surfaces.tui.state.filters import noise_or_grave
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target
+from noisewatch.surfaces.tui.state.noise import GRAVE_NS, worst_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import is_same
 from noisewatch.units import short_duration, short_rate, short_seconds, short_share

@@ -9,10 +9,11 @@ from typing import TypeVar
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, style_of_share, why_no_clock
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, highest_if_certain, zoomed
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, runs
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, in_sight, time_row
 from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, available_figures
+from noisewatch.surfaces.tui.state.noise import highest_if_certain, zoomed
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _LEAST_CHART = 3  # rows, with the row of the time

@@ -9,12 +9,13 @@ from noisewatch.cpus import fitting_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, level_pieces, style_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, text_width
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import asked_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of, is_least
 from noisewatch.surfaces.tui.state.listed_culprits import listed_cpus, unreadable_cpus
+from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_change, short_duration, short_rate, short_share

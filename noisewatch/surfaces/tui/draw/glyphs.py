@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from math import log
-from typing import TypeVar
 
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import Meaning
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, runs
+from noisewatch.surfaces.tui.state.noise import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS
 from noisewatch.units import short_duration
 
-# Noise per second at which a level begins: a fixed logarithmic scale, so that 20 µs never look like 20 ms.
-LEVELS_NS = (1, 50_000, 200_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000, 200_000_000)
-NOTABLE_NS, GRAVE_NS = 500_000, 5_000_000  # 0.05% and 0.5% of a second
 _LEAST_NS = 1_000  # noise from which the first level grows
-OFFLINE_NS = -1.0  # stands for noise: less than any, so that an offline CPU is never the worst of several
 OFFLINE_MARK = "x"
-NOT_FOLLOWED_NS = -2.0  # stands for the noise of a culprit that the frame may omit for costlier ones
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # hashing all fields for each mark would be slow
@@ -110,19 +104,6 @@ def glyphs_for(encoding: str | None, terminal: str = "", colours: str | None = N
     return TONED if colours in _WITH_TONES else UNICODE
 
 
-def worst_of(noise: Iterable[float | None]) -> float | None:
-    """Return the greatest noise, or None if one is unknown and no known one is over the limit."""
-    return highest_if_certain(noise, GRAVE_NS)
-
-
-def highest_if_certain(values: Iterable[float | None], limit: float) -> float | None:
-    """Return the highest value, or None if an unknown one may be higher and no known one reaches the limit."""
-    listed = list(values)
-    measured = [value for value in listed if value is not None]
-    highest = max(measured, default=None)
-    return highest if len(measured) == len(listed) or (highest or 0) >= limit else None
-
-
 def level_of(noise_ns_per_s: float) -> int:
     """Return the level of noise: 0 for none, up to 8 for a fifth of all time and more."""
     return bisect_right(LEVELS_NS, noise_ns_per_s)
@@ -135,18 +116,6 @@ def style_of(noise_ns_per_s: float | None) -> Meaning:
     if noise_ns_per_s >= GRAVE_NS:
         return "grave"
     return "notable" if noise_ns_per_s >= NOTABLE_NS else "calm"
-
-
-def columns_of(noise: Sequence[float | None], zoom: int) -> list[float | None]:
-    """Return the worst noise of each `zoom` intervals, grouped from the newest backwards."""
-    return zoomed(noise, zoom, worst_of)
-
-
-def zoomed(values: Sequence[T], zoom: int, of: Callable[[Sequence[T]], T]) -> list[T]:
-    """Return one value for each `zoom` values, grouped from the last backwards; `of` a single value is that value."""
-    if zoom == 1:
-        return list(values)
-    return [of(values[max(end - zoom, 0) : end]) for end in range(len(values), 0, -zoom)][::-1]
 
 
 def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:

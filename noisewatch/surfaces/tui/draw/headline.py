@@ -12,12 +12,13 @@ from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind, Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.clock_facts import helpful
-from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOTABLE_NS, Glyphs, style_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, first_that_fits, length, lines_of
 from noisewatch.surfaces.tui.state.clock_history import ClockRange
 from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import culprit_of
+from noisewatch.surfaces.tui.state.noise import GRAVE_NS, NOTABLE_NS
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Quantity, Screen, ScreenModel
 from noisewatch.units import (
     describe_clock,

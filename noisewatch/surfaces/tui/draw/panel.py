@@ -1,12 +1,16 @@
-"""Frames around parts of a screen, with a title at the left of the upper edge, and state and keys at the right."""
+"""The parts of a screen: framed panels that share edges, or on a small screen rows below headings.
+
+A title is at the left of the upper edge, or of the heading, and state and keys are to the right of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, length, text_width
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, fitted, length, text_width
 
 LEAST_FRAMED = (70, 24)  # columns and lines: smaller screens have no room for edges
 _EDGE: Style = "faint"
@@ -58,6 +62,69 @@ def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[R
     return [*upper[:-1], between, *rest]
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled part of a screen, of `height` rows inside, or as many as it has rows.
+
+    `right` may hold several parts between ` · `, of which the last ones go first if they do not fit. With
+    `has_heading` the first row is a heading already: without a frame it gets no other one.
+    """
+
+    title: str
+    rows: Sequence[Row]
+    right: str = ""
+    height: int | None = None
+    has_heading: bool = False
+
+    @property
+    def inside(self) -> int:
+        """The rows inside of the frame, or below the heading."""
+        return len(self.rows) if self.height is None else self.height
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The columns and rows of a screen, or of a part of it, for sections: framed, or below headings."""
+
+    width: int
+    height: int
+    glyphs: Glyphs
+    is_framed: bool
+
+    @property
+    def inside(self) -> int:
+        """The columns of a section's rows."""
+        return self.width - 4 if self.is_framed else self.width
+
+    @property
+    def room(self) -> int:
+        """The rows of a single section with a heading of its own; each further section takes one row more."""
+        return self.height - 2 if self.is_framed else self.height
+
+    def draw(self, sections: Iterable[Section]) -> list[Row]:
+        """Return the sections, one below the other."""
+        if self.is_framed:
+            panels = [
+                panel(section.title, section.rows, self.width, section.inside + 2, self.glyphs, section.right)
+                for section in sections
+            ]
+            return reduce(lambda upper, lower: joined(upper, lower, self.glyphs), panels) if panels else []
+        rows: list[Row] = []
+        for section in sections:
+            rows += [] if section.has_heading else [self._heading(section)]
+            rows += [*section.rows[: section.inside], *([] for _ in range(section.inside - len(section.rows)))]
+        return rows
+
+    def _heading(self, section: Section) -> Row:
+        texts = [f" {section.title}   {right}" for right in _shortened(section.right)]
+        return [(fitted(first_that_fits([*texts, f" {section.title}"], self.width), self.width), "heading")]
+
+
+def rows_in(sections: Iterable[Section]) -> int:
+    """Return the rows of further sections, with their edges or headings."""
+    return sum(section.inside + 1 for section in sections)
+
+
 def side_by_side(left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
     """Return two frames of one height next to each other."""
     return [[*one, *other] for one, other in zip(left, right, strict=True)]
@@ -75,8 +142,7 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
     """Return the upper edge, `╭─ title ─── right ─╮`; the right part is dropped before the title is cut."""
     room = width - 4
     titled = cut([(f" {title} ", "strong")], room) if title else []
-    parts = right.split(" · ")
-    choices = [f" {' · '.join(parts[:count])} " for count in range(len(parts), 0, -1) if right]
+    choices = [f" {part} " for part in _shortened(right)]
     text = first_that_fits([*choices, ""], max(room - length(titled) - 1, 0))
     line = edges.across * (room - length(titled) - text_width(text))
     return [
@@ -86,3 +152,9 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
         (text, "plain"),
         (f"{edges.across}{corners[1]}", _EDGE),
     ]
+
+
+def _shortened(right: str) -> list[str]:
+    """Return the text with all of its parts, and without the last ones, down to the first one."""
+    parts = right.split(" · ")
+    return [" · ".join(parts[:count]) for count in range(len(parts), 0, -1)] if right else []

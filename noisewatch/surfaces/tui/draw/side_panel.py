@@ -8,9 +8,10 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
 from noisewatch.surfaces.reports.parts.colours import STYLE_BY_KIND
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, worst_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style
+from noisewatch.surfaces.tui.state.noise import worst_of
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_seconds, short_share
 

@@ -14,9 +14,10 @@ from typing import TypeVar
 from noisewatch.judgement.run.reasons import RunStanding, mark_of
 from noisewatch.operations.frame.frame import RepetitionLine
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, Glyphs, columns_of, level_pieces
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.events.kinds import EventKind, event_mark
+from noisewatch.surfaces.tui.state.noise import GRAVE_NS, columns_of
 from noisewatch.surfaces.tui.state.run_history import describe_repetition, overlapping
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import NS_PER_S, describe_count, short_share

@@ -31,7 +31,7 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
 from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, rows_for, tables_across
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.headline import clock_headline
-from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
+from noisewatch.surfaces.tui.draw.panel import Space, joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut
 from noisewatch.surfaces.tui.draw.timeline import in_sight
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
@@ -71,7 +71,7 @@ _ByCpu = Mapping[int, str | None]
 
 def clock_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, _framed, clock_headline)
+    return page(model, width, height, glyphs, _body, _KEYS, clock_headline)
 
 
 def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
@@ -84,37 +84,35 @@ def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
     return clock_room(count, wide, _table_height(model, wide, _parts(model, width, room)[1] - 2))
 
 
-def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the chart, the CPUs, and of the other parts what fits: fixes first."""
-    numbers = in_sight(model, width)
+def _body(model: ScreenModel, space: Space) -> list[Row]:
+    """Return chart, CPUs, package and settings, and fixes; without frames what fits, fixes first."""
+    if not space.is_framed:
+        return _unframed(model, space.width, space.height, space.glyphs)
+    width, glyphs = space.width, space.glyphs
+    above, middle, below = _parts(model, width, space.height)
+    line = chart_rows(model, space.inside, above - 2, glyphs)
+    chart = panel(_TITLES[model.clock_graph], line, width, above, glyphs, _chart_notes(model, space.inside))
+    cpus = _cpus(model, width - _SIDE, middle, in_sight(model, space.inside), glyphs)
+    return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *_help(model, width, below, glyphs)]
+
+
+def _unframed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     chart = chart_rows(model, width, _chart_height(height), glyphs)
-    cpus = model.cpus
-    if height < _LOW and all(line.current_khz is None for line in cpus):
+    if height < _LOW and all(line.current_khz is None for line in model.cpus):
         chart = chart_rows(model, width, height, glyphs)[:2]
-    count = len(cpus)
     left = max(height - len(chart), 0)
-    table = clock_table(model, numbers, width, min(left, count + 1), glyphs)
-    rest = [
-        [(" ", "plain"), *row]
-        for row in (*help_rows(model, width - 2, glyphs), *settings_rows(model, width - 2, glyphs))
-    ]
-    rest += [
-        [(" ", "plain"), *row] for row in (*package_rows(model, width - 2, glyphs), *reason_rows(model, width - 2))
-    ]
-    return [cut(row, width) for row in (*chart, *table, *rest)][:height]
+    table = clock_table(model, in_sight(model, width), width, min(left, len(model.cpus) + 1), glyphs)
+    rest = (
+        *help_rows(model, width - 2, glyphs),
+        *settings_rows(model, width - 2, glyphs),
+        *package_rows(model, width - 2, glyphs),
+        *reason_rows(model, width - 2),
+    )
+    return [*chart, *table, *([(" ", "plain"), *row] for row in rest)][:height]
 
 
 def _chart_height(height: int) -> int:
     return 0 if height < _LOW else height // 3
-
-
-def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    above, middle, below = _parts(model, width, height)
-    numbers = in_sight(model, width - 4)
-    line = chart_rows(model, width - 4, above - 2, glyphs)
-    chart = panel(_TITLES[model.clock_graph], line, width, above, glyphs, _chart_notes(model, width - 4))
-    cpus = _cpus(model, width - _SIDE, middle, numbers, glyphs)
-    return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *_help(model, width, below, glyphs)]
 
 
 def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.surfaces.reports.parts.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.panel import Space
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.screens.selected_culprit import framed_with_selected, with_selected
+from noisewatch.surfaces.tui.screens.selected_culprit import culprit_sections, list_keys
 from noisewatch.surfaces.tui.state.filters import asked_cpus, mistakes, order_in_words
 from noisewatch.surfaces.tui.state.listed_culprits import describe_culprit_count
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
@@ -74,21 +75,14 @@ _KEYS = (
 
 def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
+    return page(model, width, height, glyphs, _body, _KEYS)
 
 
-def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    listing = model.listing()
-    who = f"{describe_culprit_count(model, listing)}, by {order_in_words(model.sort, model.folds)}"
-    top = filter_rows(model, width)
-    return [*top, *with_selected(model, listing, who, width, height - len(top), glyphs)]
-
-
-def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    top, listing = filter_rows(model, width - 4), model.listing()
-    title = f"culprits on all CPUs, by {order_in_words(model.sort, model.folds)}"
-    keys = f"{describe_culprit_count(model, listing)} · s sort · g group · / filter"
-    return framed_with_selected(model, listing, title, keys, width, height, glyphs, top)
+def _body(model: ScreenModel, space: Space) -> list[Row]:
+    by = f"by {order_in_words(model.sort, model.folds)}"
+    who = f"{describe_culprit_count(model, model.listing())}, {by}"
+    top = filter_rows(model, space.inside)
+    return space.draw(culprit_sections(model, f"culprits on all CPUs, {by}", who, list_keys(model), space, top))
 
 
 def filter_rows(model: ScreenModel, width: int) -> list[Row]:

@@ -12,7 +12,7 @@ from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame
 from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
-from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.panel import Section, Space
 from noisewatch.surfaces.tui.draw.side_panel import mark
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind, FoldedEvent, begins, folded
@@ -174,19 +174,13 @@ def title_of_latest(model: ScreenModel) -> str:
     return "events, the newest first" if is_there else "no events"
 
 
-def with_latest(model: ScreenModel, above: list[Row], events: Sequence[Row], width: int, glyphs: Glyphs) -> list[Row]:
-    """Append a panel with the latest events below `above`, sharing an edge, if there are any."""
+def latest_section(model: ScreenModel, space: Space, taken: int) -> list[Section]:
+    """Return the section of the latest events for the rows below `taken` ones; none if too few of them fit."""
+    events = latest_events(model, space.inside, space.room - taken - 1, space.glyphs)
     if not events:
-        return above
+        return []
     name, screen = ("all checks", Screen.PREFLIGHT) if is_single(model) else ("all events", Screen.EVENTS)
-    key = f"{SCREENS.index(screen) + 1} {name}"
-    return joined(above, panel(title_of_latest(model), events, width, len(events) + 2, glyphs, key), glyphs)
-
-
-def with_headed_latest(model: ScreenModel, rows: list[Row], width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Append the latest events below a heading in the free rows, on a screen without frames."""
-    latest = latest_events(model, width, height - len(rows) - 1, glyphs)
-    return [*rows, [(fitted(f" {title_of_latest(model)}", width), "heading")], *latest] if latest else rows
+    return [Section(title_of_latest(model), events, f"{SCREENS.index(screen) + 1} {name}")]
 
 
 def is_single(model: ScreenModel) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Sequence
+from dataclasses import replace
 
 from noisewatch.surfaces.reports.parts.wraps import wrap_after
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, scale_label, tall_rows
-from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, scale_label, tall_rows
+from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted
 from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, Event
@@ -20,11 +21,11 @@ from noisewatch.surfaces.tui.screens.event_list import (
     frame_of,
     is_single,
     kind_rows,
-    latest_events,
+    latest_section,
     time_in_words,
-    with_latest,
 )
 from noisewatch.surfaces.tui.screens.page import page
+from noisewatch.surfaces.tui.state.noise import columns_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count
@@ -48,83 +49,86 @@ _KEYS = (
 
 def events_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
+    return page(model, width, height, glyphs, _body, _KEYS)
 
 
-def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _body(model: ScreenModel, space: Space) -> list[Row]:
     """Return the list, and below it the selected event, the kinds of events, and the noise around the event."""
     selected = model.log.selected() if model.newest is not None else None
-    if selected is not None and width >= _LEAST_SIDE_BY_SIDE:
-        return _side_by_side_frames(model, selected, width, height, glyphs)
-    listed = _list(model, width - 4, height)
-    if is_single(model):
-        latest = latest_events(model, width - 4, height - 3 - len(listed), glyphs)
-        high = height - (len(latest) + 1 if latest else 0)
-        return with_latest(
-            model, panel(_title(model), listed, width, high, glyphs, _keys(model)), latest, width, glyphs
-        )
-    event_lines = event_rows(model, selected, width - 4, glyphs) if selected is not None else []
-    event_lines += _culprits(model, selected, width - 4, height - 3 - len(listed) - len(event_lines), glyphs)
-    left = max(height - 3 - len(listed) - len(event_lines), 0)
-    others = _others(model, selected, width, left, glyphs)
-    left -= sum(len(panel_rows) - 1 for panel_rows in others)
-    below = min(len(event_lines), height - 3 - _LEAST_LIST) + left if selected is not None else -1
-    above = height - below - 1 - sum(len(panel_rows) - 1 for panel_rows in others)
-    listed = listed if len(listed) <= above - 2 else _list(model, width - 4, above - 2)
-    frames = [panel(_title(model), listed, width, above, glyphs, _keys(model))]
-    if selected is not None:
-        frames.append(panel(_about(model, selected), event_lines[:below], width, below + 2, glyphs))
-    return reduce(lambda one, other: joined(one, other, glyphs), [*frames, *others])
+    if selected is not None and space.is_framed and space.width >= _LEAST_SIDE_BY_SIDE:
+        return _side_by_side(model, selected, space)
+    width = space.inside
+    listed = _list(model, width, space.height)
+    if selected is None:
+        taken = len(listed)
+        rest = latest_section(model, space, taken) if is_single(model) else _others(model, None, space, taken)
+        return space.draw([_log_section(model, listed, space.room - rows_in(rest)), *rest])
+    event_lines = event_rows(model, selected, width, space.glyphs)
+    event_lines += _culprits(model, selected, width, space.room - 1 - len(listed) - len(event_lines), space.glyphs)
+    others = _others(model, selected, space, len(listed) + 1 + len(event_lines))
+    room = space.room - 1 - rows_in(others)
+    least = _LEAST_LIST if space.is_framed else len(listed)
+    below = max(min(len(event_lines), room - least), room - len(listed))
+    if below < _LEAST_PANEL:
+        return space.draw([_log_section(model, listed, space.room)])
+    if len(listed) > room - below:
+        listed = _list(model, width, room - below)
+    event_section = Section(_about(model, selected), event_lines, height=below)
+    return space.draw([_log_section(model, listed, room - below), event_section, *others])
 
 
-def _side_by_side_frames(model: ScreenModel, selected: Event, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _log_section(model: ScreenModel, listed: Sequence[Row], height: int) -> Section:
+    keys = f"/ filter · g {'unfold' if model.log.folds else 'fold'} · enter shows that time"
+    return Section(_title(model), listed, keys, height, has_heading=True)
+
+
+def _side_by_side(model: ScreenModel, selected: Event, space: Space) -> list[Row]:
     """Return the event next to the list, and below both the noise around it, if rows are left."""
-    left = width * 3 // 5
-    right = width - left
-    listed, event_lines = _list(model, left - 4, height - 2), event_rows(model, selected, right - 4, glyphs)
+    left = replace(space, width=space.width * 3 // 5)
+    right = replace(space, width=space.width - left.width)
+    listed = _list(model, left.inside, space.room)
+    event_lines = event_rows(model, selected, right.inside, space.glyphs)
     needed = max(len(listed), len(event_lines) + _LEAST_WHO) + 2
-    chart = _noise_panel(model, selected, width, height - needed, glyphs)
-    high = height - len(chart)
-    kinds = kind_rows(model, model.log.events, left - 4, high - 3 - len(listed))
-    above = high - (len(kinds) + 1 if kinds else 0)
-    log = panel(_title(model), listed, left, above, glyphs, _keys(model))
-    log = joined(log, panel(KINDS, kinds, left, len(kinds) + 2, glyphs), glyphs) if kinds else log
-    event_lines += _culprits(model, selected, right - 4, high - 2 - len(event_lines), glyphs)
-    return [*side_by_side(log, panel(_about(model, selected), event_lines, right, high, glyphs)), *chart]
+    chart = space.draw(_noise_section(model, selected, space, needed - 1))
+    high = space.height - len(chart)
+    kinds = _kinds_section(model, left, high - 3 - len(listed))
+    log = left.draw([_log_section(model, listed, high - 2 - rows_in(kinds)), *kinds])
+    event_lines += _culprits(model, selected, right.inside, high - 2 - len(event_lines), space.glyphs)
+    event = right.draw([Section(_about(model, selected), event_lines, height=high - 2)])
+    return [*side_by_side(log, event), *chart]
 
 
-def _others(model: ScreenModel, selected: Event | None, width: int, height: int, glyphs: Glyphs) -> list[list[Row]]:
-    """Return the frames that fit, each sharing an edge with the one before."""
-    kinds = kind_rows(model, model.log.events, width - 4, height - 1)
-    frames = [panel(KINDS, kinds, width, len(kinds) + 2, glyphs)] if kinds else []
-    chart = _noise_panel(model, selected, width, height + 1 - (len(kinds) + 1 if kinds else 0), glyphs)
-    return [*frames, chart] if chart else frames
+def _others(model: ScreenModel, selected: Event | None, space: Space, taken: int) -> list[Section]:
+    """Return the kinds of events and the noise around the selected one, as far as they fit below `taken` rows."""
+    kinds = _kinds_section(model, space, space.room - taken - 1)
+    return [*kinds, *_noise_section(model, selected, space, taken + rows_in(kinds))]
 
 
-def _noise_panel(model: ScreenModel, selected: Event | None, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the lane of the timeline, as high as fits, with a mark below the selected event."""
-    room = min(height - 3, _TALLEST_NOISE)
-    axis = axis_of(model, width - 4)
+def _kinds_section(model: ScreenModel, space: Space, height: int) -> list[Section]:
+    kinds = kind_rows(model, model.log.events, space.inside, height)
+    return [Section(KINDS, kinds)] if kinds else []
+
+
+def _noise_section(model: ScreenModel, selected: Event | None, space: Space, taken: int) -> list[Section]:
+    """Return the lane of the timeline, as high as fits below `taken` rows, with a mark below the selected event."""
+    room = min(space.room - taken - 2, _TALLEST_NOISE)
+    axis = axis_of(model, space.inside)
     if room < _LEAST_NOISE or not axis.numbers:
         return []
     lane = axis.spread(columns_of(model.history.worst(axis.numbers), axis.zoom))
-    bars = tall_rows(lane, room, glyphs)
+    bars = tall_rows(lane, room, space.glyphs)
     rows: list[Row] = [
         [(f"{scale_label(room - at, room):>{LABEL - 1}} {'':{axis.before}}", "faint"), *bar]
         for at, bar in enumerate(bars)
     ]
     if selected is not None and selected.number in axis.numbers:
-        rows.append([(f"{'':{LABEL + axis.column(selected.number)}}{glyphs.cursor}", "strong")])
+        rows.append([(f"{'':{LABEL + axis.column(selected.number)}}{space.glyphs.cursor}", "strong")])
     around = ", around the selected event" if selected is not None else ""
-    return panel(f"noise of the worst target CPU{around}", rows, width, len(rows) + 2, glyphs)
+    return [Section(f"noise of the worst target CPU{around}", rows)]
 
 
 def _about(model: ScreenModel, selected: Event) -> str:
     return f"{selected.kind} at {time_in_words(model, selected)}"
-
-
-def _keys(model: ScreenModel) -> str:
-    return f"/ filter · g {'unfold' if model.log.folds else 'fold'} · enter shows that time"
 
 
 def _culprits(model: ScreenModel, event: Event | None, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -143,18 +147,6 @@ def _title(model: ScreenModel) -> str:
     on_lines = f" in {describe_count(lines, 'line')}" if lines < count else ""
     title = f"{describe_count(count, 'event')}{on_lines}"
     return f"{title}, filter: {model.log.filter}" if model.log.filter else title
-
-
-def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the log, and in the remaining rows the selected event."""
-    rows = _list(model, width, height)
-    selected = model.log.selected() if model.newest is not None else None
-    left = height - len(rows) - 1
-    if selected is None or left < _LEAST_PANEL:
-        return rows
-    event_lines = event_rows(model, selected, width, glyphs)[:left]
-    event_lines += _culprits(model, selected, width, left - len(event_lines), glyphs)
-    return [*rows, [(fitted(f" {_about(model, selected)}", width), "heading")], *event_lines]
 
 
 def _list(model: ScreenModel, width: int, height: int) -> list[Row]:

@@ -10,12 +10,13 @@ from statistics import median
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, highest_if_certain, level_pieces, zoomed
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, length, runs
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, IrqRow, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of
+from noisewatch.surfaces.tui.state.noise import columns_of, highest_if_certain, zoomed
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_count, describe_rate, short_duration, short_noise, short_seconds
 

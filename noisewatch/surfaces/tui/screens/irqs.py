@@ -21,13 +21,13 @@ from noisewatch.surfaces.tui.draw.irq_matrix import (
     number_cells,
     rate_cells,
 )
-from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, fitted, text_width
 from noisewatch.surfaces.tui.screens.culprits import filter_rows
-from noisewatch.surfaces.tui.screens.event_list import latest_events, with_headed_latest, with_latest
+from noisewatch.surfaces.tui.screens.event_list import latest_section
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title, rates_of
 from noisewatch.surfaces.tui.screens.page import Keys, page
-from noisewatch.surfaces.tui.screens.selected_culprit import fix_below_title, fix_keys
+from noisewatch.surfaces.tui.screens.selected_culprit import fix_keys, fix_rows
 from noisewatch.surfaces.tui.state.filters import SortOrder
 from noisewatch.surfaces.tui.state.irq_history import IrqRow
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, movable_word, move_words
@@ -35,7 +35,8 @@ from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count, short_rate, short_seconds
 
-_FACTS, _FACTS_OF_ONE_LOOK, _FACTS_NEXT_TO_FIX = 8, 5, 6  # rows of the lower frame, with its edges
+_FACTS, _FACTS_OF_ONE_LOOK, _FACTS_NEXT_TO_FIX = 6, 3, 4  # rows below the table
+_LEAST_WITH_FACTS, _LOW = 8, 14  # rows of a body that has facts, and that has all of them
 _MOST_OF_FIX = 40  # rows
 _OTHERS = "other interrupts"
 _KEYS_OF_FIX = (("f", "fix"), ("y", "copy fix"))
@@ -63,7 +64,7 @@ SORTS = {SortOrder.RATE: "rate", SortOrder.CPU: "CPU"}
 
 def irqs_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _keys(model), _framed, irqs_headline)
+    return page(model, width, height, glyphs, _body, _keys(model), irqs_headline)
 
 
 def _keys(model: ScreenModel) -> Keys:
@@ -73,61 +74,57 @@ def _keys(model: ScreenModel) -> Keys:
     return _KEYS if has_fix else [key for key in _KEYS if key not in _KEYS_OF_FIX]
 
 
-def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    table = _Table.of(model, width - 4, height, glyphs)
+def _body(model: ScreenModel, space: Space) -> list[Row]:
+    table = _Table.of(model, space.inside, space.height, space.glyphs)
     row = table.listing.selected
     if row is None:  # the table explains why it is empty
-        events = latest_events(model, width - 4, height - table.needed - 3, glyphs)
-        upper = _framed_table(model, table, width, height - (len(events) + 1 if events else 0), glyphs)
-        return with_latest(model, upper, events, width, glyphs)
-    lower = max(height - table.needed - 2, min(_lower(model, width), height // 2))
-    upper = _framed_table(model, table, width, height - lower, glyphs)
-    facts = _facts(model, row, width - 4, lower - 2, glyphs)
+        latest = latest_section(model, space, table.needed)
+        return space.draw([*_table_sections(model, table, space, space.room - rows_in(latest)), *latest])
+    below = _rows_below(model, table.needed, space)
+    sections = _table_sections(model, table, space, space.room - below - 1 if below else space.room)
     keys = fix_keys(model) or ("f fix · enter its CPU" if disturbs_target(model, row) else "enter its CPU")
-    return [*upper, *panel(irq_title(row), facts, width, lower, glyphs, keys)]
+    facts = _facts(model, row, space.inside, below, space.glyphs)
+    return space.draw([*sections, *([Section(irq_title(row), facts, keys, below)] if below else [])])
 
 
-def _framed_table(model: ScreenModel, table: _Table, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    above, below = table.rows_in(height - 2)
+def _table_sections(model: ScreenModel, table: _Table, space: Space, height: int) -> list[Section]:
+    """Return the IRQs of devices, and all other interrupts, in `height` rows."""
+    above, below = table.rows_in(height)
     keys = f"s sort · z {'hide' if model.shows_silent_irqs else 'show'} silent · g by device · / filter"
     frame = model.frame
     over = f" over {short_seconds(frame.seconds)}" if frame is not None and frame.seconds > 0 else ""
     what = "of a device together, " if model.groups_irqs else ""
     title = f"interrupts/s{over} by IRQ and CPU, {what}by {SORTS.get(model.sort, 'level')}"
-    upper = panel(title, above, width, height - (len(below) + 1 if below else 0), glyphs, keys)
-    return joined(upper, panel(_OTHERS, below, width, len(below) + 2, glyphs), glyphs) if below else upper
+    if not below:
+        return [Section(title, above, keys, height, has_heading=True)]
+    if space.is_framed:
+        return [Section(title, above, keys, height - len(below) - 1), Section(_OTHERS, below)]
+    return [Section(title, above, has_heading=True), Section(_OTHERS, below, height=height - len(above) - 1)]
 
 
-def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    table = _Table.of(model, width, height, glyphs)
-    least = 0 if height < 8 else 3 if height < 14 else min(_lower(model, width) - 2, height // 2)
-    lower = max(height - table.needed, least) if least else 0
-    above, below = table.rows_in(height - lower)
-    others: Row = [(fitted(f"{'':>{LABEL}} {_OTHERS}", width), "heading")]
-    rows = [*above, *([others, *below] if below else [])]
-    row = table.listing.selected
-    if not lower or row is None:
-        return with_headed_latest(model, rows, width, height, glyphs) if row is None else rows
-    rows += [[] for _ in range(height - lower - len(rows))]
-    facts = _facts(model, row, width, lower - 1, glyphs)
-    return [*rows, [(fitted(f" {irq_title(row)}", width), "heading")], *facts]
+def _rows_below(model: ScreenModel, needed: int, space: Space) -> int:
+    """Return the rows for the facts about the selected IRQ: those that the table leaves, or its share of few."""
+    if space.height < _LEAST_WITH_FACTS:
+        return 0
+    least = min(_needed_below(model, space.inside), space.height // 2 - 1) if space.height >= _LOW else 2
+    return max(space.room - needed - 1, least)
 
 
 def _facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the facts about the selected IRQ; a requested fix gets its rows first."""
     if not model.shows_fix:
         return irq_facts(model, row, width, height, glyphs)
-    fix = fix_below_title(model, width, height)
+    fix = fix_rows(model, width, height)
     if model.advice is None and model.selected() is None:
         fix = [[("it goes to no CPU that is known: nothing to move", "faint")]]
     return [*irq_facts(model, row, width, max(height - len(fix), 0), glyphs), *fix][:height]
 
 
-def _lower(model: ScreenModel, width: int) -> int:
-    """Return the rows that the lower frame needs, with those of a fix on top of the first facts."""
+def _needed_below(model: ScreenModel, width: int) -> int:
+    """Return the rows that the facts need, with those of a fix on top of the first facts."""
     if model.advice is None:
         return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
-    return max(_FACTS, _FACTS_NEXT_TO_FIX + len(fix_below_title(model, width - 4, _MOST_OF_FIX)))
+    return max(_FACTS, _FACTS_NEXT_TO_FIX + len(fix_rows(model, width, _MOST_OF_FIX)))
 
 
 def _listing(model: ScreenModel) -> tuple[Listing[IrqRow], int]:

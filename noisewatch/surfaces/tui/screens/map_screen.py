@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial, reduce
+from functools import partial
 
 from noisewatch.cpus import fitting_cpu_list
 from noisewatch.kinds import Role
@@ -11,16 +11,17 @@ from noisewatch.operations.frame.frame import CpuLine, CulpritLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, OFFLINE_NS, Glyphs, style_of, zoomed
+from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.headline import bare_name, map_headline
-from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, brackets, in_topology_order
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, first_that_fits, length, runs
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.draw.timeline import axis_of, in_sight
-from noisewatch.surfaces.tui.screens.event_list import latest_events, most_latest, title_of_latest, with_latest
+from noisewatch.surfaces.tui.screens.event_list import latest_section, most_latest
 from noisewatch.surfaces.tui.screens.map_scales import Scale, Values, scale_of
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.history import celsius_by_cpu
+from noisewatch.surfaces.tui.state.noise import OFFLINE_NS, zoomed
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import short_noise, short_rate, short_share
@@ -51,57 +52,31 @@ _MOST_ROWS = 14
 def map_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
     headline = partial(map_headline, numbers=model.history.kept)
-    return page(model, width, height, glyphs, _body, _KEYS, framed=_framed, headline=headline)
+    return page(model, width, height, glyphs, _body, _KEYS, headline)
 
 
-def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    if model.frame is None:
-        return panel("map", [], width, height, glyphs)
-    scale, layout, drawn = _scale_layout_rows(model, width - 4, height - 2, glyphs)
-    frames = [
-        panel(
+def _body(model: ScreenModel, space: Space) -> list[Row]:
+    """Return the lanes by place, and below them the selected CPU and the latest events."""
+    if model.frame is None or space.height < 2:
+        return space.draw([Section("map", [], height=space.room, has_heading=True)])
+    width, glyphs = space.inside, space.glyphs
+    scale, layout, drawn = _scale_layout_rows(model, width, space.room - (not space.is_framed), glyphs)
+    sections = [
+        Section(
             _title(scale, part, is_first=at == 0),
             rows,
-            width,
-            len(rows) + 2,
-            glyphs,
             _right(model, scale, layout, glyphs) if at == 0 else "",
         )
         for at, (part, rows) in enumerate(zip(layout.parts, drawn, strict=True))
     ]
     if layout.panel > 1:
-        rows, events = _below(model, layout.panel - 1, width - 4, glyphs)
-        high = layout.panel + 1 - (len(events) + 1 if events else 0)
-        frames.append(panel(pointed_title(model), rows, width, high, glyphs, "enter opens it · up down another"))
-    else:
-        events = []
-    return with_latest(model, reduce(lambda upper, lower: joined(upper, lower, glyphs), frames), events, width, glyphs)
-
-
-def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the body with headings instead of frames."""
-    if model.frame is None or height < 2:
-        return []
-    scale, layout, drawn = _scale_layout_rows(model, width, height - 1, glyphs)
-    rows: list[Row] = []
-    for at, (part, lanes) in enumerate(zip(layout.parts, drawn, strict=True)):
-        heading = f" {_title(scale, part, is_first=at == 0)}"
-        if at == 0:
-            parts = _right(model, scale, layout, glyphs).split(" · ")
-            headings = [f"{heading}   {' · '.join(parts[:count])}" for count in range(len(parts), 0, -1)]
-            heading = first_that_fits([*headings, heading], width)
-        rows += [[(heading, "heading")], *lanes]
-    if layout.panel > 1:
-        pointed, events = _below(model, layout.panel - 1, width, glyphs)
-        rows += [[(f" {pointed_title(model)}", "heading")], *pointed]
-        rows += [[(f" {title_of_latest(model)}", "heading")], *events] if events else []
-    return rows
-
-
-def _below(model: ScreenModel, height: int, width: int, glyphs: Glyphs) -> tuple[list[Row], list[Row]]:
-    """Return the selected CPU's rows and the latest events, with one row left between them."""
-    rows = pointed_rows(model, width, height, glyphs)
-    return rows, latest_events(model, width, height - len(rows) - 1, glyphs)
+        rows = pointed_rows(model, width, layout.panel - 1, glyphs)
+        latest = latest_section(model, space, space.room - layout.panel + 1 + len(rows))
+        pointed = Section(
+            pointed_title(model), rows, "enter opens it · up down another", layout.panel - 1 - rows_in(latest)
+        )
+        sections += [pointed, *latest]
+    return space.draw(sections)
 
 
 def _scale_layout_rows(

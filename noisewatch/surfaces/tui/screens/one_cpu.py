@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import KINDS, CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, columns_of, level_legend, style_of, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_legend, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
-from noisewatch.surfaces.tui.draw.panel import panel
+from noisewatch.surfaces.tui.draw.panel import Section, Space
 from noisewatch.surfaces.tui.draw.places import place_title, shared_words
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.screens.selected_culprit import framed_beside_panel, with_selected
+from noisewatch.surfaces.tui.screens.selected_culprit import culprits_beside_panel
 from noisewatch.surfaces.tui.state.listed_culprits import describe_culprit_count
+from noisewatch.surfaces.tui.state.noise import columns_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, short_duration, short_noise, short_rate, short_share
 
@@ -43,42 +45,31 @@ _MOST_INTERVALS = 400  # of which frames are decoded
 
 def cpu_screen_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, framed=_framed)
+    return page(model, width, height, glyphs, _body, _KEYS)
 
 
-def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    line = _line(model)
+def _body(model: ScreenModel, space: Space) -> list[Row]:
+    """Return the CPU's figures and lanes, which are as high as the culprits leave room for, and its culprits."""
+    line, glyphs, width = _line(model), space.glyphs, space.inside
     if line is None:
-        return [[(f" there is no CPU {model.cpu}" if model.cpu is not None else " no CPU yet", "faint")]]
-    lanes: list[Row] = []
-    if height >= _LOWEST_WITH_LANES:
-        axis = axis_of(model, width)
-        lanes = _lane_rows(model, _lanes(model, line.cpu, axis), axis, 1, glyphs)
-    lanes = lanes if 2 * len(lanes) <= height else []
-    top = [*_figure_rows(model, line, width, glyphs), *lanes]
-    who = f"culprits on CPU {line.cpu}, by {model.sort}"
-    return [*top, *with_selected(model, model.listing(), who, width, height - len(top), glyphs)]
-
-
-def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the body with frames; lanes are as high as the culprits leave room for."""
-    line = _line(model)
-    if line is None:
-        return panel("cpu", _body(model, width - 4, height - 2, glyphs), width, height, glyphs)
-    figure_rows = _figure_rows(model, line, width - 4, glyphs)
-    axis, listing = axis_of(model, width - 4), model.listing()
-    lanes = _lanes(model, line.cpu, axis)
-    room = min(height - listing.needed - _WITH_SELECTED, int(height * _MOST_LANES)) - len(figure_rows) - 3
-    tall = max(min(room // len(lanes), _TALLEST), 1)
-    top = [*figure_rows, *_lane_rows(model, lanes, axis, tall, glyphs)[: height // 2]]
+        text = f" there is no CPU {model.cpu}" if model.cpu is not None else " no CPU yet"
+        return space.draw([Section("cpu", [[(text, "faint")]], height=space.room, has_heading=True)])
+    figure_rows, axis = _figure_rows(model, line, width, glyphs), axis_of(model, width)
+    most = min(space.height - model.listing().needed - _WITH_SELECTED, int(space.height * _MOST_LANES))
+    rows = (
+        _lane_rows(model, line.cpu, axis, most - len(figure_rows) - 3, space)
+        if space.height >= _LOWEST_WITH_LANES
+        else []
+    )
     title = place_title(model, [line], glyphs)
     titles = [f"{title} {glyphs.bullet} {words}" if words else title for words in shared_words(model, line.cpu)]
-    title = first_that_fits(titles, width - 6)
+    title = first_that_fits(titles, space.width - 6)
     keys = f"tab next CPU · w zoom · {level_legend(glyphs)}"
-    upper = panel(title, top, width, len(top) + 2, glyphs, keys)
+    upper = space.draw([Section(title, [*figure_rows, *rows], keys, has_heading=True)])
     title = f"culprits on CPU {line.cpu}, by {model.sort}"
-    keys = f"{describe_culprit_count(model, listing)} · s sort"
-    return [*upper, *framed_beside_panel(model, listing, title, keys, width, height - len(upper), glyphs)]
+    keys = f"{describe_culprit_count(model, model.listing())} · s sort"
+    below = replace(space, height=space.height - len(upper))
+    return [*upper, *culprits_beside_panel(model, title, title, keys, below)]
 
 
 def _line(model: ScreenModel) -> CpuLine | None:
@@ -170,10 +161,13 @@ def _lanes(model: ScreenModel, cpu: int, axis: TimeAxis) -> list[_Lane]:
     return lanes
 
 
-def _lane_rows(model: ScreenModel, lanes: Sequence[_Lane], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:
-    """Return the lanes in the columns of the timeline, `tall` rows each, and below them the time."""
-    rows = [row for name, shown in lanes for row in _lane(name, shown, axis, tall, glyphs)]
-    return [*rows, time_row(model, axis, glyphs)] if axis.numbers else rows
+def _lane_rows(model: ScreenModel, cpu: int, axis: TimeAxis, room: int, space: Space) -> list[Row]:
+    """Return the lanes in the columns of the timeline, and below them the time, in at most half of the space."""
+    lanes = _lanes(model, cpu, axis)
+    tall = max(min(room // len(lanes), _TALLEST), 1) if space.is_framed else 1
+    rows = [row for name, shown in lanes for row in _lane(name, shown, axis, tall, space.glyphs)]
+    rows += [time_row(model, axis, space.glyphs)] if axis.numbers else []
+    return rows if 2 * len(rows) <= space.height else rows[: space.height // 2] if space.is_framed else []
 
 
 def _lane(name: str, shown: Sequence[float | None], axis: TimeAxis, tall: int, glyphs: Glyphs) -> list[Row]:

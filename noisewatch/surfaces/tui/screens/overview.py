@@ -6,6 +6,7 @@ The row of a CPU has its noise, interrupts, load, clock and history.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import reduce
 
@@ -15,22 +16,20 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import (
     OFFLINE_MARK,
     Glyphs,
-    columns_of,
     level_legend,
     level_of,
     level_pieces,
     mark_of,
     style_of,
-    worst_of,
 )
 from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
-from noisewatch.surfaces.tui.draw.panel import panel, side_by_side
+from noisewatch.surfaces.tui.draw.panel import Space, panel, side_by_side
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order, place_title
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
-from noisewatch.surfaces.tui.screens.selected_culprit import framed_beside_panel, with_selected
+from noisewatch.surfaces.tui.screens.selected_culprit import culprits_beside_panel, list_keys
 from noisewatch.surfaces.tui.state.filters import cpus_in_order, order_in_words
-from noisewatch.surfaces.tui.state.listed_culprits import describe_culprit_count
+from noisewatch.surfaces.tui.state.noise import columns_of, worst_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_count, short_change, short_duration, short_rate, short_share
 
@@ -363,31 +362,25 @@ _CPU_SHARE = 0.55
 
 def overview_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, framed=_framed)
+    return page(model, width, height, glyphs, _body)
 
 
-def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    cpu_height = _cpu_height(model, height // 2 if model.shows_fix else height)
-    rows = cpu_rows(model, width, cpu_height, glyphs)
-    who = _culprits_title(model, "targets")
-    return rows + with_selected(model, model.listing(), who, width, height - cpu_height, glyphs)
-
-
-def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    cpus = framed_cpus(model, width, _most_cpu_rows(height), glyphs)
-    listing, title = model.listing(), _culprits_title(model, "the target CPUs")
-    keys = f"{describe_culprit_count(model, listing)} · s sort · g group · / filter"
-    return [*cpus, *framed_beside_panel(model, listing, title, keys, width, height - len(cpus), glyphs)]
+def _body(model: ScreenModel, space: Space) -> list[Row]:
+    if space.is_framed:
+        cpus = framed_cpus(model, space.width, _most_cpu_rows(space.height), space.glyphs)
+    else:
+        room = space.height // 2 if model.shows_fix else space.height
+        cpus = cpu_rows(model, space.width, _cpu_height(model, room), space.glyphs)
+    where, titled = ("all CPUs", "all CPUs") if model.shows_all_cpus else ("the target CPUs", "targets")
+    by = f"by {order_in_words(model.sort, model.folds)}"
+    title, who = f"culprits on {where}, {by}", f"culprits on {titled}, {by}"
+    below = replace(space, height=space.height - len(cpus))
+    return [*cpus, *culprits_beside_panel(model, title, who, list_keys(model), below)]
 
 
 def _most_cpu_rows(height: int) -> int:
     """Return the most rows for CPUs; culprits and the side panel need some too."""
     return max(height - _LEAST_CULPRITS, int(height * _CPU_SHARE))
-
-
-def _culprits_title(model: ScreenModel, targets: str) -> str:
-    where = "all CPUs" if model.shows_all_cpus else targets
-    return f"culprits on {where}, by {order_in_words(model.sort, model.folds)}"
 
 
 def _cpu_height(model: ScreenModel, room: int) -> int:

@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.draw.headline import (
     narrow_head,
 )
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
-from noisewatch.surfaces.tui.draw.panel import panel
+from noisewatch.surfaces.tui.draw.panel import Space, panel
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, ends, length, with_notice
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
 from noisewatch.surfaces.tui.state.run_history import describe_run
@@ -152,7 +152,7 @@ _MEASURING = ("c", "t")  # in a recording these keys can only show its contents,
 _ARROWS = {"left right": "← →", "up down": "↑ ↓"}
 
 Keys = Sequence[tuple[str, str]]  # each key, and what it does
-Body = Callable[[ScreenModel, int, int, Glyphs], list[Row]]
+Body = Callable[[ScreenModel, Space], list[Row]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,21 +194,14 @@ def page(
     glyphs: Glyphs,
     body: Body,
     keys: Keys = _KEYS,
-    framed: Body | None = None,
     headline: Headline | None = None,
 ) -> list[Row]:
-    """Return a whole screen. If it has frames, `framed` draws the body, or else one frame is put around `body`.
-
-    `headline` is the screen's own sentence next to the verdict.
-    """
+    """Return a whole screen; `headline` is its own sentence next to the verdict."""
     parts = heights(width, height, model.runs.has_any)
     rows = _head(model, width, parts, glyphs, headline)
-    if not has_frames(width, height):
-        rows += [cut(row, width) for row in body(model, width, parts.body, glyphs)[: parts.body]]
-    elif framed is not None:
-        rows += framed(model, width, parts.body, glyphs)[: parts.body]
-    else:
-        rows += panel(model.screen, body(model, width - 4, parts.body - 2, glyphs), width, parts.body, glyphs)
+    space = Space(width, parts.body, glyphs, has_frames(width, height))
+    drawn = body(model, space)[: parts.body]
+    rows += drawn if space.is_framed else [cut(row, width) for row in drawn]
     rows += [[] for _ in range(parts.head + parts.body - len(rows))]
     rows += _timeline(model, width, parts.timeline, glyphs)
     shown = _snapshot_keys(model) if model.cursor is not None and keys is _KEYS else keys

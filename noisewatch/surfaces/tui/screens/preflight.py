@@ -18,7 +18,7 @@ from noisewatch.surfaces.reports.parts.marks import Pieces, grid, legend, marks_
 from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import preflight_headline
-from noisewatch.surfaces.tui.draw.panel import joined, panel
+from noisewatch.surfaces.tui.draw.panel import Section, Space
 from noisewatch.surfaces.tui.draw.side_panel import mark
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, ends, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.screens.page import page
@@ -228,8 +228,8 @@ _KEYS = (
     ("c", "calibrate"),
     ("esc", "back"),
 )
-_DETAIL_SHARE, _FRAMED_SHARE = 0.4, 0.65
-_LEAST_DETAIL, _LEAST_LISTED, _LEAST_WITH_BASIS = 4, 3, 16  # rows
+_DETAIL_SHARE = 0.65
+_LEAST_DETAIL, _LEAST_LISTED = 4, 3  # rows
 _LEAST_COLUMN, _GAP = 90, 3
 _NOT_ASKED = "not asked here: p asks it"
 _MAY_APPLY = f"{_NOT_ASKED}, or it does not apply"
@@ -237,49 +237,58 @@ _MAY_APPLY = f"{_NOT_ASKED}, or it does not apply"
 
 def preflight_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, _framed, preflight_headline)
+    return page(model, width, height, glyphs, _body, _KEYS, preflight_headline)
 
 
-def _framed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return panels that share edges: the selected cause, all causes, all checks, and the basis."""
-    frame, room = model.frame, width - 4
+def _body(model: ScreenModel, space: Space) -> list[Row]:
+    """Return the selected cause, all causes, all checks, and the basis; without frames all causes come first."""
+    frame, width, glyphs = model.frame, space.inside, space.glyphs
     if frame is None or frame.verdict is None:
-        return panel("preflight", [[("no verdict yet", "faint")]], width, height, glyphs)
-    expanded = _expanded_checks(model, frame, room, glyphs)
-    if expanded is not None:
-        return _scrolled_panel(model, *expanded, width, height, glyphs)
-    listing = model.findings()
-    area = model.area
+        text: Row = [("no verdict yet", "faint")]
+        return space.draw([Section("preflight", [text], height=space.room, has_heading=True)])
+    room = space.height - space.is_framed  # of all sections, with one row more for each
+    if (expanded := _expanded_checks(model, frame, width, glyphs)) is not None:
+        return space.draw([_scrolled(model, *expanded, room - 1)])
+    listing, area = model.findings(), model.area
     detail = (
-        brief_rows(frame, area, room, glyphs) if area is not None else cause_detail(model, frame, listing, room, glyphs)
+        brief_rows(frame, area, width, glyphs)
+        if area is not None
+        else cause_detail(model, frame, listing, width, glyphs)
     )
-    basis = _basis(model, frame) if height >= _LEAST_WITH_BASIS else []
-    checks = grid_rows(frame.gravities, room, glyphs, area) if frame.gravities else []
-    free = height - 1 - sum(1 + len(part) for part in (basis, checks) if part) - 2
-    most = free - _LEAST_LISTED if model.opens_check else int(free * _FRAMED_SHARE)
+    basis = _basis(model, frame) if space.is_framed else []
+    checks = grid_rows(frame.gravities, width, glyphs, area) if frame.gravities else []
+    if not space.is_framed and len(listing.lines) + len(detail) + len(checks) + 3 > room:
+        checks = []
+    free = room - sum(1 + len(part) for part in (basis, checks) if part) - 2
+    least_listed = _LEAST_LISTED if space.is_framed else 0
+    most = free - least_listed if model.opens_check else int(free * _DETAIL_SHARE)
     shown = min(len(detail), max(most, _LEAST_DETAIL, free - len(listing.lines)))
-    causes = cause_list(listing, frame, room, min(len(listing.lines), free - shown), glyphs, is_selected=area is None)
+    causes = cause_list(listing, frame, width, min(len(listing.lines), free - shown), glyphs, is_selected=area is None)
     left = free - shown - len(causes)
     if checks:
-        choices = (in_columns(frame, room, glyphs), named_rows(frame.gravities, room, glyphs))
+        choices = (in_columns(frame, width, glyphs), named_rows(frame.gravities, width, glyphs))
         opened = next((rows for rows in choices if len(rows) <= len(checks) + left), [])
         left, checks = left - max(len(opened) - len(checks), 0), opened or checks
     if left > 0 and not model.opens_check and area is None:
-        detail = [*detail, *cause_why(frame, listing.selected, room)]
-    rates = f"rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without rates"
+        detail = [*detail, *cause_why(frame, listing.selected, width)]
     title, position = _title(frame, listing.selected, area), _position(frame, listing, area)
-    parts = (
-        (title, position, _cut(model, detail, shown + left), shown + left),
-        (f"what to do, the gravest first, {rates}", describe_hidden(listing, len(causes)), causes, len(causes)),
-        (f"all {len(frame.gravities)} checks", f"{_heading(frame)} · v all", checks, len(checks)),
-        ("what this rests on", "", basis, len(basis)),
-    )
-    drawn: list[Row] = []
-    for title, right, rows, count in parts:
-        if count > 0:
-            part = panel(title, rows, width, count + 2, glyphs, right)
-            drawn = joined(drawn, part, glyphs) if drawn else part
-    return drawn
+    sections = [
+        Section(title, _cut(model, detail, shown + left), position, shown + left),
+        _causes_section(frame, causes, describe_hidden(listing, len(causes)), space),
+        Section(f"all {len(frame.gravities)} checks", checks, f"{_heading(frame)} · v all"),
+        Section("what this rests on", basis),
+    ]
+    if not space.is_framed:
+        sections = [sections[1], sections[0], sections[2]]
+    return space.draw(section for section in sections if section.inside > 0)
+
+
+def _causes_section(frame: Frame, causes: list[Row], hidden: str, space: Space) -> Section:
+    """Return the causes; without a frame their heading counts the checks, of which there may be no other section."""
+    if not space.is_framed:
+        return Section("", [_list_heading(frame, hidden, space.width), *causes], has_heading=True)
+    rates = f"rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without rates"
+    return Section(f"what to do, the gravest first, {rates}", causes, hidden)
 
 
 def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
@@ -304,55 +313,12 @@ def _expanded_checks(model: ScreenModel, frame: Frame, width: int, glyphs: Glyph
     return None
 
 
-def _scrolled_panel(
-    model: ScreenModel, title: str, rows: list[Row], width: int, height: int, glyphs: Glyphs
-) -> list[Row]:
-    """Return a panel with the visible part of the rows."""
-    room = height - 2
+def _scrolled(model: ScreenModel, title: str, rows: list[Row], room: int) -> Section:
+    """Return the visible part of the rows."""
     first = max(min(model.check_offset, len(rows) - room), 0)
     model.check_offset = first
     right = "esc back" if len(rows) <= room else f"{first + 1} to {first + room} of {len(rows)} rows · esc back"
-    return panel(title, rows[first : first + room], width, height, glyphs, right)
-
-
-def _body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the body without frames: the causes, and below them the selected one."""
-    frame = model.frame
-    if frame is None or frame.verdict is None:
-        return [[(" no verdict yet", "faint")]]
-    expanded = _expanded_checks(model, frame, width - 1, glyphs)
-    if expanded is not None:
-        return _expanded_body(model, *expanded, height)
-    listing, area = model.findings(), model.area
-    whole = cause_detail(model, frame, listing, width - 1, glyphs) if listing.lines else []
-    if area is not None:
-        whole = [[(area, "heading")], *brief_rows(frame, area, width - 1, glyphs)]
-    most = height - 2 if model.opens_check else max(int(height * _DETAIL_SHARE), height - 2 - len(listing.lines))
-    detail = _cut(model, whole, max(most, 0))
-    rows = cause_list(listing, frame, width, max(height - 2 - len(detail), 0), glyphs, is_selected=area is None)
-    hidden = describe_hidden(listing, len(rows))
-    grid = grid_rows(frame.gravities, width - 1, glyphs, area) if frame.gravities else []
-    left = height - 3 - len(rows) - len(detail)
-    has_grid = bool(grid) and len(grid) <= left
-    below: list[Row] = [[], *grid] if has_grid else []
-    if not has_grid and not model.opens_check and detail == whole and area is None:
-        detail = _cut(model, [*detail, *cause_why(frame, listing.selected, width - 1)], len(detail) + max(left, 0))
-    return [
-        _list_heading(frame, hidden, width),
-        *rows,
-        *([[]] if detail else []),
-        *([(" ", "plain"), *row] for row in detail),
-        *([(" ", "plain"), *row] if row else row for row in below),
-    ]
-
-
-def _expanded_body(model: ScreenModel, title: str, rows: list[Row], height: int) -> list[Row]:
-    first = max(min(model.check_offset, len(rows) - height + 1), 0)
-    model.check_offset = first
-    shown = rows[first : first + max(height - 1, 0)]
-    heading = f" {title}: rows {first + 1} to {first + len(shown)} of {len(rows)}"
-    head: Row = [(heading, "heading")]
-    return [head, *([(" ", "plain"), *row] for row in shown)]
+    return Section(title, rows[first : first + max(room, 0)], right, room)
 
 
 def _heading(frame: Frame) -> str:

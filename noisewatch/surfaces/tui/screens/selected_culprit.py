@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from statistics import median
 
 from noisewatch.cpus import format_cpu_strides, name_cpus
@@ -13,22 +12,18 @@ from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
 from noisewatch.surfaces.reports.parts.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
-from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS, Glyphs, scale_label, tall_rows
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.headline import likely_irq
-from noisewatch.surfaces.tui.draw.panel import joined, panel, side_by_side
+from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in, side_by_side
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
-from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits, fitted
-from noisewatch.surfaces.tui.screens.event_list import (
-    latest_events,
-    title_of_latest,
-    with_headed_latest,
-    with_latest,
-)
+from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits
+from noisewatch.surfaces.tui.screens.event_list import latest_section
 from noisewatch.surfaces.tui.screens.irq_panel import NAME, fact_row, irq_title, place_rows
 from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, is_least, what_is_same
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
+from noisewatch.surfaces.tui.state.listed_culprits import describe_culprit_count
+from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count, describe_rate, short_noise, short_share
 
 LEAST_TABLE = 3  # rows that a fix leaves: a heading, the selected row and one more
@@ -41,91 +36,63 @@ _MOST_INTERVALS = 240
 _BELOW = f"not among the {MOST_CULPRITS} costliest here"
 
 
-def framed_with_selected(
-    model: ScreenModel,
-    listing: Listing[CulpritLine],
-    title: str,
-    keys: str,
-    width: int,
-    height: int,
-    glyphs: Glyphs,
-    top: Sequence[Row] = (),
-) -> list[Row]:
-    """Return frames that share edges: table, selected culprit and latest events, as far as they fit.
+def culprit_sections(
+    model: ScreenModel, title: str, who: str, keys: str, space: Space, top: Sequence[Row] = ()
+) -> list[Section]:
+    """Return the table of listed culprits, the selected culprit or its fix, and the latest events, as far as they fit.
 
-    `top` are rows above the table, in its frame.
+    `top` are rows above the table. Without a frame `who` is the title of the table's names.
     """
-
-    def table(room: int) -> list[Row]:
-        return [*top, *culprit_rows(model, listing, "who", width - 4, room - len(top), glyphs)]
-
+    listing = model.listing()
     selected, needed = listing.selected, len(top) + listing.needed
-    below = _rows_below(model, needed, height - 3, width - 4) if selected is not None else 0
-    if below < 1 or selected is None:
-        events = latest_events(model, width - 4, height - 3 - needed, glyphs)
-        table_height = height - (len(events) + 1 if events else 0)
-        return with_latest(
-            model, panel(title, table(table_height - 2), width, table_height, glyphs, keys), events, width, glyphs
-        )
-    upper = panel(title, table(height - 3 - below), width, height - 1 - below, glyphs, keys)
+    below = _rows_below(model, needed, space) if selected is not None else 0
+    further = _selected_and_latest(model, selected, space, below) if below > 0 and selected is not None else []
+    further = further or latest_section(model, space, needed)
+    room = space.room - rows_in(further)
+    rows = culprit_rows(model, listing, "who" if space.is_framed else who, space.inside, room - len(top), space.glyphs)
+    return [Section(title, [*top, *rows], keys, room if space.is_framed or below else None, True), *further]
+
+
+def culprits_beside_panel(model: ScreenModel, title: str, who: str, keys: str, space: Space) -> list[Row]:
+    """Return the sections of culprits, on a wide screen with the side panel next to them."""
+    side_width = SIDE if space.is_framed and space.width >= LEAST_WITH_SIDE else 0
+    beside = replace(space, width=space.width - side_width)
+    culprits = beside.draw(culprit_sections(model, title, who, keys, beside))
+    return side_by_side(culprits, side_panel(model, side_width, space.height, space.glyphs)) if side_width else culprits
+
+
+def list_keys(model: ScreenModel) -> str:
+    """Return the number of listed culprits, and the keys of a list of culprits on several CPUs."""
+    return f"{describe_culprit_count(model, model.listing())} · s sort · g group · / filter"
+
+
+def _selected_and_latest(model: ScreenModel, selected: CulpritLine, space: Space, height: int) -> list[Section]:
+    """Return the selected culprit and the latest events in `height` rows; the culprit's chart takes the rest."""
+    width, glyphs = space.inside, space.glyphs
+    rows, noise = _facts_and_noise(model, selected, width, height, glyphs)
+    taken = space.room - height + len(rows) + (_SHORTEST if noise else 0)
+    latest = latest_section(model, space, taken)
+    room = height - rows_in(latest)
+    left = min(room - len(rows), _TALLEST)
+    if noise and left > 0:
+        rows = [*rows, *_chart(noise, width, left, glyphs)]
     row = row_of(model, str(selected.irq)) if selected.irq is not None else None
     offered = ["f fix"] if row is None or disturbs_target(model, row) else []  # no other IRQ needs one
     offered += [] if model.screen == Screen.CPU else ["enter its CPU"]
-    what = fix_keys(model) or " · ".join(offered)
-    rows, events = _selected_and_events(model, selected, width - 4, below, glyphs)
-    high = below - (len(events) + 1 if events else 0)
-    lower = panel(culprit_title(model, selected), rows, width, high + 2, glyphs, what)
-    return with_latest(model, joined(upper, lower, glyphs), events, width, glyphs)
+    keys = fix_keys(model) or " · ".join(offered)
+    return [Section(culprit_title(model, selected), rows, keys, room), *latest]
 
 
-def framed_beside_panel(
-    model: ScreenModel, listing: Listing[CulpritLine], title: str, keys: str, width: int, height: int, glyphs: Glyphs
-) -> list[Row]:
-    """Return `framed_with_selected`, on a wide screen with the side panel next to it."""
-    side_width = SIDE if width >= LEAST_WITH_SIDE else 0
-    culprits = framed_with_selected(model, listing, title, keys, width - side_width, height, glyphs)
-    return side_by_side(culprits, side_panel(model, side_width, height, glyphs)) if side_width else culprits
-
-
-def with_selected(
-    model: ScreenModel, listing: Listing[CulpritLine], who: str, width: int, height: int, glyphs: Glyphs
-) -> list[Row]:
-    """Return the table without frames, and the selected culprit and latest events in the remaining rows."""
-    selected, table = listing.selected, partial(culprit_rows, model, listing, who, width, glyphs=glyphs)
-    if model.shows_fix:
-        advice = fix_rows(model, width, height - min(LEAST_TABLE, height // 2))
-        return with_headed_latest(model, [*table(max(height - len(advice), 0)), *advice], width, height, glyphs)
-    left = height - listing.needed - 1
-    if selected is None or left < _LEAST_FACTS or width < _LEAST_WIDTH:
-        return with_headed_latest(model, table(height), width, height, glyphs)
-    facts, events = _selected_and_events(model, selected, width - 1, left, glyphs)
-    shown = _with_heading(culprit_title(model, selected), [[(" ", "plain"), *row] for row in facts], width)
-    return [*table(listing.needed), *shown, *_with_heading(title_of_latest(model), events, width)]
-
-
-def _with_heading(title: str, rows: Sequence[Row], width: int) -> list[Row]:
-    return [[(fitted(f" {title}", width), "heading")], *rows] if rows else []
-
-
-def _selected_and_events(
-    model: ScreenModel, selected: CulpritLine, width: int, height: int, glyphs: Glyphs
-) -> tuple[list[Row], list[Row]]:
-    """Return the selected culprit's rows and the latest events, with one row left between; its chart takes the rest."""
-    rows, noise = _facts_and_noise(model, selected, width, height, glyphs)
-    events = latest_events(model, width, height - len(rows) - (_SHORTEST if noise else 0) - 1, glyphs)
-    left = min(height - len(rows) - (len(events) + 1 if events else 0), _TALLEST)
-    if noise and left > 0:
-        rows = [*rows, *_chart(noise, width, left, glyphs)]
-    return rows[:height], events
-
-
-def _rows_below(model: ScreenModel, needed: int, room: int, width: int) -> int:
-    """Return the rows of `room` for the selected culprit: those that the table leaves, or its share if few are left."""
+def _rows_below(model: ScreenModel, needed: int, space: Space) -> int:
+    """Return the rows for the selected culprit and all below it: those that the table leaves, or its share of few."""
+    room = space.room - 1
     free = room - needed
     if model.shows_fix:
-        fix_height = len(_advice_lines(model.advice.lines, width)) if model.advice else 0
-        return min(max(fix_height, free, _LEAST_FACTS), room - LEAST_TABLE)
-    below = max(free, min(_FACTS, room // 2))
+        fix_height = len(_advice_lines(model.advice.lines, space.inside)) if model.advice else 0
+        return min(max(fix_height, free, _LEAST_FACTS), room - min(LEAST_TABLE, room // 2))
+    if space.width < _LEAST_WIDTH:
+        return 0
+    below = max(free, min(_FACTS, room // 2) if space.is_framed else 0)
     return below if below >= _LEAST_FACTS else 0
 
 
@@ -136,32 +103,17 @@ def fix_keys(model: ScreenModel) -> str:
     return "y copy · f, esc close" if model.advice is not None and model.advice.commands else "f, esc close"
 
 
-def fix_below_title(model: ScreenModel, width: int, height: int) -> list[Row]:
-    """Return the fix for a panel whose title names the culprit."""
-    return fix_rows(model, width, height + 1)[1:] if model.advice is not None else fix_rows(model, width, height)
-
-
 def fix_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """Return the fix as soon as it is found; its first row names the culprit."""
-    if model.advice is None:
-        waiting: Row = [("reading what helps …", "faint")]
-        return [waiting][: max(most, 0)]
-    return [row for row in advice_rows(model, width, most) if row]
-
-
-def advice_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
-    """Return the fix for the culprit; if it does not fit, it is scrolled, with a sign."""
+    """Return the fix as soon as it is found; if it does not fit, it is scrolled, with a sign."""
     advice = model.advice
     if advice is None:
-        return []
-    about: Row = [(f" {advice.about.name}{advice.about.process_mark} on CPU {advice.about.cpu}", "strong")]
-    rows: list[Row] = [about, *_advice_lines(advice.lines, width)]
-    if len(rows) < most:
-        return [[], *rows]
+        waiting: Row = [("reading what helps …", "faint")]
+        return [waiting][: max(most, 0)]
+    rows = _advice_lines(advice.lines, width)
     to_do = next((command for _, command in advice.commands), advice.by_hand)
     if len(rows) > most and to_do is not None:  # the fix comes before the reason
         first = [line for line in advice.lines if line.partition(": ")[2] == to_do]
-        rows = [about, *_advice_lines([*first, *(line for line in advice.lines if line not in first)], width)]
+        rows = _advice_lines([*first, *(line for line in advice.lines if line not in first)], width)
     model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
     shown = rows[model.advice.offset : model.advice.offset + max(most, 0)]
     if shown and model.advice.offset + most < len(rows):
@@ -186,7 +138,7 @@ def _facts_and_noise(
 ) -> tuple[list[Row], Sequence[float | None]]:
     """Return the facts about the culprit and its noise over time; or its fix."""
     if model.shows_fix:
-        return fix_below_title(model, width, height), ()
+        return fix_rows(model, width, height), ()
     noise = history_of(model)(line, min(max(width - NAME, 1), _MOST_INTERVALS))
     return [
         *_where(model, line),

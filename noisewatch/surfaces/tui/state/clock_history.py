@@ -17,8 +17,8 @@ from noisewatch.cpus import parse_cpu_list
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import ClockPackage, Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import highest_if_certain
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
+from noisewatch.surfaces.tui.state.noise import highest_if_certain
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Ring, Rings
 
 HOT = 0.85  # of the critical temperature, or of the power limit

@@ -11,8 +11,8 @@ from noisewatch.cpus import CpuSet
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.records import dataclass
-from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, what_is_same
+from noisewatch.surfaces.tui.state.noise import GRAVE_NS, NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.ring import CAPACITY
 
 _ENTRY = struct.Struct("<qiif")  # hash of the culprit, CPU, thread, ns/s

@@ -10,9 +10,9 @@ from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine, CulpritLine
 from noisewatch.patterns import regex
-from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.folding import cpus_of
+from noisewatch.surfaces.tui.state.noise import GRAVE_NS
 from noisewatch.units import parse_duration
 
 _BOUND = regex(r"(?P<sign>[<>])(?P<figure>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)?")

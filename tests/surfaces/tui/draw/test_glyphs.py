@@ -9,9 +9,7 @@ from rich.cells import cell_len
 
 from noisewatch.surfaces.tui.draw.glyphs import (
     ASCII,
-    LEVELS_NS,
     OFFLINE_MARK,
-    OFFLINE_NS,
     UNICODE,
     Glyphs,
     glyphs_for,
@@ -20,6 +18,7 @@ from noisewatch.surfaces.tui.draw.glyphs import (
     style_of,
     tall_rows,
 )
+from noisewatch.surfaces.tui.state.noise import LEVELS_NS, OFFLINE_NS
 
 # A CPU loses a second a second at most; estimates of a broken counter may claim some more.
 _LOSSES = st.floats(0, 1e12)

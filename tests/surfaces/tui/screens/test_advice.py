@@ -167,7 +167,9 @@ def test_what_was_said_stays_while_the_rows_move_until_another_is_selected_or_it
     model.advice, model.awaits_fix = Advice(_HOG, ("said",), (("now", "one"),)), False
     model.add(frame(4, (replace(_HOG, name="louder", tid=1), _HOG), 2))
     assert command_to_copy(model)[0] == "one"
-    assert " hog [900] on CPU 2" in [strip_of(row, 100).text.rstrip() for row in culprits_rows(model, 100, 30, UNICODE)]
+    assert " thread hog [900] on CPU 2   y copy · f, esc close" in [
+        strip_of(row, 100).text.rstrip() for row in culprits_rows(model, 100, 30, UNICODE)
+    ]
     model.select(1)  # the last row: nothing else is selected
     assert command_to_copy(model)[0] == "one"
     model.select(-1)

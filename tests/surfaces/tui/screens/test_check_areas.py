@@ -58,11 +58,11 @@ def test_enter_opens_an_area_with_why_and_limits_arrows_scroll_it_and_escape_clo
     for _ in range(60):
         seen += _text(model, *size)
         model.select(1)
-    words = " ".join(seen.replace("│", " ").split())
+    letters = "".join(seen.replace("│", " ").split())  # a line may end at a hyphen
     for check in CATALOGUE:
         if check.area == Area.INTERRUPTS:
-            assert check.question in words
-            assert f"why: {check.why}" in words
+            assert check.question.replace(" ", "") in letters
+            assert f"why: {check.why}".replace(" ", "") in letters
     assert model.area == Area.INTERRUPTS
     model.go_back()
     assert (model.opens_check, model.area, model.screen) == (False, Area.INTERRUPTS, "preflight")

@@ -22,12 +22,13 @@ from noisewatch.operations.frame.frame import (
 )
 from noisewatch.surfaces.picture import THEMES
 from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, OFFLINE_NS, TONED, UNICODE, Glyphs
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, TONED, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.map_scales import scale_of
 from noisewatch.surfaces.tui.screens.map_screen import lane_rows, pair_legend, pair_row
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.history import CpuReadings
+from noisewatch.surfaces.tui.state.noise import OFFLINE_NS
 from noisewatch.surfaces.tui.state.screen_model import MapView, Quantity, Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of
 

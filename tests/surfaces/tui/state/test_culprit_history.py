@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
 from noisewatch.surfaces.tui.state.folding import folded
+from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of
 
 _TICK = culprit("tick", cpu=2, kind="tick", pid=None, tid=None)

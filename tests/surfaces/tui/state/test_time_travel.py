@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.draw.glyphs import columns_of
+from noisewatch.surfaces.tui.state.noise import columns_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen
 
