@@ -12,8 +12,7 @@ import pytest
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.command.start import CommandPlan
-from noisewatch.operations.run.wakeups import WakeUps, own_wait_ns
-from noisewatch.operations.run.watch import RunWatch
+from noisewatch.operations.run.watch import RunWatch, WakeUps, own_wait_ns
 from tests.machine.command.wrapped import state_of
 from tests.plumbing.waiting import wait_until
 from tests.written import WrittenMachine
