@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.errors import Malformed
-from noisewatch.kernel.calibration import QUESTION, CalibrationOptions, parse_calibration, read_calibration
+from noisewatch.kernel.calibration import (
+    QUESTION,
+    CalibrationOptions,
+    CpuSpeeds,
+    parse_calibration,
+    parse_settling,
+    read_calibration,
+)
+from noisewatch.machine import Json
 from noisewatch.machine.copied import CopiedTree
 from tests.written import WrittenMachine, write_tree
 from tests.written.calibration import written_calibration
@@ -114,3 +122,30 @@ def test_a_damaged_recording_has_none_and_says_why() -> None:
     said = read_calibration(WrittenMachine({}, answers={QUESTION: {"core": 1}}), _CPUS, {}, _WISH)
     assert isinstance(said, str)
     assert "core in the answer" in said
+
+
+_CPU: dict[str, Any] = {"cpu": 2, "times_ns": [9, 8], "multiply_ns": 30, "add_ns": 10, "chain_length": 100}
+
+
+def test_the_cycles_of_the_work_are_those_of_its_multiplications() -> None:
+    python = {**_CPU, "cpu": 3, "multiply_ns": -1, "add_ns": -1}
+    assert parse_settling({"cpus": [_CPU, python]}) == (CpuSpeeds(2, (9, 8), 300), CpuSpeeds(3, (9, 8), None))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        {},
+        {"cpus": [None]},
+        {"cpus": [{**_CPU, "times_ns": [0]}]},
+        {"cpus": [{**_CPU, "times_ns": [1.5]}]},
+        {"cpus": [{**_CPU, "times_ns": None}]},
+        {"cpus": [{**_CPU, "cpu": -1}]},
+        {"cpus": [{**_CPU, "add_ns": "x"}]},
+    ],
+    ids=str,
+)
+def test_what_tells_no_speeds_is_refused(answer: Json) -> None:
+    with pytest.raises(Malformed):
+        parse_settling(answer)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+from noisewatch.kernel.system.reference_clock import QUESTION, ClockComparison
 from noisewatch.kinds import Kind
+from noisewatch.machine.live import LiveMachine
+from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.disturbance import Disturbance
-from noisewatch.operations.preflight import name_reasons
+from noisewatch.operations.preflight import ClockRateWatch, name_reasons
 from tests.surfaces.reports.verdicts import failed_verdict, hostile_verdict, unknown_verdict, warned_verdict
+from tests.surfaces.running import record
+from tests.written.quiet.system import compared
+from tests.written.quiet_machine import quiet_files
 
 
 def _culprit(name: str, cpu: int, share: float, kind: Kind = Kind.THREAD) -> Disturbance:
@@ -50,3 +57,29 @@ def test_what_is_no_thread_has_its_kind() -> None:
 
 def test_a_name_cannot_write_to_the_terminal() -> None:
     assert "\x1b" not in name_reasons(hostile_verdict("\x1b[31mred"))
+
+
+def test_what_has_not_begun_has_nothing_to_compare() -> None:
+    assert ClockRateWatch(LiveMachine()).end() == f"{QUESTION}: not begun"
+
+
+def test_on_this_host_there_is_a_comparison_or_a_reason_also_the_second_time() -> None:
+    watch = ClockRateWatch(LiveMachine())
+    for _ in range(2):
+        watch.begin(0.5)
+        found = watch.end()
+        assert isinstance(found, ClockComparison) or found.startswith(f"{QUESTION}: ")
+        assert found != f"{QUESTION}: not begun"
+
+
+def test_a_recording_tells_what_was_compared_when_it_was_made(tmp_path: Path) -> None:
+    moments = (quiet_files(), quiet_files(3.0))
+    file = record(tmp_path / "machine.nw", *moments, asides={QUESTION: compared(0.07, 0.07)})
+    found = ClockRateWatch(Recording(str(file))).end()
+    assert isinstance(found, ClockComparison)
+    assert [round(ratio.deviation, 3) for ratio in found.ratios] == [0.07, 0.07]
+
+
+def test_a_recording_without_it_says_so(tmp_path: Path) -> None:
+    file = record(tmp_path / "machine.nw", quiet_files())
+    assert ClockRateWatch(Recording(str(file))).end() == f"{QUESTION}: not in the recording"

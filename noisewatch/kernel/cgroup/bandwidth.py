@@ -289,7 +289,8 @@ T = TypeVar("T")
 
 DEFAULT_WEIGHT = 100
 DEFAULT_SHARES = 1024
-_MOST_WEIGHT, _MOST_SHARES = 10_000, 1 << 18
+# cpu.shares always exists; a level of version 2 without the cpu controller has no file, and the default weight.
+_parse_weight, _parse_shares = integer_from(0, 10_000), integer_from(0, 1 << 18)
 UNCLAMPED = 100.0
 
 
@@ -340,12 +341,14 @@ def read_cpu_weights(reader: Reader, cgroup: Cgroup) -> CpuWeights | None:
         return None
     *inner, root = cgroup.folders
     if cgroup.version == 1:
-        levels = tuple(_read_weight_v1(reader, folder) for folder in cgroup.folders)
+        shares = {folder: reader.parsed(f"{folder}/cpu.shares", _parse_shares) for folder in cgroup.folders}
+        levels = tuple(_read_weight(reader, folder, weight) for folder, weight in shares.items())
         is_true_root = "release_agent" in (reader.names_or_none(root) or ())  # which only that one has
         return CpuWeights(1, levels, cgroup.reaches_root and is_true_root)
     is_true_root = _is_true_root(reader, root)
     folders = inner if is_true_root else cgroup.folders  # the true root shares with no group
-    levels = tuple(_read_weight_v2(reader, folder) for folder in folders)
+    weights = {folder: _read_or(reader, folder, "cpu.weight", _parse_weight, DEFAULT_WEIGHT) for folder in folders}
+    levels = tuple(_read_weight(reader, folder, weight) for folder, weight in weights.items())
     return CpuWeights(2, levels, cgroup.reaches_root and is_true_root)
 
 
@@ -359,23 +362,9 @@ def _is_true_root(reader: Reader, root: str) -> bool:
     return False
 
 
-def _read_weight_v1(reader: Reader, folder: str) -> CpuWeight:
-    """Return one level; cpu.shares always exists."""
-    weight = reader.parsed(f"{folder}/cpu.shares", integer_from(0, _MOST_SHARES))
-    return CpuWeight(folder, weight, *_read_rest(reader, folder))
-
-
-def _read_weight_v2(reader: Reader, folder: str) -> CpuWeight:
-    """Return one level; a level without the cpu controller has no file, and the default weight."""
-    weight = _read_or(reader, folder, "cpu.weight", integer_from(0, _MOST_WEIGHT), DEFAULT_WEIGHT)
-    return CpuWeight(folder, weight, *_read_rest(reader, folder))
-
-
-def _read_rest(reader: Reader, folder: str) -> tuple[bool | None, float | None]:
-    return (
-        _read_or(reader, folder, "cpu.idle", parse_flag, False),
-        _read_or(reader, folder, "cpu.uclamp.max", parse_uclamp, UNCLAMPED),
-    )
+def _read_weight(reader: Reader, folder: str, weight: int | None) -> CpuWeight:
+    is_idle = _read_or(reader, folder, "cpu.idle", parse_flag, False)
+    return CpuWeight(folder, weight, is_idle, _read_or(reader, folder, "cpu.uclamp.max", parse_uclamp, UNCLAMPED))
 
 
 def _read_or(reader: Reader, folder: str, name: str, parse: Callable[[str], T], default: T) -> T | None:

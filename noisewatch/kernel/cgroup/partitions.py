@@ -270,15 +270,12 @@ def _read_balanced(reader: Reader, root: str) -> CpuSet | None:
         if balances is None:
             return None
         if balances:
-            cpus = _read_cpus(reader, folder)
+            cpus = reader.parsed(f"{folder}/cpuset.effective_cpus", parse_cpu_list, expected=False)
+            if cpus is None:
+                cpus = reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list)
             if cpus is None:
                 return None
             balanced |= cpus
         else:
             pending += [f"{folder}/{name}" for name in names if not name.startswith(_INTERFACES)]
     return balanced
-
-
-def _read_cpus(reader: Reader, folder: str) -> CpuSet | None:
-    effective = reader.parsed(f"{folder}/cpuset.effective_cpus", parse_cpu_list, expected=False)
-    return effective if effective is not None else reader.parsed(f"{folder}/cpuset.cpus", parse_cpu_list)

@@ -5,6 +5,14 @@
     /proc/cmdline                                   isolcpus=managed_irq,domain,2-3 rcu_nocbs=2-3 irqaffinity=0-1
 
 https://docs.kernel.org/admin-guide/kernel-parameters.html; partitions.py reads cgroups.
+
+The deadline server is CPU time that the scheduler reserves for ordinary tasks when real-time tasks never rest.
+
+    /sys/kernel/debug/sched/fair_server/cpu3/runtime   50000000    (ns in each period of 1 s; 0: none), Linux 6.12
+
+debugfs is root's. While the server waits for its turn it counts as a SCHED_DEADLINE task. With such a task the
+scheduler keeps the tick, also on nohz_full CPUs (sched_can_stop_tick in kernel/sched/core.c). Commit d741f297bcea
+("sched/fair: Fair server interface"); https://lkml.iu.edu/hypermail/linux/kernel/2601.0/07693.html
 """
 
 from __future__ import annotations
@@ -16,10 +24,26 @@ from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.partitions import Partitions, read_partitions, read_unbalanced
 from noisewatch.kernel.cpus.online import CPUS
+from noisewatch.kernel.numbers import integer_from
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.build_options import KernelConfig
 from noisewatch.kernel.system.release import COMMAND_LINE, read_command_line
 from noisewatch.records import dataclass
+
+_FOLDER = "/sys/kernel/debug/sched/fair_server"
+_parse_runtime_ns = integer_from(0)
+
+
+def runtime_path(cpu: int) -> str:
+    """Return the file with the CPU's reserved time."""
+    return f"{_FOLDER}/cpu{cpu}/runtime"
+
+
+def read_fair_servers(reader: Reader, cpus: CpuSet) -> Mapping[int, int]:
+    """Return the reserved time (ns a period) by CPU; a CPU is missing if the kernel has no server or hides it."""
+    runtimes = {cpu: reader.parsed(runtime_path(cpu), _parse_runtime_ns, expected=False) for cpu in sorted(cpus)}
+    return {cpu: runtime_ns for cpu, runtime_ns in runtimes.items() if runtime_ns is not None}
+
 
 _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 _FLAGS = frozenset({"nohz", "domain", "managed_irq"})

@@ -93,15 +93,15 @@ def read_idle(reader: Reader, target: CpuSet, previous: Idle | None = None) -> I
             else frozenset()
         )
     return Idle(
-        reader.made_of_files("idle states", target, lambda: _read_cpus(reader, target)),
+        reader.made_of_files(
+            "idle states",
+            target,
+            lambda: {cpu: CpuIdle(_read_states(reader, cpu), _read_limit(reader, cpu)) for cpu in sorted(target)},
+        ),
         request_us,
         None if options is None else (options.get("idle") or ("",))[-1],
         holders,
     )
-
-
-def _read_cpus(reader: Reader, target: CpuSet) -> Mapping[int, CpuIdle]:
-    return {cpu: CpuIdle(_read_states(reader, cpu), _read_limit(reader, cpu)) for cpu in sorted(target)}
 
 
 def _read_states(reader: Reader, cpu: int) -> tuple[IdleState, ...] | None:

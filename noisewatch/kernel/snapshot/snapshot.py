@@ -23,8 +23,7 @@ from noisewatch.kernel.cgroup.bandwidth import (
     read_worker_cgroups,
 )
 from noisewatch.kernel.cpus.cpu_time import CpuTime, RunTime, read_cpu_time, read_run_time
-from noisewatch.kernel.cpus.fair_server import read_fair_servers
-from noisewatch.kernel.cpus.isolation import Isolation, read_isolation
+from noisewatch.kernel.cpus.isolation import Isolation, read_fair_servers, read_isolation
 from noisewatch.kernel.cpus.online import CPUS, Online, read_cpu_folders, read_online
 from noisewatch.kernel.cpus.target import (
     PinTrial,

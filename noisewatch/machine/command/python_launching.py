@@ -55,56 +55,57 @@ def launch(
     `cgroup` is the cgroup's `cgroup.procs`, open for writing, or -1. Signals are bits, 1 << (number - 1): `blocked` and
     `ignored` in the command; all others have their default.
     """
-    child = _Child()
-    child.steps = (
-        (QUIET, _be_quiet if is_quiet else _leave),
-        (CGROUP, (lambda: _join(cgroup)) if cgroup >= 0 else _leave),
-        (MEMORY, _memory_binder(nodes) if nodes else _leave),
-        (USER, (lambda: _become(uid, gid, groups)) if has_user else _leave),
-        (AFFINITY, (lambda: _pin(set(cpus), must_have_all)) if cpus else _leave),
-    )
-    child.set_signals = _signal_setter(ignored)
-    child.blocked = [number for number in signal.valid_signals() if blocked >> (number - 1) & 1]
-    variables = dict(pair for pair in map(_variable, environment) if pair is not None)
-    child.run_command = lambda: _run_first(paths, list(argv), variables)
-    return _start(child)
+    set_signals = _signal_setter(ignored)
+    mask = [number for number in signal.valid_signals() if blocked >> (number - 1) & 1]
+    arguments, variables = list(argv), dict(pair for pair in map(_variable, environment) if pair is not None)
+    bind_memory = _memory_binder(nodes) if nodes else None
+    wanted_cpus = set(cpus)
 
-
-class _Child:
-    """The steps of the child between fork and execve, all prepared before the fork."""
-
-    steps: tuple[tuple[int, Callable[[], None]], ...]
-    set_signals: Callable[[], None]
-    blocked: list[int]
-    run_command: Callable[[], NoReturn]
-
-    def run(self, write_end: int) -> NoReturn:
-        """Run the steps and the command; report the start, or the failed step, to the given descriptor."""
+    def become_command(write_end: int) -> NoReturn:
+        """Prepare the child and run the command; report the start, or the failed stage."""
         stage = STARTED
         try:
-            self.set_signals()
-            for number, step in self.steps:
-                stage = number
-                step()
+            set_signals()
+            if is_quiet:
+                stage = QUIET
+                _be_quiet()
+            if cgroup >= 0:
+                stage = CGROUP
+                os.write(cgroup, b"0")
+            if bind_memory is not None:
+                stage = MEMORY
+                bind_memory()
+            if has_user:
+                stage = USER
+                os.setgroups(groups)
+                os.setresgid(gid, gid, gid)
+                os.setresuid(uid, uid, uid)
+            if wanted_cpus:
+                stage = AFFINITY
+                os.sched_setaffinity(0, wanted_cpus)
+                if must_have_all and os.sched_getaffinity(0) != wanted_cpus:
+                    raise _failed(errno.EINVAL)
             used = _used()
             os.write(write_end, _REPORT.pack(STARTED, 0, monotonic_ns(), *used))
             stage = EXEC
-            signal.pthread_sigmask(signal.SIG_SETMASK, self.blocked)
-            self.run_command()
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            _run_first(paths, arguments, variables)
         except OSError as error:
             os.write(write_end, _REPORT.pack(stage, error.errno or errno.EIO, 0, *[0] * USAGE_FIELDS))
         finally:
             os._exit(_EXIT_STATUS)
 
+    return _start(become_command)
 
-def _start(child: _Child) -> Launched:
+
+def _start(become_command: Callable[[int], NoReturn]) -> Launched:
     """Fork the child with all signals blocked until it has its own signal handling."""
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
     try:
         pid = _fork()
         if pid == 0:
-            child.run(write_end)
+            become_command(write_end)
     except OSError:
         os.close(read_end)
         raise
@@ -191,10 +192,6 @@ def _signal_setter(ignored: int) -> Callable[[], None]:
     return set_signals
 
 
-def _leave() -> None:
-    """Change nothing: the step of an option that is not requested."""
-
-
 def _be_quiet() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
@@ -203,10 +200,6 @@ def _be_quiet() -> None:
         os.close(nothing)
     else:
         os.set_inheritable(nothing, True)
-
-
-def _join(cgroup: int) -> None:
-    os.write(cgroup, b"0")
 
 
 def _memory_binder(nodes: tuple[int, ...]) -> Callable[[], None]:
@@ -223,18 +216,6 @@ def _memory_binder(nodes: tuple[int, ...]) -> Callable[[], None]:
         _checked(libc.syscall(*arguments))
 
     return bind
-
-
-def _become(uid: int, gid: int, groups: tuple[int, ...]) -> None:
-    os.setgroups(groups)
-    os.setresgid(gid, gid, gid)
-    os.setresuid(uid, uid, uid)
-
-
-def _pin(cpus: set[int], must_have_all: bool) -> None:
-    os.sched_setaffinity(0, cpus)
-    if must_have_all and os.sched_getaffinity(0) != cpus:
-        raise _failed(errno.EINVAL)
 
 
 def _used() -> tuple[int, ...]:

@@ -24,8 +24,7 @@ from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
 from noisewatch.model.run.placement import Placement, idle_shares
 from noisewatch.model.run.repetition import CommandUse, Repetition
 from noisewatch.operations.run.placement_watch import PlacementWatch
-from noisewatch.operations.run.wakeups import WakeUps
-from noisewatch.operations.run.watch import Mark
+from noisewatch.operations.run.watch import Mark, WakeUps
 from noisewatch.records import dataclass
 
 _INEXACT_NS = 1_000_000  # of what looks find beyond the sum

@@ -36,7 +36,6 @@ from noisewatch.operations.calibrate import calibrate_cpus
 from noisewatch.operations.machines import snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_with_remark
 from noisewatch.operations.progress import ProgressListener
-from noisewatch.operations.run.freeze_watch import FreezeWatch
 from noisewatch.operations.run.judging import (
     JudgedRepetition,
     PendingRepetition,
@@ -49,8 +48,7 @@ from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS as SAMPLE_EV
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
-from noisewatch.operations.run.wakeups import WakeUps
-from noisewatch.operations.run.watch import RunWatch
+from noisewatch.operations.run.watch import FreezeWatch, RunWatch, WakeUps
 from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 

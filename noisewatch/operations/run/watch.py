@@ -1,22 +1,203 @@
-"""A watch of the machine while a command runs: looks at it now and then, marks of counters at each repetition."""
+"""What is watched while a command runs: the machine, the command's cgroups, and noisewatch itself.
+
+`RunWatch` looks at the machine now and then, and marks its counters at each repetition. `FreezeWatch` sees whether the
+cgroup of a command is frozen, or has used up its CPU quota. `WakeUps` sees whether noisewatch itself was woken in time
+while it waited for a command: how late, and why.
+
+    /proc/PID/schedstat    177645329 16002335 366      ns on a CPU, ns ready and waiting for one, …
+                           0 0 0                       nothing of it is counted (CONFIG_SCHED_INFO, delayacct)
+
+The kernel counts the wait for its own CPU. Any further delay has another cause than its CPU: the whole machine was
+paused (by a hypervisor or the firmware), or noisewatch alone was stopped.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from types import TracebackType
+from typing import Self
 
+from noisewatch.errors import Malformed, NoisewatchError, Unreadable
+from noisewatch.kernel.cgroup.freezing import (
+    FindGroups,
+    FreezeLook,
+    Freezer,
+    FreezeReader,
+    GroupFreeze,
+    entrances_of,
+)
+from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.counters import Counters, read_counters
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.system.clock import ClockOffsets, clock_offsets_now
+from noisewatch.kernel.tasks.files import parse_schedstat
 from noisewatch.kernel.tasks.task import descendants_in, parents_in
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Json, Machine
+from noisewatch.machine.command.ending import EndedCommand
+from noisewatch.machine.command.running import StartedCommand, scheduling_of
+from noisewatch.machine.file_changes import FileChanges
 from noisewatch.model.interval.interval import Interval, interval_between
+from noisewatch.model.run.freezing import FreezeTally, Freezing
 from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
+
+
+class FreezeWatch:
+    """A context manager that watches the cgroups of commands, one command after the other.
+
+    Call `prepare` before it is started, `sample` while it runs, and `end`. A look finds the groups of the command. On
+    this host the kernel notifies of writes that may freeze or thaw them.
+    """
+
+    def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
+        """Begin without a command; `find` is as in FreezeReader."""
+        self._machine = machine
+        self._reader = FreezeReader(machine, find)
+        self._tally = FreezeTally(FreezeLook(0))
+        self._changes = FileChanges(self.note) if machine.is_live else None
+        self._freezer_by_notice: dict[str, Freezer] = {}
+        self._entrances: frozenset[str] = frozenset()
+        self._noted: deque[tuple[int, GroupFreeze | None, bool]] = deque()  # filled by another thread; None: a move
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._changes is not None:
+            self._changes.close()
+
+    def prepare(self, cgroup: str | None = None) -> None:
+        """Watch the groups of the next command: this process's own, and the cgroup v2 to which it is moved."""
+        self._noted.clear()
+        look = self._reader.look() or FreezeLook(self._machine.now_ns())
+        if cgroup is not None:
+            try:
+                self._reader.enter(cgroup)
+                look = self._reader.look_again()
+            except Unreadable as error:
+                look = FreezeLook(look.taken_at_ns, reason=str(error))
+        self._watch_groups()
+        if self._changes is not None:
+            entrances = entrances_of(Reader(self._machine), with_v2=cgroup is None)  # it enters that group itself
+            self._entrances = frozenset(filter(self._changes.watch, entrances))
+        self._tally = FreezeTally(look)
+
+    def sample(self, pid: int) -> None:
+        """Look at the groups of the command's first process."""
+        look = self._reader.look(f"/proc/{pid}/cgroup")
+        if look is not None:
+            self._take_noted(look.taken_at_ns)
+            self._tally.add(look)
+            self._watch_groups()
+
+    def end(self, length_ns: int) -> Freezing:
+        """Return for how long the groups of the command were frozen; it has ended after `length_ns`."""
+        look = self._reader.look_again()
+        self._take_noted(look.taken_at_ns)
+        self._tally.add(look)
+        return self._tally.freezing(length_ns)
+
+    def note(self, path: str) -> None:
+        """Note what a write to the file may have changed, from any thread: a group's state, or its members."""
+        if path in self._entrances:
+            self._noted.append((self._machine.now_ns(), None, False))
+        freezer = self._freezer_by_notice.get(path)
+        if freezer is None:
+            return
+        at_ns = self._machine.now_ns()
+        try:
+            group = freezer.read(self._machine)
+        except NoisewatchError:
+            return  # it is gone
+        self._noted.append((at_ns, group, freezer.is_written_to_freeze))
+
+    def _take_noted(self, until_ns: int) -> None:
+        while self._noted and self._noted[0][0] <= until_ns:
+            at_ns, group, is_certain = self._noted.popleft()
+            if group is None:
+                self._tally.move(at_ns)
+            else:
+                self._tally.change(group, at_ns, is_certain)
+
+    def _watch_groups(self) -> None:
+        for freezer in self._reader.freezers:
+            for path in freezer.notices:
+                if self._changes is not None and self._changes.watch(path):
+                    self._freezer_by_notice[path] = freezer
+
+
+_PROMPT_NS = 10_000_000  # normal delay of a wait: its timeout is in ms, and timers may depend on ticks
+
+
+def read_own_wait_ns() -> int | None:
+    """Return how long (ns) our main thread has waited for a CPU so far, or None if the kernel has no counts."""
+    return own_wait_ns(scheduling_of(os.getpid()))
+
+
+def own_wait_ns(schedstat: str) -> int | None:
+    """Return the wait for a CPU (ns) in the text of a thread that has run, or None if it has no counts."""
+    try:
+        ran_ns, waited_ns = parse_schedstat(schedstat)
+    except Malformed:
+        return None
+    return waited_ns if ran_ns else None
+
+
+class WakeUps:
+    """The wake-ups of noisewatch in one repetition; to be made before its command is started.
+
+    `held_up_ns`: delays without a cause on its CPU; `seen_late_ns`: by how much the end was noticed late, at most. A
+    pause counts from when the wake-up was due, so that a pause shorter than the waits (100 ms) may be missed. Without
+    schedstat `seen_late_ns` is None, and waits for a CPU are in `held_up_ns` too.
+    """
+
+    def __init__(
+        self, wait_ns: Callable[[], int | None] = read_own_wait_ns, now_ns: Callable[[], int] = time.monotonic_ns
+    ) -> None:
+        self.held_up_ns = 0
+        self.seen_late_ns: int | None = 0
+        self._read_wait_ns, self._now_ns = wait_ns, now_ns
+        self._alive_at_ns = wait_ns()  # our wait so far when the command was last known to run
+        self._unrun_ns = 0  # since then no thread of ours ran
+
+    @contextmanager
+    def working(self, started: StartedCommand) -> Iterator[None]:
+        """Return a context for work between waits, within the command's own `noticed`.
+
+        Threads of ours that read files delay the main one in noticing the end, and wait for a CPU as well.
+        """
+        began_ns, used_ns = time.monotonic_ns(), time.process_time_ns()
+        with started.noticed():
+            yield
+        self._unrun_ns = max(time.monotonic_ns() - began_ns - (time.process_time_ns() - used_ns), 0)
+
+    def wait(self, started: StartedCommand, until_ns: int) -> EndedCommand | None:
+        """Wait as the command's own `wait` does, and measure the delay."""
+        before_ns = self._read_wait_ns()
+        started.look()
+        if not started.has_ended:
+            self._alive_at_ns, self._unrun_ns = before_ns, 0
+        end = started.wait(until_ns)
+        now_ns, after_ns = self._now_ns(), self._read_wait_ns()
+        late_ns = now_ns - until_ns - (_grown(before_ns, after_ns) or 0)
+        held_up_ns = late_ns if late_ns > _PROMPT_NS else 0
+        self.held_up_ns += held_up_ns
+        if end is not None:
+            waited_ns = _grown(self._alive_at_ns, after_ns)
+            self.seen_late_ns = None if waited_ns is None else max(waited_ns, self._unrun_ns) + held_up_ns
+        return end
+
+
+def _grown(before_ns: int | None, after_ns: int | None) -> int | None:
+    return None if before_ns is None or after_ns is None else after_ns - before_ns
+
 
 _SOONEST_NS = NS_PER_S // 5  # between looks, which cost some milliseconds; short-lived tasks in between are missed
 _LONG_NS = NS_PER_S // 20

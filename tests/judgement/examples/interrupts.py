@@ -6,7 +6,7 @@ import re
 
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import Rules
-from noisewatch.kernel.cpus.fair_server import runtime_path
+from noisewatch.kernel.cpus.isolation import runtime_path
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.example import Example
 from tests.written.quiet.interrupts import QUEUE

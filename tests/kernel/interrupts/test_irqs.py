@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -210,3 +212,18 @@ def test_a_device_is_named_with_the_disks_and_interfaces_below_it_and_not_with_t
         ("/sys/devices/virtual/net/lo", "lo"),
     ]
     assert _name_of(device, _HardwareDatabase(None), children) == "Fast SSD (nvme0n1, nvme1n1)"
+
+
+_WITHOUT = """
+import ctypes.util
+ctypes.util.find_library = lambda name: None
+from noisewatch.kernel.interrupts.irqs import read_devices
+from noisewatch.kernel.reader import Reader
+from noisewatch.machine.live import LiveMachine
+print(read_devices(Reader(LiveMachine())))
+"""
+
+
+def test_their_names_are_not_known_and_nothing_fails() -> None:
+    asked = subprocess.run([sys.executable, "-c", _WITHOUT], check=False, capture_output=True, text=True, timeout=60)
+    assert (asked.stdout, asked.stderr) == ("None\n", "")

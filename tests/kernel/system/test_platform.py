@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.kernel.reader import Reader
-from noisewatch.kernel.system.platform import NONE, UNIDENTIFIED, Platform, read_platform
+from noisewatch.kernel.system.platform import NONE, UNIDENTIFIED, Platform, read_platform, read_vulnerabilities
 from tests import written
 from tests.judgement.sweeps.lessened import DENIED, LessenedMachine
 from tests.written import Files, mounted, reading
@@ -191,3 +191,21 @@ def test_vendor_and_product_are_told_cleaned_and_an_empty_one_is_unknown() -> No
     platform = _read(GUEST | _dmi("Amazon EC2", "t3.\x1bmicro"))
     assert (platform.vendor, platform.product) == ("Amazon EC2", "t3.·micro")
     assert _read(GUEST | {f"{DMI}/product_name": "\n"}).product is None
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        ({"mitigations": ("auto",)}, ()),
+        ({"mitigations": ("auto", "off")}, ("mitigations=off",)),
+        ({"nopti": ("",), "quiet": ("",)}, ("nopti",)),
+        ({"mitigations": ("auto,nosmt",)}, ("mitigations=auto,nosmt",)),
+    ],
+)
+def test_the_last_option_is_what_was_chosen(options: dict[str, tuple[str, ...]], chosen: tuple[str, ...]) -> None:
+    assert read_vulnerabilities(reading({}), options).chosen == chosen
+
+
+def test_before_linux_4_15_no_vulnerability_is_told_of() -> None:
+    assert read_vulnerabilities(reading({}), None).state_by_name == {}
+    assert read_vulnerabilities(reading({}, is_copy=True), None).state_by_name is None

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from noisewatch.kernel.trace.events import chosen_function, is_tick_function, name_of_timer
+from noisewatch.kernel.trace.events import (
+    TraceField,
+    chosen_function,
+    is_tick_function,
+    name_of_timer,
+    parse_trace_format,
+)
+from tests.kernel.trace.ring_buffer import format_text
 
 
 def test_an_interrupt_is_named_after_what_came_beside_the_tick() -> None:
@@ -22,3 +29,16 @@ def test_the_tick_is_known_by_its_functions_of_old_and_new_kernels() -> None:
 def test_a_function_has_a_meaning_where_it_is_known() -> None:
     assert name_of_timer("perf_swevent_hrtimer") == "perf_swevent_hrtimer (a profiler's)"
     assert name_of_timer("some_driver_timer") == "some_driver_timer"
+
+
+def test_an_event_has_a_number_and_fields() -> None:
+    found = parse_trace_format(format_text("sched/sched_switch"))
+    assert found.id == 372
+    assert found.fields["next_pid"] == TraceField(56, 4)
+    assert found.fields["next_comm"] == TraceField(40, 16)
+    assert found.fields["common_pid"] == TraceField(4, 4)
+
+
+def test_a_field_whose_place_is_told_elsewhere_and_a_pointer_are_fields_too() -> None:
+    assert parse_trace_format(format_text("irq/irq_handler_entry")).fields["name"] == TraceField(12, 4)
+    assert parse_trace_format(format_text("csd/csd_queue_cpu")).fields["func"] == TraceField(24, 8)

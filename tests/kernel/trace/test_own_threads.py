@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from noisewatch.kernel.trace.own_threads import OwnThreads
+from itertools import permutations
+
+import pytest
+
+from noisewatch.kernel.trace.own_threads import MOST_THREADS, OwnPlaces, OwnStates, OwnThreads, StateTimes, TracedThread
+from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.kernel.trace.sends import Birth
+from tests.kernel.trace.followed import BEFORE, CHILD, COMMAND, HOG, US, born, followed_trace, own_us, times_of_others
+from tests.kernel.trace.ring_buffer import record, switch
 
 
 def _own(*births: tuple[int, int, int]) -> OwnThreads:
@@ -40,3 +47,210 @@ def test_who_it_belongs_to_is_known_at_the_next_look_too() -> None:
 def test_a_child_of_a_number_that_is_a_strangers_by_now_is_the_strangers() -> None:
     own = _own((1, 100, 7), (10, 300, 100), (20, 300, 7), (25, 301, 300))
     assert not own.had(301, 30)
+
+
+_RUNS = [(9, "bench", 1, 0, 10), (9, "bench", 2, 20, 50), (9, "bench", 1, 60, 70), (8, "other", 2, 10, 20)]
+
+
+def _by_tid(places: OwnPlaces) -> dict[int, TracedThread]:
+    return {thread.tid: thread for thread in places.threads}
+
+
+@pytest.mark.parametrize("runs", [*permutations(_RUNS)], ids=str)
+def test_the_order_in_which_the_cpus_are_taken_in_does_not_matter(runs: list[tuple[int, str, int, int, int]]) -> None:
+    places = OwnPlaces()
+    for run in runs:
+        places.add(*run)
+    places.settle(100)
+    thread = _by_tid(places)[9]
+    assert (thread.name, thread.ran_ns, thread.ns_by_cpu) == ("bench", 50, {1: 20, 2: 30})
+    assert thread.moves == {(1, 2): 1, (2, 1): 1}
+    assert _by_tid(places)[8] == TracedThread(8, "other", {2: 10}, {})
+
+
+def test_what_another_cpu_may_still_tell_of_is_waited_for() -> None:
+    """The trace of CPU 1 is complete until 70, the trace of CPU 2 only until 15."""
+    places = OwnPlaces()
+    places.add(9, "bench", 1, 0, 10)
+    places.add(9, "bench", 1, 60, 70)
+    places.settle(15)
+    places.add(9, "bench", 2, 20, 50)
+    places.settle(100)
+    assert _by_tid(places)[9].moves == {(1, 2): 1, (2, 1): 1}
+
+
+def test_a_run_that_is_told_in_two_parts_is_no_move() -> None:
+    places = OwnPlaces()
+    places.add(9, "bench", 1, 0, 10)
+    places.settle(10)
+    places.add(9, "", 1, 10, 20)
+    places.settle(20)
+    assert _by_tid(places)[9] == TracedThread(9, "bench", {1: 20}, {})
+
+
+def test_of_many_threads_those_that_ran_least_are_added_up() -> None:
+    places = OwnPlaces()
+    for tid in range(3 * MOST_THREADS):
+        places.add(tid, "crowd", tid % 2, tid, tid + 1)
+        places.settle(tid)
+    places.add(0, "bench", 1, 10_000, 20_000)
+    places.settle(20_000)
+    assert len(places.threads) <= 2 * MOST_THREADS
+    assert sum(thread.ran_ns for thread in places.threads) + places.other_ns == 3 * MOST_THREADS + 10_000
+    assert max(_by_tid(places).values(), key=lambda thread: thread.ran_ns).tid == 0
+
+
+def test_a_name_is_cleaned() -> None:
+    places = OwnPlaces()
+    places.add(9, "\x1b[2Jbench", 1, 0, 10)
+    (thread,) = places.threads
+    assert "\x1b" not in thread.name
+
+
+READY, PREEMPTED, SLEEPS, WAITS, STOPPED, TRACED, ENDED = 0, 0x100, 1, 2, 4, 8, 0x20
+
+
+def _window(*events: tuple[int, bytes], looks: bool = False, end_us: int = 1000) -> TraceWindow:
+    """The command began at 100 µs, and its first process started a child at 200."""
+    with followed_trace() as followed:
+        followed.on_others((10, born(COMMAND, BEFORE)), (200, born(CHILD, COMMAND)))
+        followed.on_target((20, switch("run", COMMAND)))
+        followed.begin(100)
+        for event in events:
+            followed.on_target(event)
+            if looks:
+                followed.follower.look()
+        window = followed.end(end_us)
+    assert isinstance(window, TraceWindow), window
+    return window
+
+
+def _us(states: StateTimes) -> tuple[int, int, int]:
+    return states.held_ns // US, states.blocked_ns // US, states.stopped_ns // US
+
+
+@pytest.mark.parametrize("looks", [True, False])
+@pytest.mark.parametrize(
+    ("state", "held_us", "blocked_us"),
+    [(READY, 300, 0), (PREEMPTED, 300, 0), (SLEEPS, 0, 0), (WAITS, 0, 300), (TRACED, 0, 300), (STOPPED, 0, 0)],
+)
+def test_a_command_that_leaves_an_idle_cpu_is_held_back_or_waits(
+    state: int, held_us: int, blocked_us: int, looks: bool
+) -> None:
+    window = _window(
+        (300, switch("idle", 0, COMMAND, state=state)),
+        (600, switch("run", COMMAND)),
+        (900, switch("idle", 0, COMMAND, state=SLEEPS)),
+        looks=looks,
+    )
+    assert _us(window.states)[:2] == (held_us, blocked_us)
+    assert window.states.debugged_ns == blocked_us * US * (state == TRACED)
+    assert window.states.waits == (state == WAITS)
+
+
+def test_what_others_had_while_it_was_ready_does_not_hold_it_back() -> None:
+    window = _window(
+        (300, switch("hog", HOG, COMMAND, state=READY)),
+        (400, switch("idle", 0, HOG, state=SLEEPS)),
+        (600, switch("hog", HOG)),
+        (700, switch("run", COMMAND, HOG, state=SLEEPS)),
+        (900, switch("idle", 0, COMMAND, state=SLEEPS)),
+    )
+    assert (_us(window.states), times_of_others(window)) == ((200, 0, 0), {"hog": 200})
+
+
+def test_a_parent_that_waits_for_a_child_which_runs_or_sleeps_is_blocked_in_neither_case_while_it_runs() -> None:
+    window = _window(
+        (300, switch("child", CHILD, COMMAND, state=WAITS)),
+        (600, switch("run", COMMAND, CHILD, state=SLEEPS)),
+        (900, switch("idle", 0, COMMAND, state=SLEEPS)),
+    )
+    assert _us(window.states) == (0, 0, 0)
+
+
+def test_it_is_held_back_until_the_end() -> None:
+    assert _us(_window((300, switch("idle", 0, COMMAND, state=READY))).states) == (700, 0, 0)
+
+
+def test_a_thread_that_goes_on_elsewhere_is_not_held_back_any_more() -> None:
+    states = OwnStates()
+    states.run(9, 1, 0)
+    states.leave(9, 1, 10, READY)
+    states.idle(1, 10)
+    states.run(9, 2, 50)
+    states.settle(100)
+    assert states.times_until(100) == StateTimes(held_ns=40)
+
+
+def test_stops_of_several_threads_at_a_time_count_once_and_up_to_the_end() -> None:
+    states = OwnStates()
+    for tid, begin_ns, stop_ns in ((8, 0, 10), (9, 10, 20)):
+        states.run(tid, 1, begin_ns)
+        states.leave(tid, 1, stop_ns, STOPPED)
+    states.settle(30)
+    states.run(8, 1, 40)
+    states.leave(8, 1, 45, SLEEPS)
+    states.run(9, 1, 50)
+    states.leave(9, 1, 70, STOPPED)
+    states.settle(100)
+    assert states.times_until(100) == StateTimes(stopped_ns=40 + 30)
+
+
+def test_it_ends_when_its_first_process_leaves_the_cpu_for_good_whoever_comes_then() -> None:
+    window = _window(
+        (500, switch("child", CHILD, COMMAND, state=SLEEPS)),
+        (600, switch("run", COMMAND, CHILD, state=ENDED)),
+        (700, switch("hog", HOG, COMMAND, state=ENDED)),
+    )
+    assert window.has_seen_end
+    assert ((window.end_ns - window.begin_ns) // US, own_us(window), times_of_others(window)) == (600, 600, {})
+
+
+def test_it_has_not_ended_while_a_thread_of_its_first_process_lives() -> None:
+    with followed_trace() as followed:
+        thread = record("task/task_newtask", COMMAND, pid=CHILD, clone_flags=0x10000)
+        followed.on_others((10, born(COMMAND, BEFORE)), (200, thread))
+        followed.on_target(
+            (20, switch("run", COMMAND)),
+            (300, switch("thread", CHILD, COMMAND, state=ENDED)),
+            (800, switch("idle", 0, CHILD, state=ENDED)),
+        )
+        followed.begin(100)
+        window = followed.end(1000)
+    assert isinstance(window, TraceWindow)
+    assert (window.end_ns - window.begin_ns) // US == 700
+
+
+def test_a_first_thread_whose_place_another_one_takes_lives_on() -> None:
+    """A thread that calls execve(2) takes the place of the first thread."""
+    window = _window(
+        (300, switch("idle", 0, COMMAND, state=ENDED)),
+        (500, switch("run", COMMAND)),
+        (900, switch("idle", 0, COMMAND, state=ENDED)),
+    )
+    assert (window.end_ns - window.begin_ns) // US == 800
+
+
+@pytest.mark.parametrize("looks", [True, False])
+@pytest.mark.parametrize(("state", "stopped_us"), [(4, 300), (1, 0), (8, 0)])
+def test_a_child_that_a_signal_stops_is_told_though_no_look_finds_it(state: int, stopped_us: int, looks: bool) -> None:
+    """Sleeps and stops by a debugger do not count as stops, nor do stops of other processes."""
+    with followed_trace() as followed:
+        followed.on_others((10, born(COMMAND, BEFORE)), (200, born(CHILD, COMMAND)))
+        followed.on_target(
+            (20, switch("run", COMMAND)),
+            (220, switch("child", CHILD, COMMAND, state=1)),
+            (320, switch("hog", HOG, CHILD, state=state)),
+        )
+        followed.begin(100)
+        if looks:
+            followed.follower.look()
+        followed.on_target(
+            (400, switch("idle", 0, HOG, state=4)),
+            (620, switch("child", CHILD)),
+            (700, switch("run", COMMAND, CHILD, state=16)),
+            (900, switch("idle", 0, COMMAND)),
+        )
+        window = followed.end(1000)
+    assert isinstance(window, TraceWindow)
+    assert window.states.stopped_ns // US == stopped_us

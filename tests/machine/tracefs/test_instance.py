@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.tracefs.instance import Instance
+from noisewatch.machine.tracefs import buffer_sizes
+from noisewatch.machine.tracefs.buffer_sizes import resize_buffers
+from noisewatch.machine.tracefs.instance import Instance, how_to_follow
+from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -85,3 +89,108 @@ def test_what_cannot_be_looked_at_is_not_traced(tmp_path: Path) -> None:
 
 def _is_writing(instance: Instance) -> bool:
     return instance.is_writing
+
+
+_DEFAULT = "DEFAULTS OSNOISE_WORKLOAD NO_PANIC_ON_STOP\n"
+
+
+def _tracefs(folder: Path, options: str | None = _DEFAULT, tracers: str = "timerlat osnoise nop\n") -> Path:
+    for name in ("osnoise", "instances/theirs"):
+        (folder / name).mkdir(parents=True)
+    (folder / "available_tracers").write_text(tracers)
+    (folder / "current_tracer").write_text("nop\n")
+    (folder / "instances/theirs/current_tracer").write_text("nop\n")
+    if options is not None:
+        (folder / "osnoise/options").write_text(options)
+    return folder
+
+
+def _options(tracefs: Path) -> str:
+    return (tracefs / "osnoise/options").read_text()
+
+
+def test_the_load_is_left_out_and_the_instances_name_says_that_it_was_there(tmp_path: Path) -> None:
+    tracefs = _tracefs(tmp_path)
+    purpose, prepare = how_to_follow(tracefs)
+    assert (purpose, _options(tracefs)) == (WORKLOAD_OFF, _DEFAULT)
+    prepare()
+    assert _options(tracefs) == "NO_OSNOISE_WORKLOAD"
+
+
+def test_where_it_was_left_out_before_it_stays_so(tmp_path: Path) -> None:
+    tracefs = _tracefs(tmp_path, "DEFAULTS NO_OSNOISE_WORKLOAD\n")
+    purpose, prepare = how_to_follow(tracefs)
+    prepare()
+    assert purpose != WORKLOAD_OFF
+    assert _options(tracefs) == "DEFAULTS NO_OSNOISE_WORKLOAD\n"
+
+
+@pytest.mark.parametrize("tracer", ["osnoise", "timerlat"])
+@pytest.mark.parametrize("whose", ["current_tracer", "instances/theirs/current_tracer"])
+def test_while_somebody_else_uses_it_nothing_is_changed(tmp_path: Path, tracer: str, whose: str) -> None:
+    tracefs = _tracefs(tmp_path)
+    (tracefs / whose).write_text(tracer + "\n")
+    with pytest.raises(CannotMeasure, match="another program uses"):
+        how_to_follow(tracefs)
+
+
+def test_another_of_us_that_is_about_to_use_it_is_somebody_else(tmp_path: Path) -> None:
+    tracefs = _tracefs(tmp_path)
+    instance_path(tracefs, WORKLOAD_OFF).mkdir()
+    with pytest.raises(CannotMeasure, match="another program uses"):
+        how_to_follow(tracefs)
+
+
+def test_a_kernel_without_it_or_without_the_option_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CannotMeasure, match="no osnoise tracer"):
+        how_to_follow(_tracefs(tmp_path, tracers="nop\n"))
+    with pytest.raises(CannotMeasure, match=r"Linux 6\.2"):
+        how_to_follow(_tracefs(tmp_path / "old", options=None))
+
+
+_NOT_A_CPU = 99_999
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Path:
+    for cpu in (*os.sched_getaffinity(0), _NOT_A_CPU):
+        (tmp_path / f"per_cpu/cpu{cpu}").mkdir(parents=True)
+        (tmp_path / f"per_cpu/cpu{cpu}/buffer_size_kb").write_text("1408")
+    return tmp_path
+
+
+def _size(instance: Path, cpu: int) -> str:
+    return (instance / f"per_cpu/cpu{cpu}/buffer_size_kb").read_text()
+
+
+def test_the_buffer_of_each_cpu_is_resized(instance: Path) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    resize_buffers(instance, cpus, 512)
+    assert [_size(instance, cpu) for cpu in cpus] == ["512"] * len(cpus)
+
+
+def test_a_cpu_out_of_reach_keeps_its_size_and_the_next_ones_are_resized(instance: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    resize_buffers(instance, [_NOT_A_CPU, cpu], 512)
+    assert (_size(instance, _NOT_A_CPU), _size(instance, cpu)) == ("1408", "512")
+
+
+def test_a_cpu_that_never_runs_the_process_is_waited_for_until_the_deadline(
+    instance: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe without a reader holds the process up, as a real-time task does that leaves it no time."""
+    monkeypatch.setattr(buffer_sizes, "_CPU_DEADLINE_S", 0.2)
+    cpu = min(os.sched_getaffinity(0))
+    path = instance / f"per_cpu/cpu{cpu}/buffer_size_kb"
+    path.unlink()
+    os.mkfifo(path)
+    children = set(_children())
+    began_s = time.monotonic()
+    resize_buffers(instance, [cpu, _NOT_A_CPU], 512)
+    assert time.monotonic() - began_s < 10
+    assert set(_children()) == children
+    assert _size(instance, _NOT_A_CPU) == "1408"
+
+
+def _children() -> list[str]:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()

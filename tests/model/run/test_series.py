@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.model.distributions import chi_square_quantile
-from noisewatch.model.run.series import Bounds, OrderDoubt, doubt_of_order, sd_interval, statistics_of
+from noisewatch.model.run.series import (
+    Bounds,
+    Explained,
+    OrderDoubt,
+    SeriesStatistics,
+    doubt_of_order,
+    parts_of,
+    sd_interval,
+    select_by_cause,
+    statistics_of,
+)
 from tests.model.run.noises import correlated, normal, skewed
 
 _TIMES = st.lists(st.floats(1e-3, 1e5), min_size=1, max_size=60)
@@ -158,3 +168,103 @@ def test_far_runs_are_named_by_position() -> None:
 def test_few_runs_have_no_far_one_and_neither_have_mostly_equal_ones() -> None:
     assert statistics_of([1.0, 1.001, 1.002, 1.003, 9.0]).far_runs == ()
     assert statistics_of([1.0] * 19 + [9.0]).far_runs == ()
+
+
+def test_both_statistics_are_told_and_the_undisturbed_one_leads() -> None:
+    found = select_by_cause([1.0, 1.1, 5.0, 1.2, 1.3], [True, True, False, True, True], 0.8)
+    assert found.of_all == statistics_of([1.0, 1.1, 5.0, 1.2, 1.3])
+    assert found.of_undisturbed == statistics_of([1.0, 1.1, 1.2, 1.3])
+    assert (found.undisturbed, found.disturbed, found.unknown, found.is_refused) == (4, 1, 0, False)
+    assert found.headline == found.of_undisturbed
+
+
+def test_a_slow_run_that_nothing_disturbed_stays() -> None:
+    found = select_by_cause([1.0, 9.0], [True, True], 1.0)
+    assert found.headline == found.of_all
+
+
+def test_too_few_undisturbed_runs_are_refused_but_told() -> None:
+    found = select_by_cause([1.0, 1.1, 1.2, 1.3], [True, True, True, False], 0.8)
+    assert (found.is_refused, found.headline) == (True, None)
+    assert found.of_undisturbed == statistics_of([1.0, 1.1, 1.2])
+
+
+def test_unknown_is_not_undisturbed() -> None:
+    found = select_by_cause([1.0, 1.1, 1.2, 1.3, 1.4], [True, None, None, True, True], 0.8)
+    assert (found.undisturbed, found.disturbed, found.unknown, found.is_refused) == (3, 0, 2, True)
+
+
+@pytest.mark.parametrize("min_undisturbed", [0.0, 0.5])
+def test_without_an_undisturbed_run_nothing_leads(min_undisturbed: float) -> None:
+    found = select_by_cause([1.0, 2.0], [False, None], min_undisturbed)
+    assert (found.of_undisturbed, found.headline, found.is_refused) == (None, None, True)
+
+
+@given(st.integers(1, 100), st.integers(1, 100))
+def test_exactly_the_share_that_was_asked_for_is_enough(percent: int, runs: int) -> None:
+    kept = -(-percent * runs // 100)
+    enough = select_by_cause([1.0] * runs, [at < kept for at in range(runs)], percent / 100)
+    assert not enough.is_refused
+    assert select_by_cause([1.0] * runs, [at < kept - 1 for at in range(runs)], percent / 100).is_refused
+
+
+def test_each_time_needs_its_verdict() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        select_by_cause([1.0, 2.0], [True], 0.5)
+
+
+def _varying(cv: float, runs: int) -> SeriesStatistics:
+    """Half of the runs above the mean of 1 s, half below."""
+    deviation = cv * math.sqrt((runs - 1) / runs)
+    return statistics_of([1 + deviation * (-1) ** number for number in range(runs)])
+
+
+@pytest.mark.parametrize(
+    ("cv", "runs", "of_machine", "explained"),
+    [
+        (0.016, 24, Bounds(0.002, 0.004), Explained.PROGRAM),
+        (0.016, 24, Bounds(0.010, 0.030), Explained.MACHINE),
+        (0.016, 24, Bounds(0.010, 0.020), Explained.UNDECIDED),  # the CV is below 0.0224 only
+        (0.016, 200, Bounds(0.010, 0.020), Explained.MACHINE),
+        (0.016, 4, Bounds(0.002, 0.010), Explained.UNDECIDED),  # above 0.0091 only
+        (0.016, 24, Bounds(0.002, 0.010), Explained.PROGRAM),
+        (0.016, 24, None, Explained.UNKNOWN_MACHINE),
+    ],
+)
+def test_what_varies_more_than_the_machine_does_is_the_program(
+    cv: float, runs: int, of_machine: Bounds | None, explained: Explained
+) -> None:
+    found = parts_of(_varying(cv, runs), of_machine)
+    assert found.explained == explained
+    assert (found.count, found.of_machine) == (runs, of_machine)
+    assert found.cv == pytest.approx(cv)
+    assert (found.of_program is None) == (of_machine is None)
+
+
+def test_what_depends_on_the_order_is_not_the_program() -> None:
+    drifting = statistics_of([1 + number / 100 for number in range(24)])
+    assert parts_of(drifting, Bounds(0.002, 0.004)).explained == Explained.ORDER
+    assert parts_of(drifting, Bounds(0.2, 0.4)).explained == Explained.MACHINE
+
+
+@pytest.mark.parametrize("of_machine", [None, Bounds(0.001, 0.002)])
+def test_one_run_does_not_vary(of_machine: Bounds | None) -> None:
+    found = parts_of(statistics_of([1.0]), of_machine)
+    assert (found.explained, found.cv, found.of_program) == (Explained.UNKNOWN_RUNS, None, None)
+
+
+def test_the_program_is_what_is_left_of_the_squares() -> None:
+    series = _varying(0.016, 24)
+    assert series.cv_interval is not None
+    low, high = series.cv_interval
+    found = parts_of(series, Bounds(0.003, 0.005)).of_program
+    assert found == pytest.approx((math.sqrt(low**2 - 0.005**2), math.sqrt(high**2 - 0.003**2)))
+
+
+@given(st.lists(st.floats(0.5, 2), min_size=2, max_size=40), st.floats(0, 0.5), st.floats(1, 5))
+def test_the_program_is_blamed_only_if_something_is_left(times: list[float], low: float, wider: float) -> None:
+    found = parts_of(statistics_of(times), Bounds(low, low * wider))
+    assert found.of_program is not None
+    assert 0 <= found.of_program.low <= found.of_program.high
+    assert (found.of_program.low > 0) <= (found.explained in (Explained.PROGRAM, Explained.ORDER))
+    assert found.explained not in (Explained.UNKNOWN_MACHINE, Explained.UNKNOWN_RUNS)

@@ -17,10 +17,10 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.machine.live import LiveMachine
 from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
 from noisewatch.operations.machines import MachineOptions
-from noisewatch.operations.run.freeze_watch import FreezeWatch
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.series import RunBeginning, run_series
+from noisewatch.operations.run.watch import FreezeWatch
 from tests.kernel.cgroup.test_freezing import PID, ROOT, group_v2, machine_files
 from tests.operations.listening import SilentListener
 from tests.plumbing.waiting import wait_until

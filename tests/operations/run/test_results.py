@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import subprocess
 import sys
+import time
+from copy import deepcopy
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
+import pyperf
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict
-from noisewatch.operations.run.results import mark_results
+from noisewatch.operations.run.results import (
+    PyperfFile,
+    TooFewUndisturbed,
+    mark_results,
+    read_pyperf_file,
+    refuse_same_file,
+    write_filtered,
+)
 from noisewatch.operations.run.series import RunSeries
 from tests.judgement.judging import quiet_calibration
 from tests.judgement.run.test_placement_reasons import placed
@@ -136,3 +153,168 @@ def test_a_thread_of_the_command_that_moved_leaves_no_run_undisturbed(tmp_path: 
     dated = replace(first.repetition, began_wall_ns=86_400 * 1000 * MS)
     series = replace(series, repetitions=(replace(first, repetition=dated, placement=moved),))
     assert "moved to another memory node" in " ".join(_verdict_in(tmp_path, series).unknowns)
+
+
+_BOOTED_S = 1_763_900_000
+_CALIBRATION = {"warmups": [[1, 4.8e-07]], "metadata": {"calibrate_loops": 1}}
+
+
+def _run(value: float, **metadata: object) -> dict[str, Any]:
+    return {"values": [value, value * 1.1], "warmups": [[4, value]], "metadata": metadata}
+
+
+def _content(runs: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    runs = [_CALIBRATION, _run(1.0), _run(2.0), _run(3.0)] if runs is None else runs
+    benchmark = {"runs": runs, "metadata": {"name": "timeit", "loops": 4}}
+    return {"version": "1.0", "benchmarks": [benchmark], "metadata": {"unit": "second"}}
+
+
+def _read(tmp_path: Path, content: object) -> PyperfFile:
+    path = tmp_path / "results.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return read_pyperf_file(str(path), _BOOTED_S * 10**9)
+
+
+def _filtered(file: PyperfFile, places: set[int]) -> bytes:
+    output = BytesIO()
+    write_filtered(file, [run for run in file.runs if run.run in places], "9.9", output)
+    return output.getvalue()
+
+
+def test_a_run_ended_at_its_date_whatever_the_zone_that_pyperf_had(tmp_path: Path) -> None:
+    """pyperf's workers lose TZ: the uptime beside the date tells which zone it is in."""
+    uptime_s = 4315.25
+    ended = datetime.fromtimestamp(_BOOTED_S + uptime_s, UTC)
+    for minutes in (0, 345, -720):
+        local = datetime.fromtimestamp(ended.timestamp() + minutes * 60, UTC).replace(tzinfo=None)
+        run = _run(1.0, date=str(local), uptime=uptime_s + 0.004, duration=0.5)
+        (read,) = _read(tmp_path, _content([run])).runs
+        assert read.ended_wall_ns == (_BOOTED_S * 10**9 + 4_315_250_000_000,)
+        assert (read.length_ns, read.name, read.value_count) == (500_000_000, "timeit", 2)
+
+
+def test_without_an_uptime_the_date_is_local_and_an_hour_that_comes_twice_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    try:
+        runs = [_run(1.0, date=f"2025-10-26 {hour}:30:00") for hour in ("02", "12")]
+        twice, once = _read(tmp_path, _content(runs)).runs
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert [ns // 10**9 for ns in twice.ended_wall_ns] == [1_761_438_600, 1_761_442_200]
+    assert [ns // 10**9 for ns in once.ended_wall_ns] == [1_761_478_200]
+
+
+@pytest.mark.parametrize("date", [None, 5, "", "yesterday", "0001-01-01", "9999-12-31 23:59:59"])
+@pytest.mark.parametrize("uptime", [None, "x", 1e308, -5])
+def test_a_date_that_makes_no_sense_is_at_no_time_of_ours(tmp_path: Path, date: object, uptime: object) -> None:
+    (run,) = _read(tmp_path, _content([_run(1.0, date=date, uptime=uptime, duration="long")])).runs
+    assert run.length_ns is None
+    assert not any(abs(ns - _BOOTED_S * 10**9) < 10**15 for ns in run.ended_wall_ns)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "pyperf's JSON"),
+        ("[" * 200_000, "brackets within brackets"),
+        ('{"version": "1.0", "benchmarks": [NaN]}', "not a number"),
+        ("[]", "an object"),
+        ({"version": "2.0"}, "version 1.0"),
+        ({"version": ["1.0"]}, "version 1.0"),
+        ({"version": "1.0"}, "a list of benchmarks"),
+        ({"version": "1.0", "benchmarks": [3]}, "a benchmark"),
+        ({"version": "1.0", "benchmarks": [{"runs": []}]}, "a list of runs"),
+        ({"version": "1.0", "benchmarks": [{"runs": [_run(1.0)]}]}, "a name of each benchmark"),
+        (_content([_run(-1.0)]), "values above 0"),
+        (_content([{"values": "12"}]), "values above 0"),
+        (_content([{"metadata": {}}]), "values or warmups"),
+        (_content([{"values": [1.0], "metadata": []}]), "metadata"),
+        ("1" * 5000, "pyperf's JSON"),
+    ],
+)
+def test_what_is_no_file_of_pyperf_is_refused_with_its_name(tmp_path: Path, content: object, words: str) -> None:
+    with pytest.raises(NoisewatchError, match=words) as caught:
+        _read(tmp_path, content)
+    assert "results.json" in str(caught.value)
+
+
+def test_what_cannot_be_read_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
+    pipe, folder, bomb, cut = (tmp_path / name for name in ("pipe", "folder", "bomb.json.gz", "cut.json.gz"))
+    os.mkfifo(pipe)
+    folder.mkdir()
+    bomb.write_bytes(gzip.compress(b" " * (65 << 20)))
+    cut.write_bytes(gzip.compress(json.dumps(_content()).encode())[:-20])
+    expected = {
+        tmp_path / "none": "no such file: the command did not write it",
+        pipe: "not a regular file",
+        folder: "[Dd]irectory|not a regular file",
+        bomb: "larger than 64 MiB",
+        cut: "ended before",
+    }
+    for path, words in expected.items():
+        with pytest.raises(NoisewatchError, match=words):
+            read_pyperf_file(str(path), 0)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+_PLACES = [("version",), ("benchmarks",), ("metadata",), ("benchmarks", 0), ("benchmarks", 0, "runs")]
+_PLACES += [(*_PLACES[4], 1), *[(*_PLACES[4], 1, name) for name in ("values", "warmups", "metadata")]]
+_PLACES += [
+    (*_PLACES[4], 1, "metadata", name) for name in ("date", "uptime", "duration", "name", "noisewatch_began_ns")
+]
+
+
+@given(place=st.sampled_from(_PLACES), found=_JSON)
+def test_whatever_stands_in_a_place_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], found: object
+) -> None:
+    content = deepcopy(_content())
+    inner: Any = content
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = found
+    try:
+        file = _read(tmp_path_factory.mktemp("any"), content)
+    except NoisewatchError:
+        return
+    assert all(run.name for run in file.runs)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
+def test_pyperf_reads_what_is_left(tmp_path: Path, suffix: str) -> None:
+    file = _read(tmp_path, _content())
+    written = _filtered(file, {1, 3})
+    path = tmp_path / f"filtered{suffix}"
+    path.write_bytes(gzip.compress(written) if suffix.endswith("gz") else written)
+    benchmark = pyperf.BenchmarkSuite.load(str(path)).get_benchmark("timeit")
+    assert benchmark.get_values() == (1.0, 1.1, 3.0, 3.0 * 1.1)
+    assert benchmark.get_nrun() == 3  # with the calibration
+    assert benchmark.get_metadata()["noisewatch_version"] == "9.9"
+    assert benchmark.get_metadata()["noisewatch_undisturbed"] == "2 of 3 runs"
+    assert len(read_pyperf_file(str(path), 0).runs) == 3
+
+
+@pytest.mark.parametrize("left", [set(), {2}])
+def test_fewer_than_two_runs_are_no_benchmark(tmp_path: Path, left: set[int]) -> None:
+    with pytest.raises(TooFewUndisturbed, match=f"{len(left)} of 3 runs of timeit"):
+        _filtered(_read(tmp_path, _content()), left)
+
+
+def test_the_file_that_was_measured_is_never_written_over(tmp_path: Path) -> None:
+    results, link, hard = tmp_path / "a.json", tmp_path / "link.json", tmp_path / "hard.json"
+    link.symlink_to(results)
+    for other in (results, link):  # before it is there
+        with pytest.raises(NoisewatchError, match="the file of --results"):
+            refuse_same_file(str(results), str(other))
+    results.write_text("{}")
+    hard.hardlink_to(results)
+    with pytest.raises(NoisewatchError, match="the file of --results"):
+        refuse_same_file(str(results), str(hard))
+    refuse_same_file(str(results), str(tmp_path / "b.json"))

@@ -29,7 +29,7 @@ from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.record import recorded
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition, without_looks
-from noisewatch.operations.run.options import RunOptions
+from noisewatch.operations.run.options import RunOptions, folders_of
 from noisewatch.operations.run.series import RunBeginning, RunSeries, run_series
 from noisewatch.operations.run.tracing import RunTrace
 from tests.operations.listening import SilentListener
@@ -337,3 +337,21 @@ def test_whether_a_file_server_holds_its_files_is_known_of_each_command(monkeypa
     monkeypatch.setattr("noisewatch.operations.run.series.find_served", served)
     series = _ran(RunOptions(argv=("true",), against=("sleep", "0"), machine=_MACHINE, runs=2))
     assert {each.repetition.command: each.repetition.served for each in series.repetitions} == {0: "nfs4", 1: None}
+
+
+def test_program_arguments_and_working_directory_are_among_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    expected = (os.path.realpath(tmp_path), os.path.realpath("/bin/sh"), os.path.realpath("/srv/data"), "/")
+    assert folders_of(("sh", "-c", "/srv/data")) == expected
+
+
+def test_a_removed_working_directory_and_an_unknown_program_are_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert folders_of(("no-such-program",))[-1] == "/"

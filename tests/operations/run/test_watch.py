@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
 
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
-from noisewatch.operations.run.watch import RunWatch
+from noisewatch.machine.command.running import Commands
+from noisewatch.machine.command.start import CommandPlan
+from noisewatch.operations.run.watch import RunWatch, WakeUps, own_wait_ns
+from tests.machine.command.wrapped import state_of
+from tests.plumbing.waiting import wait_until
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import process, quiet_files
+from tests.written.repetitions import MS
 
 _INHERITED, _STARTED, _BELOW_INHERITED, _BELOW_STARTED = 4001, 4002, 4003, 4004
 
@@ -38,3 +48,103 @@ def _own_pids_later(before: dict[str, str], later: dict[str, str]) -> frozenset[
     watch.begin()
     machine.advance()
     return watch.look().after.own_pids
+
+
+_SOON_NS = 10_000 * MS
+
+
+def _plan(script: str) -> CommandPlan:
+    return CommandPlan(argv=("sh", "-c", script))
+
+
+def _waited(*each_ms: int | None) -> Callable[[], int | None]:
+    """Return a reader of noisewatch's waiting time that returns these values in turn; None is unknown."""
+    answers = iter(each_ms)
+
+    def read_wait_ns() -> int | None:
+        ms = next(answers)
+        return None if ms is None else ms * MS
+
+    return read_wait_ns
+
+
+def _until() -> int:
+    return time.monotonic_ns() + _SOON_NS
+
+
+def test_what_it_waited_from_the_start_on_delayed_an_end_that_was_there_at_the_first_look() -> None:
+    with Commands() as commands:
+        wakeups = WakeUps(_waited(10, 14, 14))
+        started = commands.start(_plan("exit 3"))
+        wait_until(lambda: state_of(started.pid) == "Z")
+        assert wakeups.wait(started, _until()) is not None
+    assert wakeups.seen_late_ns == 4 * MS
+
+
+def test_so_did_what_it_waited_while_it_worked() -> None:
+    with Commands() as commands:
+        wakeups = WakeUps(_waited(10, 10, 11, 17, 17))
+        started = commands.start(_plan("sleep 0.05"))
+        assert wakeups.wait(started, time.monotonic_ns()) is None
+        with wakeups.working(started):
+            wait_until(lambda: started.has_ended)
+        assert wakeups.wait(started, _until()) is not None
+    assert (wakeups.seen_late_ns or 0) >= 7 * MS
+
+
+def test_an_end_that_a_reading_thread_may_have_hidden_was_seen_late() -> None:
+    """While no thread of noisewatch ran, none could see it: one that had to give its CPU away held up the others."""
+    with Commands() as commands:
+        wakeups = WakeUps(_waited(10, 10, 10))
+        started = commands.start(_plan("exit 0"))
+        with wakeups.working(started):
+            wait_until(lambda: started.has_ended)
+            time.sleep(0.05)
+        assert wakeups.wait(started, _until()) is not None
+    assert (wakeups.seen_late_ns or 0) >= 40 * MS
+
+
+def test_what_it_waited_before_the_command_was_seen_to_run_on_delayed_nothing() -> None:
+    with Commands() as commands:
+        wakeups = WakeUps(_waited(10, 14, 15))
+        started = commands.start(_plan("sleep 0.5"))
+        with wakeups.working(started):
+            time.sleep(0.02)
+        assert wakeups.wait(started, _until()) is not None
+    assert wakeups.seen_late_ns == MS
+
+
+def test_where_the_kernel_counts_no_waits_nobody_knows_how_late_it_was() -> None:
+    with Commands() as commands:
+        wakeups = WakeUps(_waited(None, None, None))
+        started = commands.start(_plan("exit 3"))
+        assert wakeups.wait(started, _until()) is not None
+    assert wakeups.seen_late_ns is None
+
+
+def test_a_wait_that_nobody_can_explain_counts_as_one_that_its_cpu_had_no_part_in() -> None:
+    with Commands() as commands:
+        wakeups = WakeUps(_waited(None, None, None, None, None))
+        started = commands.start(_plan("exec sleep 60"))
+        assert wakeups.wait(started, time.monotonic_ns() - 300 * MS) is None
+        assert wakeups.held_up_ns >= 300 * MS
+        started.forward(signal.SIGTERM)
+        assert wakeups.wait(started, _until()) is not None
+
+
+@pytest.mark.parametrize(("text", "wait_ns"), [("5000 700 3\n", 700), ("0 0 0\n", None), ("", None), ("rubbish", None)])
+def test_a_row_of_zeros_of_a_thread_that_has_run_tells_nothing(text: str, wait_ns: int | None) -> None:
+    assert own_wait_ns(text) == wait_ns
+
+
+@pytest.mark.parametrize(("late_ms", "held_up_ms"), [(9, 0), (11, 44)])
+def test_what_each_wait_is_late_anyway_does_not_add_up_in_a_long_run(late_ms: int, held_up_ms: int) -> None:
+    with Commands() as commands:
+        until_ns = time.monotonic_ns()
+        wakeups = WakeUps(_waited(*[0] * 20), lambda: until_ns + late_ms * MS)
+        started = commands.start(_plan("exec sleep 60"))
+        for _ in range(4):
+            assert wakeups.wait(started, until_ns) is None
+        assert wakeups.held_up_ns == held_up_ms * MS
+        started.forward(signal.SIGTERM)
+        assert started.wait() is not None

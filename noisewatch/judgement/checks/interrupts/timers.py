@@ -16,7 +16,7 @@ from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import by_cpu, not_calibrated, why_incomplete
 from noisewatch.judgement.rules import LATENCY, STRICT
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
-from noisewatch.kernel.cpus.fair_server import runtime_path
+from noisewatch.kernel.cpus.isolation import runtime_path
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.system.build_options import PACKED
