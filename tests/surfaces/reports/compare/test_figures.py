@@ -177,6 +177,7 @@ def test_a_length_or_a_clock_that_neither_side_can_measure_is_left_out(compare: 
     short = calibration(cpu(effective_khz=None))
     del short["noise_floor"][-1]
     assert compare(short, short).status == 0
+    assert compare(calibration(cpu(effective_khz=None)), short).status == 0
 
 
 def test_other_cores_and_other_work_are_not_compared(compare: Compare) -> None:
