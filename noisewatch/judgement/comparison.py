@@ -18,7 +18,7 @@ from noisewatch.judgement.terms import Severity, Status
 from noisewatch.model.distributions import SIGNIFICANCE
 from noisewatch.model.estimate import Estimate, Ratio, ratio_of
 from noisewatch.model.history.facts import FactClass, FactDifference, Facts, differences, known_alone
-from noisewatch.model.history.figures import OF_THE_SLOWEST, TRAITS, Figure, FigureTraits, Nature
+from noisewatch.model.history.figures import NOISE_NS, OF_THE_SLOWEST, TRAITS, Figure, FigureTraits, Nature
 from noisewatch.records import dataclass
 
 
@@ -278,7 +278,7 @@ class SideComparison:
 
 
 _NOISE_WORD = "noise floors"
-_NOISE_FLOORS = frozenset({Figure.NOISE_1MS, Figure.NOISE_10MS, Figure.NOISE_100MS})
+_NOISE_FLOORS = frozenset(NOISE_NS)
 _MACHINE_FIGURES = Condition.ALONE.names_of(figure for figure in Figure if figure not in OF_THE_SLOWEST)
 _SPEEDS = frozenset(
     figure for figure, traits in TRAITS.items() if traits.nature != Nature.NOISE and figure not in OF_THE_SLOWEST

@@ -113,7 +113,11 @@ def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> 
             lines = end.split(b"\n")
             if end.strip() and not any(parsed_line(line) is not None for line in reversed(lines)):
                 raise UsageError(f"{path}: {_FOREIGN}")
-            added = [_line(new_entry) for new_entry in (referred_to, entry) if new_entry is not None]
+            added = [
+                json.dumps(new_entry, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+                for new_entry in (referred_to, entry)
+                if new_entry is not None
+            ]
             if referred_to is not None and added[0].strip() in lines:
                 del added[0]
             _append(file, b"\n" * (lines[-1] != b"") + b"".join(added))
@@ -130,10 +134,6 @@ def _append(file: int, text: bytes) -> None:
     except OSError:
         os.ftruncate(file, size)
         raise
-
-
-def _line(entry: Entry) -> bytes:
-    return json.dumps(entry, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
 def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import random
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.history.development import Development, development_of
+from noisewatch.judgement.history.development import development_of
 from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kinds import Work
 from noisewatch.machine.history_file import machine_key
 from noisewatch.model.history.entries import Entry, Past
@@ -28,47 +29,30 @@ _FRIDAY, _MONDAY = _BEGIN + timedelta(days=21), _BEGIN + timedelta(days=23, hour
 _CPUS = frozenset({2, 3})
 
 
-def _with_kernel(facts: Facts, kernel: str) -> Facts:
-    return {**facts, FactClass.KERNEL: {**facts[FactClass.KERNEL], "kernel": kernel}}
-
-
-@pytest.fixture(scope="module")
-def snapshot() -> Snapshot:
-    return read_snapshot(quiet_machine(), SnapshotOptions(_CPUS, asks_inventory=True))
-
-
-@pytest.fixture(scope="module")
-def past(tmp_path_factory: pytest.TempPathFactory, snapshot: Snapshot) -> Past:
+def _past(path: Path, new: Facts) -> Past:
     """Three weeks, and then on Friday evening a new kernel, with which all work takes 5% longer."""
-    rng, new = random.Random(5), facts_of(snapshot)
-    old, machine = _with_kernel(new, "6.1.0"), {"machine": machine_key()}
+    rng, machine = random.Random(5), {"machine": machine_key()}
+    old = {**new, FactClass.KERNEL: {**new[FactClass.KERNEL], "kernel": "6.1.0"}}
     lines: list[dict[str, Any]] = [described_facts(old) | machine, described_facts(new) | machine]
     at = _BEGIN
     while at < _MONDAY:
         is_old = at < _FRIDAY
         latency = 1e6 * rng.gauss(1, 0.003) * (1 if is_old else 1.05)
         cvs = {Work.LATENCY: {1_000_000: 0.01}}
-        figures = {Figure.LATENCY: latency}
-        entry = Entry(at.timestamp(), "native", _CPUS, cvs, figures, old if is_old else new, "boot")
+        entry = Entry(at.timestamp(), "native", _CPUS, cvs, {Figure.LATENCY: latency}, old if is_old else new, "boot")
         lines.append(described(entry) | machine)
         at += timedelta(minutes=10)
-    path = tmp_path_factory.mktemp("history") / "history.jsonl"
     path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
     return read_past(path)
 
 
-def _development(past: Past) -> Development:
-    return development_of(past.like(past.entries[-1]))
-
-
-def test_a_slow_down_of_friday_is_still_one_on_monday(past: Past) -> None:
-    (departure,) = _development(past).departures
+def test_a_slow_down_of_friday_is_still_one_on_monday_and_told_with_the_new_kernel(tmp_path: Path) -> None:
+    snapshot = read_snapshot(quiet_machine(), SnapshotOptions(_CPUS, asks_inventory=True))
+    past = _past(tmp_path / "history.jsonl", facts_of(snapshot))
+    development = development_of(past.like(past.entries[-1]))
+    (departure,), (move,) = development.departures, development.moves
     assert departure.figure == Figure.LATENCY
     assert departure.change == pytest.approx(0.05, abs=0.01)
-
-
-def test_it_is_dated_to_the_entry_and_told_with_the_new_kernel(past: Past, snapshot: Snapshot) -> None:
-    (move,) = _development(past).moves
     assert move.first_new.at_s == _FRIDAY.timestamp()
     assert [each.name for each in move.changed] == ["kernel"]
     answer = finding(judge(Case(snapshot, past=past)), "machine-changed").answer

@@ -11,25 +11,10 @@ from noisewatch.judgement.noise.floor import floors_by_cpu, worst_floors
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import Work
 from noisewatch.model.calibration.figures import CpuFigures, Spread
-from noisewatch.model.calibration.statistics import Histogram, lower_edge
+from noisewatch.model.calibration.statistics import lower_edge
 from noisewatch.model.history.entries import Cvs, Entry
 from noisewatch.model.history.fact_table import facts_of
-from noisewatch.model.history.figures import TRAITS, Figure, Nature
-
-_GAPS = (  # from, and to below, in ns
-    (Figure.SHORT_GAPS, 0, 10_000),
-    (Figure.MIDDLE_GAPS, 10_000, 100_000),
-    (Figure.LONG_GAPS, 100_000, 1 << 62),
-)
-_SLOWEST = {
-    Figure.LATENCY: Figure.SLOWEST_LATENCY,
-    Figure.THROUGHPUT: Figure.SLOWEST_THROUGHPUT,
-    Figure.INTERPRETER: Figure.SLOWEST_INTERPRETER,
-    Figure.CACHE: Figure.SLOWEST_CACHE,
-    Figure.MEMORY: Figure.SLOWEST_MEMORY,
-    Figure.CLOCK: Figure.SLOWEST_CLOCK,
-}
-_NOISE = ((Figure.NOISE_1MS, 1_000_000), (Figure.NOISE_10MS, 10_000_000), (Figure.NOISE_100MS, 100_000_000))
+from noisewatch.model.history.figures import GAPS_NS, NOISE_NS, SLOWEST, TRAITS, Figure, Nature
 
 
 def entry_of(calibrated: Calibrated, snapshot: Snapshot, at_s: float, boot: str | None) -> Entry | None:
@@ -80,9 +65,9 @@ def _figures_of(cpus: tuple[CpuFigures, ...], cv_by_length: Mapping[int, float])
         Figure.CLOCK_READING: [cpu.clock_ns for cpu in cpus],
     }
     figures = {figure: _mean(values) for figure, values in speeds.items()}
-    figures |= {slowest: _slowest(figure, speeds[figure]) for figure, slowest in _SLOWEST.items()}
-    figures |= {gaps: _mean(_gaps_per_s(cpu, begin, end) for cpu in cpus) for gaps, begin, end in _GAPS}
-    figures |= {noise: cv_by_length.get(length_ns) for noise, length_ns in _NOISE}
+    figures |= {slowest: _slowest(figure, speeds[figure]) for figure, slowest in SLOWEST.items()}
+    figures |= {gaps: _mean(_gaps_per_s(cpu, *ends_ns) for cpu in cpus) for gaps, ends_ns in GAPS_NS.items()}
+    figures |= {noise: cv_by_length.get(length_ns) for noise, length_ns in NOISE_NS.items()}
     return {figure: value for figure, value in figures.items() if value is not None}
 
 
@@ -91,10 +76,9 @@ def _time(spread: Spread | None) -> float | None:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    measured = list(values)
-    return (
-        None if None in measured or not measured else statistics.fmean(value for value in measured if value is not None)
-    )
+    every = list(values)
+    measured = [value for value in every if value is not None]
+    return statistics.fmean(measured) if measured and len(measured) == len(every) else None
 
 
 def _slowest(figure: Figure, values: Sequence[float | None]) -> float | None:
@@ -106,13 +90,10 @@ def _slowest(figure: Figure, values: Sequence[float | None]) -> float | None:
     return slowest / statistics.median(measured) if statistics.median(measured) > 0 else None
 
 
-def _gaps_per_s(cpu: CpuFigures, begin_ns: int, end_ns: int) -> float | None:
+def _gaps_per_s(cpu: CpuFigures, begin_ns: float, end_ns: float) -> float | None:
     """Return the rate of gaps of these lengths by the histogram, whose buckets are a sixteenth of their values wide."""
     if cpu.gaps_per_s is None or cpu.lost_gaps:
         return None
-    total = cpu.gap_histogram.count
-    return cpu.gaps_per_s * _count(cpu.gap_histogram, begin_ns, end_ns) / total if total else 0.0
-
-
-def _count(histogram: Histogram, begin_ns: int, end_ns: int) -> int:
-    return sum(count for bucket, count in histogram.counts.items() if begin_ns <= lower_edge(bucket) < end_ns)
+    total, counts = cpu.gap_histogram.count, cpu.gap_histogram.counts
+    matching = sum(count for bucket, count in counts.items() if begin_ns <= lower_edge(bucket) < end_ns)
+    return cpu.gaps_per_s * matching / total if total else 0.0

@@ -35,16 +35,21 @@ class Figure(StrEnum):
     SLOWEST_CLOCK = "clock (slowest CPU)"
 
 
-OF_THE_SLOWEST = frozenset(
-    {
-        Figure.SLOWEST_LATENCY,
-        Figure.SLOWEST_THROUGHPUT,
-        Figure.SLOWEST_INTERPRETER,
-        Figure.SLOWEST_CACHE,
-        Figure.SLOWEST_MEMORY,
-        Figure.SLOWEST_CLOCK,
-    }
-)
+SLOWEST = {
+    Figure.LATENCY: Figure.SLOWEST_LATENCY,
+    Figure.THROUGHPUT: Figure.SLOWEST_THROUGHPUT,
+    Figure.INTERPRETER: Figure.SLOWEST_INTERPRETER,
+    Figure.CACHE: Figure.SLOWEST_CACHE,
+    Figure.MEMORY: Figure.SLOWEST_MEMORY,
+    Figure.CLOCK: Figure.SLOWEST_CLOCK,
+}
+OF_THE_SLOWEST = frozenset(SLOWEST.values())
+GAPS_NS = {  # from, and to below
+    Figure.SHORT_GAPS: (0, 10_000),
+    Figure.MIDDLE_GAPS: (10_000, 100_000),
+    Figure.LONG_GAPS: (100_000, math.inf),
+}
+NOISE_NS = {Figure.NOISE_1MS: 1_000_000, Figure.NOISE_10MS: 10_000_000, Figure.NOISE_100MS: 100_000_000}
 
 
 class Nature(StrEnum):
@@ -81,8 +86,8 @@ TRAITS: dict[Figure, FigureTraits] = {
     Figure.CLOCK: FigureTraits(Nature.RATE, "kHz", _SPEED, 1.0),
     Figure.SLOWEST_CLOCK: FigureTraits(Nature.RATE, "median", _SPEED, 1e-3),
     Figure.CLOCK_READING: FigureTraits(Nature.TIME, "ns", _READING, 1e-3),
-    **dict.fromkeys((Figure.SHORT_GAPS, Figure.MIDDLE_GAPS, Figure.LONG_GAPS), _GAPS),
-    **dict.fromkeys((Figure.NOISE_1MS, Figure.NOISE_10MS, Figure.NOISE_100MS), _FLOOR),
+    **dict.fromkeys(GAPS_NS, _GAPS),
+    **dict.fromkeys(NOISE_NS, _FLOOR),
 }
 
 

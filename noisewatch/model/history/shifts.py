@@ -96,15 +96,10 @@ def _differ_by_ranks(before: Sequence[float], after: Sequence[float]) -> bool:
 
 def clipped(rests: Sequence[float]) -> list[float]:
     """Return the residuals, with outliers clipped to the largest residual that is none."""
-    most = _largest_rest(rests)
-    return [max(-most, min(most, rest)) for rest in rests]
-
-
-def _largest_rest(rests: Sequence[float]) -> float:
-    """Return the largest residual that is not an outlier."""
     if len(rests) < _FEWEST_CLIPPED:
-        return math.inf
-    return _CLIPPED * statistics.median(map(abs, rests)) or math.inf
+        return list(rests)
+    most = _CLIPPED * statistics.median(map(abs, rests)) or math.inf
+    return [max(-most, min(most, rest)) for rest in rests]
 
 
 def _error(sides: Sequence[Sequence[float]], freedom: int) -> float:
@@ -323,22 +318,9 @@ def _is_drift(values: Sequence[float]) -> bool:
     slope = statistics.median(slopes)  # of Theil and Sen: outliers do not turn it
     middle = statistics.median(value - slope * at for at, value in enumerate(values))
     rests = clipped([value - middle - slope * at for at, value in enumerate(values)])
-    correction, rest = _line(rests)
-    error = math.sqrt(
-        sum(residual * residual for residual in rest)
-        / (count - 2)
-        * inflation_of([rest], _ERRORS)
-        / _squares_of_indices(count)
-    )
+    correction, height = statistics.linear_regression(range(count), rests)
+    residuals = [rest - height - correction * at for at, rest in enumerate(rests)]
+    squares_of_indices = count * (count * count - 1) / 12  # about their mean
+    variance = sum(residual * residual for residual in residuals) / (count - 2) * inflation_of([residuals], _ERRORS)
+    error = math.sqrt(variance / squares_of_indices)
     return error == 0 or t_outside(abs(slope + correction) / error, count - 2) < BY_CHANCE
-
-
-def _line(values: Sequence[float]) -> tuple[float, list[float]]:
-    """Return the slope of the least-squares line, and the residuals."""
-    slope, height = statistics.linear_regression(range(len(values)), values)
-    return slope, [value - height - slope * at for at, value in enumerate(values)]
-
-
-def _squares_of_indices(count: int) -> float:
-    """Return the sum of squares of the indices 0 to count - 1 about their mean."""
-    return count * (count * count - 1) / 12

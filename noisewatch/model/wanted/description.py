@@ -108,7 +108,8 @@ def _fact(class_name: str, name: str | None = None, *, value: Any) -> WantedFact
         raise UsageError(_no_table(class_name, value))
     of_class = FactClass(class_name)
     if paths_of(of_class, name) is None:
-        raise UsageError(f"wanted a fact of [{of_class}], found {quoted(name)}{_hint(name, of_class)}")
+        hint = _belongs(name) or _near(name, names_of(of_class)) or f" ({WRITES_ONE} writes all that there are)"
+        raise UsageError(f"wanted a fact of [{of_class}], found {quoted(name)}{hint}")
     if value == ANY:
         return None
     if isinstance(value, dict):
@@ -124,10 +125,6 @@ def _no_table(name: str, value: Any) -> str:
         return f"wanted facts below [{name}], found {name} = {_shown(value)}"
     fault = f"wanted a table of {', '.join(f'[{fact_class}]' for fact_class in FactClass)}, found {quoted(name)}"
     return fault + (_belongs(name) or _near(name, FactClass) or "")
-
-
-def _hint(name: str, of_class: FactClass) -> str:
-    return _belongs(name) or _near(name, names_of(of_class)) or f" ({WRITES_ONE} writes all that there are)"
 
 
 def _belongs(name: str) -> str | None:

@@ -145,10 +145,6 @@ def _version(text: str) -> _Amount | None:
     return (*parts, -1 / (1 + int(candidate["number"])) if candidate is not None else 0)
 
 
-def _hexadecimal(text: str) -> int | None:
-    return int(text, 16) if _HEXADECIMAL.fullmatch(text) else None
-
-
 def _sizes_of_caches(text: str) -> Mapping[str, float] | None:
     """Return the sizes (bytes) by level of a text such as `L1d 32K, L2 1 MiB`."""
     matches = [_CACHE.fullmatch(word.strip()) for word in text.split(",")]
@@ -170,7 +166,10 @@ def _are_caches_at_least(fact: str, least: str) -> bool | None:
 
 
 _NUMBER = _scale("2", _integer, _integer)
-_clock, _revision = _lowest(parse_frequency), _lowest(_hexadecimal)
+_clock, _revision = (
+    _lowest(parse_frequency),
+    _lowest(lambda text: int(text, 16) if _HEXADECIMAL.fullmatch(text) else None),
+)
 _CLOCK = _scale("2.4 GHz", _clock, _clock, is_same=_is_same_clock, shown=_shown_clock)
 _SCALES: Mapping[str, FactScale] = {
     **{knob_name(knob): _NUMBER for knob in Knob},
@@ -210,20 +209,15 @@ class WantedFact:
 
     def is_met_by(self, fact: str) -> bool | None:
         """Return whether a machine with this value meets the requirement, or None if it is not comparable."""
-        if self.at_least is None:
-            return any(_is_same(self.name, fact, value) for value in self.any_of)
         scale = scale_of(self.name)
-        return None if scale is None else scale.is_at_least(fact, self.at_least)
+        if self.at_least is not None:
+            return None if scale is None else scale.is_at_least(fact, self.at_least)
+        return any(_matches(value, fact) or (scale is not None and scale.is_same(fact, value)) for value in self.any_of)
 
 
 def in_quotes(value: str) -> str:
     """Return the value in quotes, shortened for people; the evidence contains all of it."""
     return f'"{value if len(value) <= _LONGEST else value[:_LONGEST] + "…"}"'
-
-
-def _is_same(name: str, fact: str, required: str) -> bool:
-    scale = scale_of(name)
-    return _matches(required, fact) or (scale is not None and scale.is_same(fact, required))
 
 
 def _matches(pattern: str, text: str) -> bool:

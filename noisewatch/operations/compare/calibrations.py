@@ -17,7 +17,7 @@ from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.comparison import Condition, MeasuredFigure
 from noisewatch.judgement.noise.drift import ENDS, USUAL_DRIFT, WEIGHT
 from noisewatch.model.estimate import Estimate
-from noisewatch.model.history.figures import TRAITS, Figure
+from noisewatch.model.history.figures import GAPS_NS, NOISE_NS, TRAITS, Figure
 from noisewatch.operations.compare.documents import cpus_of, mapping_of, mappings_of, number_of, positive, word_of
 
 _BY_SPREAD = "Welch's t-test, by the spread of blocks within each calibration"
@@ -29,10 +29,8 @@ _WORK = {
     Figure.CACHE: "memory",
     Figure.MEMORY: "main_memory",
 }
-_GAPS = {Figure.SHORT_GAPS: (0, 10_000), Figure.MIDDLE_GAPS: (10_000, 100_000), Figure.LONG_GAPS: (100_000, math.inf)}
-_NOISE = {Figure.NOISE_1MS: 1_000_000, Figure.NOISE_10MS: 10_000_000, Figure.NOISE_100MS: 100_000_000}
 _OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # what a neighbour in a core or a cache slows hardly or not at all
-_OF_A_RECEIPT = (Figure.LATENCY, Figure.CLOCK, *_NOISE)
+_OF_A_RECEIPT = (Figure.LATENCY, Figure.CLOCK, *NOISE_NS)
 _WIDTH = 3.29  # standard deviations from the 5th to the 95th percentile
 _MAD = 1.4826  # of a normal distribution, in standard deviations
 _GAPS_DEVIATION = 0.55  # of the logarithm of a rate: twenty calibrations of a virtual machine with changing neighbours
@@ -95,7 +93,7 @@ def _those_of(cpus: Sequence[Mapping[str, Any]], wanted: CpuSet) -> Sequence[Map
 
 def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
     cpus = _complete(part.cpus)
-    found = _speeds(cpus) | {figure: _gaps(figure, cpus) for figure in _GAPS}
+    found = _speeds(cpus) | {figure: _gaps(figure, cpus) for figure in GAPS_NS}
     found |= _noise(mappings_of(part.floors), part.drift)
     if part.condition != Condition.AGAINST:  # it is the shortest of all CPUs, and listed once
         reading = number_of(part.clock_ns)
@@ -124,7 +122,7 @@ def _complete(cpus: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
 def _told(
     found: Mapping[Figure, Estimate | None], cpus: Sequence[Mapping[str, Any]], condition: Condition
 ) -> dict[str, MeasuredFigure]:
-    by_drift = {*_GAPS, *_NOISE, Figure.CLOCK_READING}
+    by_drift = {*GAPS_NS, *NOISE_NS, Figure.CLOCK_READING}
     tests = {figure: _BY_DRIFT if figure in by_drift else _BY_SPREAD for figure in Figure}
     each_cpu = _speeds_by_cpu(cpus)
     return {
@@ -187,7 +185,7 @@ def _clock(cpus: Sequence[Mapping[str, Any]]) -> Estimate | None:
 
 def _gaps(figure: Figure, cpus: Sequence[Mapping[str, Any]]) -> Estimate | None:
     """Return the rate of gaps, or None if the buffer of a CPU was too small for all of them."""
-    rates = [_gaps_per_s(mapping_of(cpu.get("histogram")), cpu, *_GAPS[figure]) for cpu in cpus]
+    rates = [_gaps_per_s(mapping_of(cpu.get("histogram")), cpu, *GAPS_NS[figure]) for cpu in cpus]
     return _estimate(figure, _mean(rates), _GAPS_DEVIATION, WEIGHT)
 
 
@@ -207,7 +205,7 @@ def _noise(floors: Sequence[Mapping[str, Any]], drift: Mapping[str, Any]) -> dic
     by_length = {number_of(each.get("sample_ns")): each for each in floors if each.get("extrapolated") is False}
     return {
         figure: _noise_floor(figure, by_length.get(length_ns, {}), length_ns, drift)
-        for figure, length_ns in _NOISE.items()
+        for figure, length_ns in NOISE_NS.items()
     }
 
 

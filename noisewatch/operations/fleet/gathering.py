@@ -9,6 +9,7 @@ from pathlib import Path
 
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.fleet import Fleet, HostReports, Report, fleet_of
+from noisewatch.machine.regular_files import read_small
 from noisewatch.operations.fleet.verdict_file import broken_report, report_in
 from noisewatch.records import dataclass
 
@@ -44,28 +45,21 @@ def gather(options: FleetOptions) -> Fleet:
 
 def expected_hosts(text: str) -> tuple[str, ...]:
     """Return the hosts of a file, one a line, or of a comma-separated list. Raise UsageError if it is invalid."""
-    path = Path(text)
     if os.path.exists(text) or "/" in text:  # which takes a list that is too long for a path
-        names = [line.partition("#")[0].strip() for line in _text_of(path).splitlines()]
+        try:
+            content = read_small(Path(text), _MOST_HOSTS_BYTES, "a list of hosts")
+        except UsageError as error:
+            raise UsageError(f"--expect {error}") from error
+        names = [line.partition("#")[0] for line in content.decode("utf-8", "replace").splitlines()]
     else:
-        names = [name.strip() for name in text.split(",")]
-    hosts = tuple(name for name in names if name)
+        names = text.split(",")
+    hosts = tuple(host for name in names if (host := name.strip()))
     if not hosts:
         raise UsageError(f"--expect {text}: no host is named")
     for host in hosts:
         if len(host.split()) > 1 or "[" in host:
             raise UsageError(f"--expect: wanted one host a line, or parted by commas, found {host[:80]!r}")
     return hosts
-
-
-def _text_of(path: Path) -> str:
-    try:
-        if not path.is_file():
-            raise UsageError(f"--expect {path}: no such file" if not path.exists() else f"--expect {path}: no file")
-        with path.open("rb") as file:
-            return file.read(_MOST_HOSTS_BYTES).decode("utf-8", "replace")
-    except OSError as error:
-        raise UsageError(f"--expect {path}: {system_reason(error)}") from error
 
 
 def _reports(places: Sequence[str]) -> dict[str, HostReports]:

@@ -140,6 +140,12 @@ def test_a_report_that_is_not_stable_in_another_folder_may_be_of_another_machine
     assert (host.outcome is Outcome.STABLE) == (standing is Standing.REPORTED)
 
 
+def test_a_report_that_is_not_stable_hides_no_other() -> None:
+    earlier = _report(source="b/web1.json", outcome=Outcome.UNKNOWN, at_s=_NOW_S - 100)
+    fleet = _fleet(_report(source="a/web1.json", outcome=Outcome.UNSTABLE), earlier=earlier)
+    assert (fleet.hosts[0].standing, fleet.perhaps_two) == (Standing.REPORTED, ())
+
+
 @pytest.mark.parametrize(
     ("report", "standing", "words"),
     [

@@ -103,6 +103,25 @@ def test_caches_that_differ_are_told_apart() -> None:
     assert [each.rpartition("L3 ")[2] for each in caches.split("; ")] == ["98304K", "32768K"]
 
 
+def test_a_fact_changes_by_itself() -> None:
+    package = {f"{CPUS}/cpu{cpu}/topology/physical_package_id": "1\n" for cpu in (2, 3)}
+    assert [str(each) for each in differences(_facts(), _facts(package))] == ["packages: 1 → 2"]
+    without_callbacks = {"/proc/cmdline": quiet_files()["/proc/cmdline"].strip() + " rcu_nocbs=1\n"}
+    names = [each.name for each in differences(_facts(), _facts(without_callbacks))]
+    assert names == ["kernel options", "CPUs without RCU callbacks"]
+
+
+def test_a_count_of_packages_is_unknown_where_one_cpu_does_not_tell() -> None:
+    facts = _facts(gone=f"{CPUS}/cpu3/topology/physical_package_id")
+    assert facts[FactClass.HARDWARE]["packages"] is None
+
+
+def test_without_an_inventory_what_it_would_tell_is_unknown_or_left_out() -> None:
+    facts = facts_of(read_snapshot(quiet_machine(), SnapshotOptions()))
+    assert facts[FactClass.FIRMWARE] == {}
+    assert (facts[FactClass.HARDWARE]["stepping"], facts[FactClass.HARDWARE]["caches"]) == (None, None)
+
+
 def test_nothing_changed() -> None:
     assert differences(_facts(), _facts()) == ()
 

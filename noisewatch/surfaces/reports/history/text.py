@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from noisewatch.cpus import format_cpu_list, name_cpus
@@ -218,13 +218,14 @@ def _chart(figure: Figure, development: Development, width: int, is_unicode: boo
     bars = [_row(heights, ROWS - 1 - at, _RAMPS[is_unicode]) for at in range(ROWS)]
     lines = [f"{side} {_AXIS[is_unicode]}{bar}".rstrip() for side, bar in zip(sides, bars, strict=True)]
     first_new = {id(move.first_new) for move in development.moves if move.figure == figure}
+    marks = "".join(_MARK[is_unicode] if id(entry) in first_new else " " for entry in entries)
     count = len(development.entries)
     of_all = f"{count} {'entry' if count == 1 else 'entries'}"
     of_all = f"the newest {len(entries)} of {of_all}" if len(entries) < count else of_all
     return [
         f"{figure}: {of_all}"[:width],
         *lines,
-        *_marks(entries, first_new, wide, is_unicode),
+        *([f"{'moved':>{wide}}  {marks}".rstrip()] if marks.strip() else []),
         *_dates(entries, wide, columns),
     ]
 
@@ -253,12 +254,6 @@ def _row(heights: Sequence[int | None], from_below: int, ramp: str) -> str:
     return "".join(
         unknown if height is None else ramp[min(max(height - from_below * steps, 0), steps)] for height in heights
     )
-
-
-def _marks(entries: Sequence[Entry], first_new: Collection[int], wide: int, is_unicode: bool) -> list[str]:
-    """Return a line of marks below the entries at which a move began; no line if there is none."""
-    marks = "".join(_MARK[is_unicode] if id(entry) in first_new else " " for entry in entries)
-    return [f"{'moved':>{wide}}  {marks}".rstrip()] if marks.strip() else []
 
 
 def _dates(entries: Sequence[Entry], wide: int, columns: int) -> list[str]:

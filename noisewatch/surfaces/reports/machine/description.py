@@ -81,11 +81,7 @@ def _key(name: str) -> str:
 def _quoted(text: str) -> str:
     """Return a basic string of TOML, which allows all escapes of JSON: https://toml.io/en/v1.0.0#string"""
     quoted = json.dumps(text, ensure_ascii=False)
-    return quoted if quoted.isprintable() else "".join(map(_escaped, quoted))
-
-
-def _escaped(character: str) -> str:
-    return character if character.isprintable() else f"\\U{ord(character):08x}"
+    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in quoted)
 
 
 def _exactly(name: str, value: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from operator import attrgetter
+from typing import NamedTuple
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NO_SUCH_FILE
@@ -58,13 +59,13 @@ def text_of_snapshot(snapshot: Snapshot, width: int, topic: Topic = Topic.ALL, i
     """
     sections = [describe_platform(snapshot)]
     if topic in (Topic.ALL, Topic.CPUS):
-        sections += [_targets(snapshot), full_cpu_table(snapshot) if is_whole else cpu_table(snapshot)]
+        sections += [_targets(snapshot), _full_cpu_table(snapshot) if is_whole else _cpu_table(snapshot)]
     if topic in (Topic.ALL, Topic.TOPOLOGY):
-        sections.append(topology_table(snapshot, is_whole))
+        sections.append(_topology_table(snapshot, is_whole))
     if topic in (Topic.ALL, Topic.CLOCK):
-        sections += [clock_table(snapshot, is_whole), _clock(snapshot)]
+        sections += [_clock_table(snapshot, is_whole), _clock(snapshot)]
     if topic in (Topic.ALL, Topic.IRQS):
-        sections.append(irq_tables(snapshot, width, is_whole))
+        sections.append(_irq_tables(snapshot, width, is_whole))
     faults = {path: why for path, why in snapshot.reason_by_path.items() if why != NO_SUCH_FILE}
     sections.append(_unreadable(faults, width, is_whole))
     sections.append(_not_exported([path for path in snapshot.reason_by_path if path not in faults], width, is_whole))
@@ -174,7 +175,7 @@ class ShownIrq:
         return self.device, numbers.sub("*", self.driver) or (str(self.number) if self.device is None else "")
 
 
-def irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
+def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
     """Return a table of the IRQs that occurred since boot, the busiest first, and a line on the silent ones."""
     lines = _lines(snapshot)
     if lines is None:
@@ -271,79 +272,97 @@ def _owner(group: Sequence[ShownIrq]) -> str:
     return f"{len(group)} of {name}" if len(group) > 1 else name
 
 
-def all_cpus(snapshot: Snapshot) -> list[int]:
+class _Cpu(NamedTuple):
+    """What the tables show of one CPU; the last-level `cache` and the `interrupts` since boot are None if unknown."""
+
+    number: int
+    place: CpuPlace
+    cache: str | None
+    clock: CpuFrequency
+    purpose: tuple[str, ...]
+    interrupts: int | None
+
+
+def _all_cpus(snapshot: Snapshot) -> list[_Cpu]:
     """Return online, present and target CPUs; if none are known, the CPUs that /proc/interrupts counts."""
-    reported = (snapshot.online.online or frozenset()) | (snapshot.online.present or frozenset())
+    online, isolation, interrupts = snapshot.online, snapshot.isolation, snapshot.interrupts
+    reported = (online.online or frozenset()) | (online.present or frozenset())
     listed = reported | snapshot.topology.keys() | snapshot.target.cpus
-    in_interrupts = snapshot.interrupts.cpus if snapshot.interrupts is not None and not listed else ()
-    return sorted({*listed, *in_interrupts})
-
-
-def full_cpu_table(snapshot: Snapshot) -> str:
-    """Return a table with a row for each CPU and all of its properties."""
-    names = cache_names(snapshot.topology)
-    totals = _totals(snapshot)
+    counted = interrupts.cpus if interrupts is not None and not listed else ()
+    caches = cache_names(snapshot.topology)
+    totals = interrupts.total_by_cpu() if interrupts is not None else {}
+    cpus_of_purpose = (online.online, snapshot.target.cpus, isolation.isolated, isolation.nohz_full)
     rows = []
-    for cpu in all_cpus(snapshot):
-        place, clock = _place(snapshot, cpu), _clock_of(snapshot, cpu)
-        rows.append(
-            (
-                str(cpu),
-                number(place.node),
-                number(place.package),
-                number(place.core),
-                cpus(place.siblings),
-                names.get(cpu, UNKNOWN),
-                *_purpose(snapshot, cpu),
-                clock.governor or UNKNOWN,
-                *map(ghz, (clock.current_khz, clock.min_khz, clock.max_khz)),
-                number(totals.get(cpu)),
-            )
+    for cpu in sorted({*listed, *counted}):
+        place = snapshot.topology.get(cpu, _NOWHERE)
+        purpose = [yes(None if purpose_cpus is None else cpu in purpose_cpus) for purpose_cpus in cpus_of_purpose]
+        clock = snapshot.frequency.cpus.get(cpu) or CpuFrequency(cpu)
+        rows.append(_Cpu(cpu, place, caches.get(cpu), clock, (*purpose, or_dash(place.kind)), totals.get(cpu)))
+    return rows
+
+
+def _numbers(group: Sequence[_Cpu]) -> list[int]:
+    return [cpu.number for cpu in group]
+
+
+def _full_cpu_table(snapshot: Snapshot) -> str:
+    """Return a table with a row for each CPU and all of its properties."""
+    rows = [
+        (
+            str(cpu.number),
+            *map(number, (cpu.place.node, cpu.place.package, cpu.place.core)),
+            cpus(cpu.place.siblings),
+            cpu.cache or UNKNOWN,
+            *cpu.purpose,
+            cpu.clock.governor or UNKNOWN,
+            *map(ghz, (cpu.clock.current_khz, cpu.clock.min_khz, cpu.clock.max_khz)),
+            number(cpu.interrupts),
         )
+        for cpu in _all_cpus(snapshot)
+    ]
     return align([_ALL, *rows])
 
 
-def cpu_table(snapshot: Snapshot) -> str:
+def _cpu_table(snapshot: Snapshot) -> str:
     """Return a table of the CPUs' purposes and their interrupts since boot."""
-    totals = _totals(snapshot)
     rows = [
         (
-            brief(group),
+            brief(_numbers(group)),
             str(len(group)),
-            *_purpose(snapshot, group[0]),
-            between((totals.get(cpu) for cpu in group), count),
+            *group[0].purpose,
+            between((cpu.interrupts for cpu in group), count),
         )
-        for group in grouped(all_cpus(snapshot), lambda cpu: _purpose(snapshot, cpu))
+        for group in grouped(_all_cpus(snapshot), lambda cpu: cpu.purpose)
     ]
     head = ("CPUS", "COUNT", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "INTERRUPTS OF EACH")
     return align([head, *rows])
 
 
-def topology_table(snapshot: Snapshot, is_whole: bool) -> str:
+def _topology_table(snapshot: Snapshot, is_whole: bool) -> str:
     """Return which CPUs share a last-level cache, a package and a node; on large machines only package and node.
 
     With `is_whole`, each core has its own row.
     """
-    names = cache_names(snapshot.topology)
-    is_by_cache = is_whole or len(set(names.values())) <= _MOST_CACHES
+    all_cpus = _all_cpus(snapshot)
+    caches = {cpu.cache for cpu in all_cpus} - {None}
+    is_by_cache = is_whole or len(caches) <= _MOST_CACHES
 
-    def key(cpu: int) -> tuple[object, ...]:
-        place = _place(snapshot, cpu)
-        own = names.get(cpu) if is_by_cache else None
-        core = (place.siblings or cpu) if is_whole else None
-        return place.node, place.package, own, cpu in names, place.kind, core
+    def key(cpu: _Cpu) -> tuple[object, ...]:
+        place = cpu.place
+        core = _core_of(cpu) if is_whole else None
+        return place.node, place.package, cpu.cache if is_by_cache else cpu.cache is None, place.kind, core
 
     rows = []
-    for group in grouped(all_cpus(snapshot), key):
-        place = _place(snapshot, group[0])
-        cores = grouped(group, lambda cpu: _place(snapshot, cpu).siblings or cpu)
-        have_siblings = all(_place(snapshot, cpu).siblings is not None for cpu in group)
+    for group in grouped(all_cpus, key):
+        place = group[0].place
+        cores = [_numbers(core) for core in grouped(group, _core_of)]
+        have_siblings = all(cpu.place.siblings is not None for cpu in group)
         rows.append(
             (
                 number(place.node),
                 number(place.package),
-                _caches(list(dict.fromkeys(names.get(cpu, UNKNOWN) for cpu in group))),
-                brief(group),
+                _caches(list(dict.fromkeys(cpu.cache or UNKNOWN for cpu in group))),
+                brief(_numbers(group)),
                 str(len(group)),
                 str(len(cores)) if have_siblings else UNKNOWN,
                 _siblings(cores) if have_siblings else UNKNOWN,
@@ -351,6 +370,10 @@ def topology_table(snapshot: Snapshot, is_whole: bool) -> str:
             )
         )
     return align([("NODE", "PKG", "CACHE", "CPUS", "COUNT", "CORES", "SIBLINGS", "KIND"), *rows])
+
+
+def _core_of(cpu: _Cpu) -> object:
+    return cpu.place.siblings or cpu.number
 
 
 def _caches(names: Sequence[str]) -> str:
@@ -373,61 +396,31 @@ def _siblings(cores: Sequence[Sequence[int]]) -> str:
     return " ".join(map(brief, cores[:_NAMED_CORES])) + (" …" if len(cores) > _NAMED_CORES else "")
 
 
-def clock_table(snapshot: Snapshot, is_whole: bool) -> str:
+def _clock_table(snapshot: Snapshot, is_whole: bool) -> str:
     """Return drivers, governors and limits of the clocks; the current clock is a range if CPUs share a row."""
-    rows = [
-        (
-            brief(group),
-            *_clock_words(snapshot, group[0]),
-            _ghz(_clock_of(snapshot, cpu).current_khz for cpu in group),
+
+    def words(cpu: _Cpu) -> tuple[str, ...]:
+        clock = cpu.clock
+        return (
+            clock.driver or snapshot.frequency.driver or UNKNOWN,
+            clock.governor or UNKNOWN,
+            or_dash(clock.energy_preference),
+            _ghz((clock.min_khz, clock.max_khz)),
+            _ghz((clock.hardware_min_khz, clock.hardware_max_khz)),
+            _ghz((clock.base_khz,)),
         )
-        for group in grouped(all_cpus(snapshot), lambda cpu: cpu if is_whole else _clock_words(snapshot, cpu))
+
+    rows = [
+        (brief(_numbers(group)), *words(group[0]), _ghz(cpu.clock.current_khz for cpu in group))
+        for group in grouped(_all_cpus(snapshot), lambda cpu: cpu.number if is_whole else words(cpu))
     ]
     return align([("CPUS", "DRIVER", "GOVERNOR", "PREFERENCE", "LIMITS", "HARDWARE", "BASE", "NOW"), *rows])
-
-
-def _clock_words(snapshot: Snapshot, cpu: int) -> tuple[str, ...]:
-    clock = _clock_of(snapshot, cpu)
-    return (
-        clock.driver or snapshot.frequency.driver or UNKNOWN,
-        clock.governor or UNKNOWN,
-        or_dash(clock.energy_preference),
-        _ghz((clock.min_khz, clock.max_khz)),
-        _ghz((clock.hardware_min_khz, clock.hardware_max_khz)),
-        _ghz((clock.base_khz,)),
-    )
 
 
 def _ghz(khz: Iterable[int | None]) -> str:
     """Format a range of clocks: `2.893-2.894 GHz`."""
     words = between(khz, ghz)
     return words if words == UNKNOWN else f"{words} GHz"
-
-
-def _purpose(snapshot: Snapshot, cpu: int) -> tuple[str, ...]:
-    return (
-        yes(_contains(snapshot.online.online, cpu)),
-        yes(cpu in snapshot.target.cpus),
-        yes(_contains(snapshot.isolation.isolated, cpu)),
-        yes(_contains(snapshot.isolation.nohz_full, cpu)),
-        or_dash(_place(snapshot, cpu).kind),
-    )
-
-
-def _contains(listed: CpuSet | None, cpu: int) -> bool | None:
-    return None if listed is None else cpu in listed
-
-
-def _place(snapshot: Snapshot, cpu: int) -> CpuPlace:
-    return snapshot.topology.get(cpu, _NOWHERE)
-
-
-def _clock_of(snapshot: Snapshot, cpu: int) -> CpuFrequency:
-    return snapshot.frequency.cpus.get(cpu) or CpuFrequency(cpu)
-
-
-def _totals(snapshot: Snapshot) -> dict[int, int]:
-    return snapshot.interrupts.total_by_cpu() if snapshot.interrupts is not None else {}
 
 
 def cpus(listed: Iterable[int] | None) -> str:

@@ -108,45 +108,27 @@ def test_what_was_written_before_there_were_facts_tells_some(compare: Compare) -
     assert "kernel: 6.1.0 → 6.8.0" in ran.out
 
 
+_PASS, _FAIL, _WARN = (finding(_BUSY, status) for status in ("pass", "fail", "warn"))
+_PASS_WARNING, _FAIL_WARNING = (finding(_BUSY, status, "warning") for status in ("pass", "fail"))
+_UNREAD, _UNASKED = finding(_BUSY, "unknown", reason="no file"), finding(_BUSY, "ignored", reason="no sample")
+_MEASURED, _BY_FLOOR = (finding(_BUSY, "unknown", answered_by=by) for by in ("steal", "noise-floor-above-budget"))
+_ANSWERED = "unknown, not answered by any other check → unknown, answered by steal (no file)"
+
+
 @pytest.mark.parametrize(
     ("before", "after", "status", "told"),
     [
-        (finding(_BUSY, "pass"), finding(_BUSY, "fail"), 1, f"BLOCKS {_BUSY}: pass → fail ({_BUSY} said)"),
-        (finding(_BUSY, "fail"), finding(_BUSY, "pass"), 1, f"BLOCKS {_BUSY}: fail → pass"),
-        (finding(_BUSY, "pass"), finding(_BUSY, "unknown", reason="no file"), 1, "pass → unknown (no file)"),
-        (finding(_BUSY, "fail"), finding(_BUSY, "unknown", reason="no file"), 1, "fail → unknown"),
-        (
-            finding(_BUSY, "pass"),
-            finding(_BUSY, "unknown", answered_by="steal"),
-            0,
-            "pass → unknown, answered by steal",
-        ),
-        (
-            finding(_BUSY, "pass"),
-            finding(_BUSY, "ignored", reason="no sample"),
-            3,
-            f"UNKNOWN {_BUSY}: pass → ignored (no sample)",
-        ),
-        (finding(_BUSY, "pass"), finding(_BUSY, "warn"), 0, f"checks: {_BUSY}: pass → warn"),
-        (finding(_BUSY, "pass", "warning"), finding(_BUSY, "fail", "warning"), 0, f"checks: {_BUSY}: pass → fail"),
-        (
-            finding(_BUSY, "fail", "warning"),
-            finding(_BUSY, "fail"),
-            1,
-            f"BLOCKS {_BUSY}: fail, warning → fail, blocking",
-        ),
-        (
-            finding(_BUSY, "unknown", reason="no file"),
-            finding(_BUSY, "unknown", answered_by="steal"),
-            1,
-            f"BLOCKS {_BUSY}: unknown, not answered by any other check → unknown, answered by steal (no file)",
-        ),
-        (
-            finding(_BUSY, "unknown", answered_by="steal"),
-            finding(_BUSY, "unknown", answered_by="noise-floor-above-budget"),
-            0,
-            "no difference found",
-        ),
+        (_PASS, _FAIL, 1, f"BLOCKS {_BUSY}: pass → fail ({_BUSY} said)"),
+        (_FAIL, _PASS, 1, f"BLOCKS {_BUSY}: fail → pass"),
+        (_PASS, _UNREAD, 1, "pass → unknown (no file)"),
+        (_FAIL, _UNREAD, 1, "fail → unknown"),
+        (_PASS, _MEASURED, 0, "pass → unknown, answered by steal"),
+        (_PASS, _UNASKED, 3, f"UNKNOWN {_BUSY}: pass → ignored (no sample)"),
+        (_PASS, _WARN, 0, f"checks: {_BUSY}: pass → warn"),
+        (_PASS_WARNING, _FAIL_WARNING, 0, f"checks: {_BUSY}: pass → fail"),
+        (_FAIL_WARNING, _FAIL, 1, f"BLOCKS {_BUSY}: fail, warning → fail, blocking"),
+        (_UNREAD, _MEASURED, 1, f"BLOCKS {_BUSY}: {_ANSWERED}"),
+        (_MEASURED, _BY_FLOOR, 0, "no difference found"),
     ],
 )
 def test_a_check_that_is_answered_otherwise(
@@ -160,7 +142,7 @@ def test_a_check_that_is_answered_otherwise(
 
 def test_a_blocking_check_that_neither_side_answers_leaves_it_open(compare: Compare) -> None:
     known = finding("other", "pass")
-    unknown = verdict(finding(_BUSY, "unknown", reason="no file"), known)
+    unknown = verdict(_UNREAD, known)
     ran = compare(unknown, unknown)
     assert ran.status == 3
     assert ran.words.startswith(f"{_OPEN}{_BUSY} before: ")
@@ -168,12 +150,7 @@ def test_a_blocking_check_that_neither_side_answers_leaves_it_open(compare: Comp
 
 
 @pytest.mark.parametrize(
-    "of_both",
-    [
-        finding(_BUSY, "unknown", answered_by="steal"),
-        finding(_BUSY, "unknown", "warning"),
-        finding(_BUSY, "ignored", reason="--ignore"),
-    ],
+    "of_both", [_MEASURED, finding(_BUSY, "unknown", "warning"), finding(_BUSY, "ignored", reason="--ignore")]
 )
 def test_what_is_measured_instead_or_need_not_be_known_is_not_open(compare: Compare, of_both: dict[str, Any]) -> None:
     document = verdict(of_both, finding("other", "pass"))

@@ -1,19 +1,25 @@
-"""`noisewatch compare`: figures that differ by more than chance, and figures that cannot be compared."""
+"""`noisewatch compare`: figures that differ by more than chance, and figures that cannot be compared.
+
+Those of calibrations under load, or of two sets of CPUs, are compared each by itself.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from tests.surfaces.reports.compare.documents import (
     Compare,
+    against,
     calibration,
     cpu,
     header,
     receipt,
     repetition,
     times,
+    under_load,
     with_facts,
 )
 
@@ -99,50 +105,6 @@ def test_noise_that_is_within_the_drift_is_no_difference_and_far_more_is(compare
     assert "by the drift between calibrations" in ran.words
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"latency_work": None}, "latency work"),
-        ({"effective_khz": None}, "clock"),
-        ({"gaps_without_room": 3}, "gaps below 10 µs"),
-        ({"trouble": "went offline"}, "latency work"),
-    ],
-)
-def test_a_figure_that_one_side_could_not_measure_leaves_it_open(
-    compare: Compare, changed: dict[str, Any], named: str
-) -> None:
-    ran = compare(calibration(), calibration(cpu(**changed)))
-    assert ran.status == 3
-    assert named in ran.words
-
-
-@pytest.mark.parametrize(
-    ("changed", "word"),
-    [(calibration(cpu(trouble="went offline")), "speeds"), (calibration(noise_floor=[]), "noise floors")],
-)
-def test_figures_that_neither_side_could_measure_leave_it_open(
-    compare: Compare, changed: dict[str, Any], word: str
-) -> None:
-    ran = compare(changed, changed)
-    assert ran.status == 3
-    assert f"not known of both sides: {word} before: " in ran.words
-
-
-def test_a_length_or_a_clock_that_neither_side_can_measure_is_left_out(compare: Compare) -> None:
-    short = calibration(cpu(effective_khz=None))
-    del short["noise_floor"][-1]
-    assert compare(short, short).status == 0
-
-
-def test_other_cores_and_other_work_are_not_compared(compare: Compare) -> None:
-    other = calibration(noise_floor_of="latency work")
-    other["calibration"]["core"] = "python"
-    ran = compare(calibration(), other)
-    assert ran.status == 3
-    assert "speeds not compared: measured by the core native before, python after" in ran.words
-    assert "noise floors not compared: of mixed work before, latency work after" in ran.words
-
-
 _KINDS = ("latency_work", "native_work", "work", "memory", "main_memory")
 
 
@@ -153,11 +115,78 @@ def _loud(*kinds: str, slower: float = 1.0, width: float = 5.0) -> dict[str, Any
     return cpu(**works)
 
 
-def test_what_is_too_noisy_to_compare_is_no_calm(compare: Compare) -> None:
-    noisy = calibration(_loud(*_KINDS) | {"effective_khz_spread_share": 4.0})
-    ran = compare(noisy, noisy)
+def _with_core(core: str, document: dict[str, Any]) -> dict[str, Any]:
+    for half in (document, document["under_load"]):
+        half["calibration"]["core"] = core
+    return document
+
+
+_OFFLINE = cpu(trouble="went offline")
+_TOO_LOUD = _loud(*_KINDS) | {"effective_khz_spread_share": 4.0}
+_NO_TIME = [header(opening=calibration()["calibration"]), repetition(0.1, "disturbed"), {"kind": "footer"}]
+_OPEN: Sequence[tuple[object, object, str]] = [
+    (calibration(), calibration(cpu(latency_work=None)), "latency work"),
+    (calibration(), calibration(cpu(effective_khz=None)), "clock"),
+    (calibration(), calibration(cpu(gaps_without_room=3)), "gaps below 10 µs"),
+    (calibration(), calibration(_OFFLINE), "latency work"),
+    (calibration(_OFFLINE), calibration(_OFFLINE), "speeds before: "),
+    (calibration(noise_floor=[]), calibration(noise_floor=[]), "noise floors before: "),
+    (calibration(_TOO_LOUD), calibration(_TOO_LOUD), "speeds (too noisy to compare)"),
+    *(
+        (calibration(_loud(kind, width=width)), calibration(_loud(kind, width=width, slower=slower)), f"{name} (too ")
+        for kind, name, width, changes in (
+            ("main_memory", "memory walk", 5.0, (0.5, 1.9)),
+            ("native_work", "throughput work", 0.5, (0.6, 1.8)),
+            ("native_work", "throughput work", 0.55, (0.6, 1.8)),
+        )
+        for slower in changes
+    ),
+    (_NO_TIME, _NO_TIME, "run time"),
+    (under_load(), under_load(cpu(latency_work=None)), "latency work under load before: "),
+    (under_load(), under_load(_OFFLINE), ""),
+    (under_load(), under_load(noise_floor=[]), ""),
+    (under_load(_OFFLINE), under_load(_OFFLINE), "speeds under load before: "),
+    (under_load(noise_floor=[]), under_load(noise_floor=[]), "noise floors under load before: "),
+    (under_load(_TOO_LOUD), under_load(_TOO_LOUD), "speeds under load (too noisy to compare)"),
+    (under_load(), _with_core("python", under_load()), "speeds, speeds under load before: "),
+    (against(cpu(), _OFFLINE), against(cpu(), _OFFLINE), "speeds (--against) before: "),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "unknown"), _OPEN)
+def test_what_is_not_known_of_both_sides_leaves_it_open(
+    compare: Compare, before: object, after: object, unknown: str
+) -> None:
+    ran = compare(before, after)
     assert ran.status == 3
-    assert "not known of both sides: speeds (too noisy to compare)" in ran.words
+    answer, before_sides, _ = ran.words.partition(" before: ")
+    _, is_open, names = answer.partition("not known of both sides: ")
+    assert is_open
+    assert unknown in names + before_sides
+
+
+@pytest.mark.parametrize(("kind", "width"), [("main_memory", 5.0), ("native_work", 0.5), ("native_work", 0.55)])
+def test_one_kind_of_work_that_is_too_noisy_is_not_open_where_it_changed_little(
+    compare: Compare, kind: str, width: float
+) -> None:
+    after = calibration(_loud(kind, width=width, slower=1.3))
+    assert compare(calibration(_loud(kind, width=width)), after).status == 0
+
+
+def test_a_length_or_a_clock_that_neither_side_can_measure_is_left_out(compare: Compare) -> None:
+    short = calibration(cpu(effective_khz=None))
+    del short["noise_floor"][-1]
+    assert compare(short, short).status == 0
+    assert compare(calibration(cpu(effective_khz=None)), short).status == 0
+
+
+def test_other_cores_and_other_work_are_not_compared(compare: Compare) -> None:
+    other = calibration(noise_floor_of="latency work")
+    other["calibration"]["core"] = "python"
+    ran = compare(calibration(), other)
+    assert ran.status == 3
+    assert "speeds not compared: measured by the core native before, python after" in ran.words
+    assert "noise floors not compared: of mixed work before, latency work after" in ran.words
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "json"])
@@ -179,25 +208,6 @@ def test_a_difference_that_was_found_needs_no_count_of_what_is_too_noisy(compare
     assert "figures is too noisy to tell" not in ran.words
 
 
-def test_one_kind_of_work_that_is_too_noisy_is_open_where_it_changed_much(compare: Compare) -> None:
-    loud = calibration(_loud("main_memory"))
-    assert compare(loud, calibration(_loud("main_memory", slower=1.3))).status == 0
-    for slower in (0.5, 1.9):
-        ran = compare(loud, calibration(_loud("main_memory", slower=slower)))
-        assert ran.status == 3
-        assert "not known of both sides: memory walk (too noisy to compare)" in ran.words
-
-
-@pytest.mark.parametrize("width", [0.5, 0.55])
-def test_a_large_change_that_noise_hides_is_open_however_large_the_noise(compare: Compare, width: float) -> None:
-    before = calibration(_loud("native_work", width=width))
-    assert compare(before, calibration(_loud("native_work", width=width, slower=1.3))).status == 0
-    for slower in (0.6, 1.8):
-        ran = compare(before, calibration(_loud("native_work", width=width, slower=slower)))
-        assert ran.status == 3
-        assert "not known of both sides: throughput work (too noisy to compare)" in ran.words
-
-
 def test_two_series_are_compared_by_their_undisturbed_runs(compare: Compare) -> None:
     same = compare(receipt(times(0.1)), receipt(times(0.1, seed=2)))
     assert (same.status, same.out.splitlines()[0]) == (0, "no difference found")
@@ -216,13 +226,6 @@ def test_a_series_with_too_few_undisturbed_runs_says_nothing(compare: Compare) -
     assert ran.status == 3
     assert "run time" in ran.words
     assert "cut short, the receipt has no end" in ran.words
-
-
-def test_series_without_a_run_time_are_not_the_same(compare: Compare) -> None:
-    disturbed = [header(opening=calibration()["calibration"]), repetition(0.1, "disturbed"), {"kind": "footer"}]
-    ran = compare(disturbed, disturbed)
-    assert ran.status == 3
-    assert "not known of both sides: run time" in ran.words
 
 
 def test_other_commands_are_told(compare: Compare) -> None:
@@ -254,3 +257,62 @@ def test_what_other_cores_measured_before_two_series_is_not_compared_and_the_run
     ran = compare(calibration(), after)
     assert ran.status == 3
     assert "not known of both sides: speeds, " in ran.words
+
+
+def test_what_changed_under_load_alone_is_found(compare: Compare) -> None:
+    ran = compare(under_load(), under_load(cpu(speed=0.5, gaps_per_s=9e4), cv=0.1))
+    assert ran.status == 1
+    assert "latency work under load: 200 µs → 400 µs, 2 times as slow" in ran.words
+    assert "noise floor at 10 ms under load: 0.10% → 10.00%, 100 times as noisy" in ran.words
+    assert "gaps below 10 µs under load: 240/s → 86 400/s" in ran.words
+    assert "latency work: 2" not in ran.words
+    assert "26 figures compared, at 0.19% each" in ran.words
+
+
+def test_what_changed_without_the_load_alone_is_no_change_under_load(compare: Compare) -> None:
+    after = under_load() | {"calibration": calibration(cpu(speed=0.5))["calibration"]}
+    ran = compare(under_load(), after)
+    assert ran.status == 1
+    assert "latency work: 200 µs → 400 µs" in ran.words
+    assert "latency work under load:" not in ran.words
+
+
+def test_a_load_on_one_side_only_is_told(compare: Compare) -> None:
+    ran = compare(calibration(), under_load(cpu(speed=0.5)))
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
+    assert "known only after: all figures under load" in ran.words
+
+
+def test_another_load_is_told(compare: Compare) -> None:
+    ran = compare(under_load(), under_load(processes=1, cpus=[1]))
+    assert ran.status == 0
+    assert "another load: 2 busy processes on CPUs 0-1 before, 1 busy process on CPU 1 after" in ran.words
+
+
+def test_of_two_sets_of_cpus_each_is_compared_by_itself(compare: Compare) -> None:
+    before = against(cpu(), cpu())
+    ran = compare(before, against(cpu(), cpu(speed=0.5, gaps_per_s=9e4), other_cv=0.1))
+    assert ran.status == 1
+    assert "latency work (--against): 200 µs → 400 µs, 2 times as slow" in ran.words
+    assert "noise floor at 10 ms (--against): 0.10% → 10.00%" in ran.words
+    assert "latency work: 2" not in ran.words
+    assert "noise floor at 10 ms: " not in ran.words
+    assert "before: " in ran.words
+    assert "(calibration, CPU 3 against CPU 0)" in ran.words
+    ran = compare(before, against(cpu(speed=0.95), cpu()))
+    assert ran.status == 1
+    assert "latency work: 200 µs → 211 µs, 5.3% slower" in ran.words
+    assert "latency work (--against)" not in ran.out
+
+
+def test_the_target_of_two_sets_of_cpus_is_compared_with_a_target_alone(compare: Compare) -> None:
+    alone = calibration({**cpu(), "cpu": 3}, target=[3])
+    ran = compare(alone, against(cpu(), cpu(speed=0.5), other_cv=0.1))
+    assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
+    assert "known only after: all figures (--against)" in ran.words
+
+
+def test_other_cpus_that_the_target_was_compared_with_are_told(compare: Compare) -> None:
+    other = against(cpu(), cpu())
+    other["against"] = [0, 1]
+    assert "other CPUs of --against: CPU 0 → CPUs 0-1" in compare(against(cpu(), cpu()), other).words
