@@ -28,10 +28,11 @@ from noisewatch.judgement.noise.by_work import chance_line, floors_by_work_of
 from noisewatch.judgement.terms import FOR_GOOD, Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.detection import change_sentence, detect_lines
+from noisewatch.surfaces.reports.calibration.text import FLOOR_CELLS
 from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, code, facts_table, fenced, fitting, prose, table
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
-from noisewatch.units import describe_chance, describe_ns, describe_share
+from noisewatch.units import describe_chance, describe_ns
 
 _MOST_CULPRITS = 10
 _WIDTH = 100  # columns of a block of code
@@ -85,9 +86,8 @@ def _detection(verdict: Verdict) -> list[str]:
 
 
 def _cv(floor: NoiseFloor, chance: float | None) -> str:
-    spread = f"{describe_share(floor.cv_low, 1)} to {describe_share(floor.cv_high, 1)}"
     chance_text = "unknown" if chance is None else describe_chance(chance)
-    return f"{describe_share(floor.cv_expected, 1)} ({spread}; chance {chance_text})"
+    return f"{FLOOR_CELLS['CV'](floor)} ({FLOOR_CELLS['90% interval'](floor)}; chance {chance_text})"
 
 
 def _findings(verdict: Verdict) -> list[str]:
