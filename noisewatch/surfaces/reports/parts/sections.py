@@ -30,8 +30,8 @@ class Table:
 
     @property
     def more(self) -> list[str]:
-        """The line `and 3 more`, if rows are left out."""
-        return [f"and {self.rest} more"] if self.rest > 0 else []
+        """The line `and 3 more`, below the first column that has a heading, if rows are left out."""
+        return [f"{'' if self.head[0] else '  '}and {self.rest} more"] if self.rest > 0 else []
 
     def lines(self, width: int) -> list[str]:
         if not self.rows:
