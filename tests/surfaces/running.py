@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -50,6 +52,40 @@ _STABLE = written_calibration(seconds=3.0)
 
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not valid JSON")
+
+
+def loaded_by(*arguments: str | Path) -> set[str]:
+    """Return the names of all modules that a command line loads."""
+    program = (
+        "import sys\n"
+        "from noisewatch.surfaces.cli import main\n"
+        f"main({[str(argument) for argument in arguments]!r})\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "GITHUB_STEP_SUMMARY"}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, text=True, check=True)
+    return set(ran.stderr.split())
+
+
+def on_a_terminal(*arguments: str | Path, **environment: str) -> bytes:
+    """Return what a command line writes to a terminal of its own, which takes colours."""
+    ours, its = pty.openpty()
+    whole = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm-256color"}
+    command = [*NOISEWATCH, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=its, stderr=subprocess.DEVNULL, env=whole | environment):
+        os.close(its)
+        written = b""
+        while chunk := _read(ours):
+            written += chunk
+    os.close(ours)
+    return written
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # EIO: the other side has been closed
+        return b""
 
 
 def quiet_tree(root: Path, changes: Mapping[str, str | None] | None = None) -> Path:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -36,7 +34,7 @@ from tests.surfaces.reports.verdicts import (
     verdict_on_nothing,
     warned_verdict,
 )
-from tests.surfaces.running import NOISEWATCH, Run, quiet_tree
+from tests.surfaces.running import NOISEWATCH, Run, loaded_by, on_a_terminal, quiet_tree
 from tests.written.quiet_machine import CPUS, quiet_files, quiet_machine
 
 _NAMES = sorted(FORMATS)
@@ -247,34 +245,12 @@ def test_only_text_is_in_colour(name: str) -> None:
     assert ("\x1b" in report) == (name == "text")
 
 
-def test_text_is_in_colour_only_on_a_terminal(tmp_path: Path) -> None:
+def test_text_is_in_colour_only_on_a_terminal(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
-    command = [*NOISEWATCH, "preflight", *_SETTINGS, "--sysroot", str(root)]
-    environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm-256color"}
-    piped = subprocess.run(command, capture_output=True, env=environment, check=False).stdout
-    shown = _on_a_terminal(command, environment)
-    assert b"\x1b" not in piped
-    assert "\x1b[1;35m✗".encode() in shown
-    assert b"\x1b" not in _on_a_terminal(command, environment | {"NO_COLOR": "1"})
-
-
-def _on_a_terminal(command: list[str], environment: dict[str, str]) -> bytes:
-    """What a command writes to a terminal of its own."""
-    ours, its = pty.openpty()
-    with subprocess.Popen(command, stdout=its, stderr=subprocess.DEVNULL, env=environment):
-        os.close(its)
-        written = b""
-        while chunk := _read(ours):
-            written += chunk
-    os.close(ours)
-    return written
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:  # EIO: the other side has been closed
-        return b""
+    arguments = ("preflight", *_SETTINGS, "--sysroot", root)
+    assert "\x1b" not in run(*arguments).out
+    assert "\x1b[1;35m✗".encode() in on_a_terminal(*arguments)
+    assert b"\x1b" not in on_a_terminal(*arguments, NO_COLOR="1")
 
 
 _SHARED = {"fix_script", "formats"}
@@ -282,19 +258,29 @@ _SHARED = {"fix_script", "formats"}
 
 @pytest.mark.parametrize("name", _NAMES)
 def test_a_format_loads_only_what_it_needs(unchanged_tree: Path, name: str) -> None:
-    arguments = ["preflight", "--format", name, *_SETTINGS, "--sysroot", str(unchanged_tree)]
-    program = (
-        "import json, sys\n"
-        "from noisewatch.surfaces.cli import main\n"
-        f"main({arguments!r})\n"
-        "print(json.dumps(sorted(sys.modules)), file=sys.stderr)\n"
-    )
-    environment = {key: value for key, value in os.environ.items() if key != "GITHUB_STEP_SUMMARY"}
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, text=True, check=True)
-    modules, verdicts = set(json.loads(ran.stderr)), "noisewatch.surfaces.reports.verdict."
+    modules = loaded_by("preflight", "--format", name, *_SETTINGS, "--sysroot", unchanged_tree)
+    verdicts = "noisewatch.surfaces.reports.verdict."
     reports = {module.removeprefix(verdicts) for module in modules if module.startswith(verdicts)} - _SHARED
     also = {"jsonl": {"json"}}
     assert reports == {FORMATS[name].module} | also.get(name, set())
     assert not {module for module in modules if module.startswith("noisewatch.operations.frame")}
     assert ("prometheus_client" in modules) == (name == "prometheus")
     assert ("xml.etree.ElementTree" in modules) == (name == "junit")
+
+
+def test_a_live_verdict_has_its_time() -> None:
+    case = quiet_verdict().case
+    verdict = replace(quiet_verdict(), case=replace(case, snapshot=replace(case.snapshot, is_live=True)))
+    assert json.loads(rendered("json", verdict))["at"] == AT_S
+    assert json.loads(rendered("jsonl", verdict).splitlines()[0])["at"] == AT_S
+
+
+def test_the_host_is_named_only_where_that_is_wanted() -> None:
+    assert json.loads(rendered("json", quiet_verdict()))["host"] is None
+    named = FORMATS["json"].render(quiet_verdict(), RenderOptions(0, AT_S, host="web1"))
+    assert json.loads(named)["host"] == "web1"
+
+
+def test_of_a_recording_neither_time_nor_host_is_known(run: Run) -> None:
+    ran = run("preflight", "--replay", MACHINES / "host-calibration.nw", "--format", "json", "--identify")
+    assert (ran.json["at"], ran.json["host"]) == (None, None)

@@ -26,7 +26,7 @@ def test_target_machine_and_noise_floor_are_told() -> None:
     assert told["target"] == "CPUs 2-3 (isolated)"
     assert told["machine"] == "Linux 6.14.0 · A Processor @ 3.00GHz · bare metal"
     assert told["measured"] == "3.0 s sample · 5.0 s calibration (native core)"
-    assert told["noise floor"].startswith("CV of samples of 100 ms: latency 0.0% (")
+    assert told["noise floor"].startswith("CV of samples of 100 ms: latency <0.01% (")
     assert "; chance >99%)" in told["noise floor"]
     assert told["chance"].startswith("25 samples of 100 ms stay within 1%: chance >99% (")
     assert told["profile"] == "micro"

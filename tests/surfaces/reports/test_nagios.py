@@ -20,19 +20,11 @@ from tests.surfaces.reports.verdicts import (
     strict_verdict,
     unknown_verdict,
     warned_verdict,
+    with_answer,
 )
 from tests.surfaces.running import Run
 
 _RECORDINGS = sorted(MACHINES.glob("*.nw"))
-
-
-def _with_answer(check_id: str, **changes: object) -> Verdict:
-    verdict = quiet_verdict()
-    findings = tuple(
-        replace(each, answer=replace(each.answer, **changes)) if each.check.id == check_id else each  # type: ignore[arg-type]  # fields of an answer
-        for each in verdict.findings
-    )
-    return replace(verdict, findings=findings)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +80,7 @@ def test_counts_and_measured_values_are_performance_data() -> None:
 def test_values_are_digits_in_units_that_plugins_may_use(
     unit: str | None, measured: float, limit: float | None, value: str, thresholds: str
 ) -> None:
-    verdict = _with_answer("target-cpu-busy", status=Status.FAIL, unit=unit, measured=measured, limit=limit)
+    verdict = with_answer("target-cpu-busy", status=Status.FAIL, unit=unit, measured=measured, limit=limit)
     report = rendered("nagios", verdict)
     assert perfdata(report)["target-cpu-busy"] == (value, thresholds)
     assert read_nagios(report) != []
@@ -96,7 +88,7 @@ def test_values_are_digits_in_units_that_plugins_may_use(
 
 @pytest.mark.parametrize("measured", [None, "powersave", True, float("nan"), float("inf"), [1, 2], {"a": 1}])
 def test_what_is_no_number_is_no_performance_data(measured: object) -> None:
-    assert "target-cpu-busy" not in perfdata(rendered("nagios", _with_answer("target-cpu-busy", measured=measured)))
+    assert "target-cpu-busy" not in perfdata(rendered("nagios", with_answer("target-cpu-busy", measured=measured)))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +110,7 @@ def test_what_is_no_number_is_no_performance_data(measured: object) -> None:
 def test_a_threshold_is_crossed_where_the_check_complains(
     check_id: str, status: str, measured: float, thresholds: str
 ) -> None:
-    verdict = _with_answer(check_id, status=status, measured=measured, limit=2, unit="CPUs", reason="because")
+    verdict = with_answer(check_id, status=status, measured=measured, limit=2, unit="CPUs", reason="because")
     assert perfdata(rendered("nagios", verdict))[check_id][1] == thresholds
 
 

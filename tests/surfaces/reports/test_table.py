@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_section, text_of_section
 from noisewatch.surfaces.reports.parts.tables import align
 
 _CELLS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=12)
@@ -63,3 +64,25 @@ def test_wide_characters_keep_the_columns_in_line() -> None:
     lines = align([("ACTIONS", "DEVICE"), ("网络接口", "x"), ("eth0", "y")]).split("\n")
     starts = {cell_len(line[: line.index(last)]) for line, last in zip(lines, ("DEVICE", "x", "y"), strict=True)}
     assert starts == {10}
+
+
+def test_the_last_column_is_wrapped_behind_the_others_or_below_them() -> None:
+    table = Table(("run", "why"), [("7", "a reason of several words, and another one")], rest=3)
+    assert table.lines(40) == ["run  why", "  7  a reason of several words, and", "     another one", "and 3 more"]
+    assert table.lines(30) == ["run", "  7", "    a reason of several words,", "    and another one", "and 3 more"]
+    assert "| 7 | a reason of several words, and another one |" in table.markdown()
+
+
+def test_a_section_has_the_same_parts_in_each_markup() -> None:
+    section = Section(
+        title="A: ",
+        command="sort",
+        facts=[("mean", "1 s"), ("all runs", "2 s")],
+        sentences=["it is short"],
+        table=Table(("who", "time"), [("a|b", "1 s")], shortened="who"),
+    )
+    lines = ["A: sort", "  mean      1 s", "  all runs  2 s", "  it is short", "who  time", "a|b   1 s"]
+    assert text_of_section(section, 80) == lines
+    markdown = "\n".join(markdown_of_section(section))
+    for part in ("#### A: `sort`", "| all runs | 2 s |", "- it is short", "| `a\\|b` | 1 s |"):
+        assert part in markdown

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import ByHand, Fix
+from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict, compose
 from noisewatch.kinds import Kind
@@ -124,10 +125,21 @@ def short_hostile_verdict(name: str) -> Verdict:
     return replace(verdict, findings=tuple(each for each in verdict.findings if each.check.id in _STATUS_BY_ID))
 
 
+def with_answer(check_id: str, **changes: object) -> Verdict:
+    """Return the quiet verdict with some fields of the answer of one check changed."""
+    verdict = quiet_verdict()
+    findings = tuple(
+        replace(each, answer=replace(each.answer, **changes)) if each.check.id == check_id else each  # type: ignore[arg-type]  # fields of an answer
+        for each in verdict.findings
+    )
+    return replace(verdict, findings=findings)
+
+
 @cache
-def verdict_of_recording(path: Path) -> Verdict:
-    """Return the verdict of `preflight --replay` on a recording."""
-    options = PreflightOptions(machine=MachineOptions(replay=str(path)))
+def verdict_of_recording(path: Path, is_profile_given: bool = True) -> Verdict:
+    """Return the verdict of `preflight --replay` on a recording, else with the profile that the machine asks for."""
+    rules = Rules(is_profile_given=is_profile_given)
+    options = PreflightOptions(machine=MachineOptions(replay=str(path)), rules=rules)
     return preflight(open_machine(options.machine), options, SilentListener()).verdict
 
 

@@ -14,7 +14,7 @@ from noisewatch.judgement.noise.dominance import QUOTA, dominating_cause, is_of_
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
 from noisewatch.records import dataclass
-from noisewatch.surfaces.reports.calibration.gaps import TICK, UNKNOWN, GapsShown
+from noisewatch.surfaces.reports.calibration.gaps import GapsShown
 from noisewatch.units import describe_chance, describe_ns, share_text
 
 _LONGER = "calibrate longer (--duration)"
@@ -209,13 +209,10 @@ def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown, work
 
 def _most_of_the_gaps(gaps: GapsShown) -> str:
     """Return the cause of most of the time in gaps, or an empty text if no cause dominates."""
-    attributed = [total for total in gaps.totals if total.cause is not UNKNOWN and total.share is not None]
-    most = max(attributed, key=lambda total: total.share or 0.0, default=None)
-    if most is None or not gaps.share or (most.share or 0.0) < _MOSTLY * gaps.share:
+    if gaps.main_cause is None or gaps.main_cause[1] < _MOSTLY:
         return ""
-    part = (most.share or 0.0) / gaps.share
-    cure = ": nohz_full= takes it away" if most.cause is TICK else ""
-    return f" Of the time in gaps {part:.0%} is {most.cause.name}{cure}."
+    cause, part = gaps.main_cause
+    return f" Of the time in gaps {part:.0%} is {cause.name}{cause.cure}."
 
 
 def _longer_samples(calibrated: Calibrated) -> str:

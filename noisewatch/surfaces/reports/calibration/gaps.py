@@ -36,9 +36,10 @@ class GapClass:
     glyph: str
     letter: str
     style: Style
+    cure: str = ""  # what takes its gaps away, after a sentence
 
 
-TICK = GapClass("tick", "▓", "t", "tick")
+TICK = GapClass("tick", "▓", "t", "tick", cure=": nohz_full= takes it away")
 INTERRUPTS = GapClass("irq+softirq", "▒", "i", "irq")
 THREADS_OF_OTHERS = GapClass("threads", "█", "#", "thread")
 QUOTA = GapClass("quota", "▚", "q", "outside")
@@ -87,6 +88,14 @@ class GapsShown:
     @property
     def count(self) -> int:
         return sum(self.counts.values()) + self.unplaced
+
+    @property
+    def main_cause(self) -> tuple[GapClass, float] | None:
+        """The cause of most of the time in gaps, with its part of that time; None if it is unknown."""
+        total = max(self.totals, key=lambda total: total.share or 0.0, default=None)
+        if total is None or not total.share or total.cause is UNKNOWN or not self.share:
+            return None
+        return total.cause, total.share / self.share
 
     @property
     def marks(self) -> list[tuple[str, float]]:

@@ -26,7 +26,7 @@ from noisewatch.surfaces.reports.calibration.gaps import (
     histogram_rows,
     live_gaps_of,
 )
-from noisewatch.surfaces.reports.calibration.text import cpu_table
+from noisewatch.surfaces.reports.calibration.text import FLOOR_CELLS, cpu_table
 from noisewatch.surfaces.reports.parts.axis import labels_line, rows_for
 from noisewatch.surfaces.reports.parts.charts import strip
 from noisewatch.surfaces.reports.parts.tables import right_aligned
@@ -34,7 +34,7 @@ from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import inner, is_framed, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, runs
-from noisewatch.units import describe_chance, describe_clock, describe_ns, describe_share, share_text
+from noisewatch.units import describe_clock, describe_ns, describe_share, share_text
 
 HEIGHT = 34  # rows, where nothing limits the height: in a terminal that scrolls, and in files
 _SIDE_BY_SIDE_WIDTH = 100  # columns from which the causes are beside the histogram
@@ -46,7 +46,7 @@ _ROOMY = 26  # rows that the histogram needs before the table of CPUs gets any
 _TITLE = "how long each gap lasted, and who made it"
 _LEAST_SHARE, _DECADES = 1e-4, 4  # the axis: a CV from 0.01% to 100%
 _LEAST_WHISKERS = 16  # columns
-_AFTER = f"{'worst sample':>12}  {'MDE':>6}"
+_AFTER = ("worst sample", "MDE")  # columns behind the whiskers
 _WITH_ALL = 100  # columns from which the interval, the worst sample and whiskers fit next to each other
 
 
@@ -293,16 +293,16 @@ def ladder_rows(
     if not floors or width < 1:
         return []
     texts = right_aligned(_columns(floors, width, names))
-    after = [_after(floor, width, glyphs) for floor in floors]
-    right = max((len(text_after) for text_after in after), default=0)
-    room = width - len(texts[0]) - 2 - (right + 2 if right else 0)
+    after = right_aligned([_cells(title, floors) for title in _AFTER]) if width >= _WITH_ALL else [""] * len(texts)
+    behind = [f"  {text}" if text else "" for text in after]
+    room = width - len(texts[0]) - 2 - len(behind[0])
     if room < _LEAST_WHISKERS:
-        room = 0
-    rows = [_heading(texts[0], room, right, budget)]
-    for floor, text, text_after in zip(floors, texts[1:], after, strict=True):
+        room, behind = 0, [""] * len(texts)
+    rows: list[Row] = [[(f"{texts[0]}  {_scale(budget, room)}{behind[0]}", "faint")]]
+    for floor, text, text_behind in zip(floors, texts[1:], behind[1:], strict=True):
         style: Style = "strong" if floor.sample_ns == budget.at_ns and not names else "plain"
-        row: Row = [(f"{text}  ", style), *(_whiskers(floor, budget, room, glyphs) if room else [])]
-        rows.append([*row, (f"  {text_after:>{right}}" if right and room else "", style)])
+        whiskers = _whiskers(floor, budget, room, glyphs) if room else []
+        rows.append([(f"{text}  ", style), *whiskers, (text_behind, style)])
     return rows_for((cut(row, width) for row in rows), glyphs.has_braille)
 
 
@@ -310,26 +310,13 @@ def _columns(floors: Sequence[NoiseFloor], width: int, names: Sequence[str]) -> 
     """Return the columns before the whiskers, with their headings."""
     row_names = names or [describe_ns(floor.sample_ns) for floor in floors]
     marked = [text + ("*" if floor.extrapolated else " ") for text, floor in zip(row_names, floors, strict=True)]
-    columns = [
-        ["kind of work" if names else "samples of", *marked],
-        ["CV", *(share_text(floor.cv_expected) for floor in floors)],
-    ]
-    if width >= _WITH_ALL:
-        intervals = [f"{share_text(floor.cv_low)} to {share_text(floor.cv_high)}" for floor in floors]
-        columns.append(["90% interval", *intervals])
-    columns.append(["chance", *(describe_chance(floor.chance) for floor in floors)])
-    if width < _WITH_ALL:
-        columns.append(["MDE", *(share_text(floor.smallest_change_share) for floor in floors)])
-    return columns
+    titles = ("CV", "90% interval", "chance") if width >= _WITH_ALL else ("CV", "chance", "MDE")
+    first = ["kind of work" if names else "samples of", *marked]
+    return [first, *(_cells(title, floors) for title in titles)]
 
 
-def _after(floor: NoiseFloor, width: int, glyphs: Glyphs) -> str:
-    """Return the text behind the whiskers: the worst sample (≥ if unbounded) and the MDE; empty if `width` is small."""
-    if width < _WITH_ALL:
-        return ""
-    least = "≥ " if glyphs.has_braille else ">= "
-    worst = f"{'' if floor.bounded else least}×{floor.max_inflation:.2f}"
-    return f"{worst:>12}  {share_text(floor.smallest_change_share):>6}"
+def _cells(title: str, floors: Sequence[NoiseFloor]) -> list[str]:
+    return [title, *map(FLOOR_CELLS[title], floors)]
 
 
 def _place(share: float, room: int) -> int:
@@ -338,12 +325,11 @@ def _place(share: float, room: int) -> int:
     return min(max(int(at * room), 0), room - 1)
 
 
-def _heading(text: str, room: int, right: int, budget: Budget) -> Row:
+def _scale(budget: Budget, room: int) -> str:
+    """Return the axis above the whiskers: the budget, and the powers of ten that fit beside it."""
     labels = [(budget.max_cv, f"┊budget {share_text(budget.max_cv)}")]
     labels += [(10.0**power, share_text(10.0**power)) for power in (-4, 0, -2, -3, -1)]
-    axis = labels_line(room, ((_place(share, room), label) for share, label in labels))
-    behind = f"  {_AFTER:>{right}}" if right and room else ""
-    return [(f"{text}  {axis}{behind}", "faint")]
+    return labels_line(room, ((_place(share, room), label) for share, label in labels))
 
 
 def _whiskers(floor: NoiseFloor, budget: Budget, room: int, glyphs: Glyphs) -> Row:

@@ -16,7 +16,6 @@ from noisewatch.surfaces.reports.calibration.gaps import (
     CAUSES,
     DECADES,
     FIRST_NS,
-    TICK,
     GapClass,
     GapsShown,
     cause_at,
@@ -149,14 +148,11 @@ def _change(floor: NoiseFloor) -> str:
 
 def _left_over(side: Side) -> str:
     """Return the cause of most of the remaining noise of the first side."""
-    gaps = side.gaps
-    totals = [total for total in gaps.totals if total.share]
-    most = max(totals, key=lambda total: total.share or 0.0, default=None)
-    if most is None or most.cause is CAUSES[-1] or not gaps.share:
+    if side.gaps.main_cause is None:
         return ""
-    inferred = "" if gaps.unknown_because is None else " (inferred, no trace)"
-    cure = ": nohz_full= takes it away" if most.cause is TICK else ""
-    return f"Of the noise of {side.name} {(most.share or 0.0) / gaps.share:.0%} is {most.cause.name}{inferred}{cure}."
+    cause, part = side.gaps.main_cause
+    inferred = "" if side.gaps.unknown_because is None else " (inferred, no trace)"
+    return f"Of the noise of {side.name} {part:.0%} is {cause.name}{inferred}{cause.cure}."
 
 
 def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.judgement.case import Calibrated
@@ -17,7 +16,15 @@ from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines,
 from noisewatch.surfaces.reports.parts.tables import align, right_aligned
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.turbo import LEAST_S
-from noisewatch.units import describe_chance, describe_count, describe_ghz, describe_ns, describe_share, in_one_unit
+from noisewatch.units import (
+    describe_chance,
+    describe_count,
+    describe_ghz,
+    describe_ns,
+    describe_share,
+    in_one_unit,
+    share_text,
+)
 
 _EXTRAPOLATED = "* extrapolated: the calibration was too short for samples of this length"
 _ABBREVIATIONS = "CV: relative standard deviation; chance: of a CV within the budget; MDE: minimum detectable effect"
@@ -197,13 +204,13 @@ def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) ->
         name: {floor.sample_ns: floor for floor in calibrated.floors_by_work[name].floors} for name in names
     }
     lengths = sorted({length for floors in floors_by_name.values() for length in floors})
-    columns = [["CV of samples of", *names]]
+    columns = [["CV of samples", *names]]
     columns += [
         [describe_ns(length), *(_cv_text(floors_by_name[name].get(length)) for name in names)] for length in lengths
     ]
-    for title, text in _REQUESTED_LENGTH_COLUMNS:
-        floors = [floors_by_name[name].get(budget.at_ns) for name in names]
-        columns.append([title, *("unknown" if floor is None else text(floor) for floor in floors)])
+    floors = [floors_by_name[name].get(budget.at_ns) for name in names]
+    for title in ("chance", "MDE", "90% interval", "worst sample"):  # the most important first
+        columns.append([title, *("unknown" if floor is None else FLOOR_CELLS[title](floor) for floor in floors)])
     while len(columns) > 2 and sum(max(map(len, column)) + 2 for column in columns) > width + 2:
         columns.pop()
     heading = (
@@ -217,49 +224,29 @@ def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) ->
     ]
 
 
-def _interval_text(floor: NoiseFloor) -> str:
-    return f"{floor.cv_low:.1%} to {floor.cv_high:.1%}"
-
-
 def _cv_text(floor: NoiseFloor | None) -> str:
-    return "unknown" if floor is None else describe_share(floor.cv_expected, 1) + (" *" if floor.extrapolated else "")
+    return "unknown" if floor is None else share_text(floor.cv_expected) + (" *" if floor.extrapolated else "")
 
 
-def _longest_text(floor: NoiseFloor) -> str:
-    return f"×{floor.max_inflation:.2f}" if floor.bounded else f"×{floor.max_inflation:.2f} or more"
-
-
-def _change_text(floor: NoiseFloor) -> str:
-    return describe_share(floor.smallest_change_share, 1) if math.isfinite(floor.smallest_change_share) else "none"
-
-
-_REQUESTED_LENGTH_COLUMNS = (
-    ("chance", lambda floor: describe_chance(floor.chance)),
-    ("MDE", _change_text),
-    ("90% interval", _interval_text),
-    ("worst sample", _longest_text),
-)  # the most important first
+FLOOR_CELLS: Mapping[str, Callable[[NoiseFloor], str]] = {
+    "CV": lambda floor: share_text(floor.cv_expected),
+    "90% interval": lambda floor: f"{share_text(floor.cv_low)} to {share_text(floor.cv_high)}",
+    "chance": lambda floor: describe_chance(floor.chance),
+    "worst sample": lambda floor: f"×{floor.max_inflation:.2f}{'' if floor.bounded else ' or more'}",
+    "MDE": lambda floor: share_text(floor.smallest_change_share),
+}  # the figures of a noise floor, as all tables show them
 
 
 def _lines_by_length(calibrated: Calibrated) -> list[str]:
     """Return a row for each length of samples."""
     floors = calibrated.floors
-    header = ["samples of", "CV", "90% interval", "chance", "worst sample", "MDE", "CPU"]
+    names = [describe_ns(floor.sample_ns) + (" *" if floor.extrapolated else "") for floor in floors]
     rows = [
-        [
-            describe_ns(floor.sample_ns) + (" *" if floor.extrapolated else ""),
-            describe_share(floor.cv_expected, 1),
-            _interval_text(floor),
-            describe_chance(floor.chance),
-            _longest_text(floor),
-            _change_text(floor),
-            str(floor.cpu),
-        ]
-        for floor in floors
+        [name, *(cell(floor) for cell in FLOOR_CELLS.values()), str(floor.cpu)]
+        for name, floor in zip(names, floors, strict=True)
     ]
-    samples = floors[0].samples
-    heading = f"noise floor of {samples} samples of {calibrated.floors_of} on the worst CPU"
-    return [heading, *align([header, *rows]).splitlines(), _ABBREVIATIONS]
+    heading = f"noise floor of {floors[0].samples} samples of {calibrated.floors_of} on the worst CPU"
+    return [heading, *align([["samples of", *FLOOR_CELLS, "CPU"], *rows]).splitlines(), _ABBREVIATIONS]
 
 
 def settling_line(settling: Settling) -> str:

@@ -11,7 +11,7 @@ from noisewatch.model.calibration.gap_causes import GapCause, Interruption, Part
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import MeasuredCulprit
 from noisewatch.program import as_root
-from noisewatch.surfaces.reports.parts.tables import align_within
+from noisewatch.surfaces.reports.parts.sections import Table
 from noisewatch.text import printable
 from noisewatch.units import describe_ns, describe_share
 
@@ -25,9 +25,7 @@ def culprit_lines(culprits: Sequence[MeasuredCulprit], most: int, width: int) ->
     """Return a table of the first `most` culprits, at most `width` columns wide, and how many more there are."""
     head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", _LENGTHS]
     rows = [["", *_row(each)] for each in culprits[:most]]
-    rest = len(culprits) - len(rows)
-    table = align_within(width, [head, *rows], "who", (_LENGTHS, "p50", "p99", "time")) if rows else []
-    return table + ([f"  and {rest} more"] if rest else [])
+    return Table(head, rows, len(culprits) - len(rows), "who", (_LENGTHS, "p50", "p99", "time")).lines(width)
 
 
 def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:
@@ -89,13 +87,13 @@ def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
         ]
         for each in causes
     ]
-    return align_within(width, [head, *rows], "who", ()) if rows else []
+    return Table(head, rows, shortened="who").lines(width)
 
 
 def interruption_lines(stretches: Iterable[Interruption], width: int) -> list[str]:
     """Return a row for each interruption, a stretch of time that others had without a break."""
     rows = [["", _at(each.start_ns), describe_ns(each.length_ns), parts_in_words(each.parts)] for each in stretches]
-    return align_within(width, [["", "at", "length", "who"], *rows], "who", ()) if rows else []
+    return Table(["", "at", "length", "who"], rows, shortened="who").lines(width)
 
 
 def suspect_words(suspects: Sequence[Disturbance], most: int) -> str:

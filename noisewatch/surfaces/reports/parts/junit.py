@@ -5,7 +5,7 @@ There is no standard; what most tools read is collected at https://github.com/te
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -19,16 +19,25 @@ def timestamp(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def add_properties(suite: Element, described: Mapping[str, str]) -> None:
-    properties = SubElement(suite, "properties")
-    for name, value in described.items():
-        SubElement(properties, "property", name=name, value=printable(value))
+def add_suite(root: Element, name: str, began: str, properties: Mapping[str, str] | None = None) -> Element:
+    suite = SubElement(root, "testsuite", name=f"noisewatch.{name}", timestamp=began)
+    if properties is not None:
+        listed = SubElement(suite, "properties")
+        for key, value in properties.items():
+            SubElement(listed, "property", name=key, value=printable(value))
+    return suite
 
 
-def error_case(name: str, suite: str, message: str, kind: str) -> Element:
-    case = Element("testcase", name=name, classname=suite, time="0")
-    SubElement(case, "error", message=message, type=kind)
-    return case
+def add_case(suite: Element, name: str, time: str = "0") -> Element:
+    return SubElement(suite, "testcase", name=name, classname=suite.get("name", ""), time=time)
+
+
+def add_result(case: Element, tag: str, message: str, kind: str | None = None, details: Iterable[str] = ()) -> None:
+    """Add a failure, an error or the reason why the case was skipped."""
+    result = SubElement(case, tag, message=printable(message))
+    if kind is not None:
+        result.set("type", kind)
+    result.text = "\n".join(map(printable, details)) or None
 
 
 def document_with_totals(root: Element, time_s: str) -> str:

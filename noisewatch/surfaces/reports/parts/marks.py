@@ -69,9 +69,11 @@ def marks_by_area(gravities: Iterable[tuple[Area, Gravity]]) -> dict[Area, list[
 def grid(by_area: Mapping[Area, Sequence[Gravity]], width: int, in_unicode: bool) -> list[Pieces]:
     """Return a row of characters for each area, in as many columns as fit; areas are ordered down the columns."""
     areas = list(by_area)
-    columns = next(count for count in range(len(areas) or 1, 0, -1) if count == 1 or _fits(by_area, count, width))
-    parts = _parted(areas, columns)
-    widths = [_NAME + max(len(by_area[area]) for area in part) + _GAP for part in parts]
+    for columns in range(len(areas) or 1, 0, -1):
+        parts = _parted(areas, columns)
+        widths = [_NAME + max(len(by_area[area]) for area in part) + _GAP for part in parts]
+        if sum(widths) - _GAP <= width:
+            break
     rows = []
     for at in range(len(parts[0]) if parts else 0):
         row: Pieces = []
@@ -80,11 +82,6 @@ def grid(by_area: Mapping[Area, Sequence[Gravity]], width: int, in_unicode: bool
                 row += _of_area(part[at], by_area[part[at]], wide, in_unicode)
         rows.append(row)
     return rows
-
-
-def _fits(by_area: Mapping[Area, Sequence[Gravity]], columns: int, width: int) -> bool:
-    parts = _parted(list(by_area), columns)
-    return sum(_NAME + max(len(by_area[area]) for area in part) + _GAP for part in parts) - _GAP <= width
 
 
 def _parted(areas: Sequence[Area], columns: int) -> list[list[Area]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from noisewatch.judgement.terms import FOR_GOOD
 from noisewatch.records import dataclass
@@ -30,8 +30,8 @@ class Table:
 
     @property
     def more(self) -> list[str]:
-        """The line `and 3 more`, if rows are left out."""
-        return [f"and {self.rest} more"] if self.rest > 0 else []
+        """The line `and 3 more`, below the first column that has a heading, if rows are left out."""
+        return [f"{'' if self.head[0] else '  '}and {self.rest} more"] if self.rest > 0 else []
 
     def lines(self, width: int) -> list[str]:
         if not self.rows:
@@ -82,6 +82,12 @@ def text_of_section(section: Section, width: int, in_colour: bool = False) -> li
     return lines + [painted_row(row) if in_colour else plain_row(row) for row in section.chart]
 
 
+def markdown_of_commands(commands: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each command below its name, in a fence of its own to copy it as a whole; what is for good may be prose."""
+    for name, command in commands:
+        yield f"{name}:\n\n{fenced('text' if name == FOR_GOOD else 'sh', [command])}"
+
+
 def markdown_of_section(section: Section) -> Iterator[str]:
     """Yield the parts of the section, each of which ends with a line break."""
     if section.title or section.command:
@@ -92,8 +98,7 @@ def markdown_of_section(section: Section) -> Iterator[str]:
         yield "".join(f"- {prose(sentence)}\n" for sentence in section.sentences)
     for sentence, commands in section.steps:
         yield f"{prose(sentence)}\n"
-        for name, command in commands:
-            yield f"{name}:\n\n{fenced('text' if name == FOR_GOOD else 'sh', [command])}"
+        yield from markdown_of_commands(commands)
     if section.table is not None and (text := section.table.markdown()):
         yield text
     if section.chart:

@@ -8,7 +8,7 @@ because a report of passed cases alone would look like success.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element
 
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
@@ -18,12 +18,11 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.parts.junit import add_properties, document_with_totals, error_case, timestamp
+from noisewatch.surfaces.reports.parts.junit import add_case, add_result, add_suite, document_with_totals, timestamp
 from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.receipt import COMMANDS
 from noisewatch.surfaces.reports.run.sentences import ending_sentences, machine_sentences, not_watched_clauses
-from noisewatch.text import printable
 
 _RESULTS = {RunOutcome.DISTURBED: "failure", RunOutcome.UNKNOWN: "error"}
 
@@ -35,15 +34,16 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     for number, argv in enumerate(series.options.commands):
         judged = series.of_command(number)
         seconds = sum(judged_run.repetition.seconds for judged_run in judged)
-        name = f"noisewatch.run.{COMMANDS[number]}"
-        suite = SubElement(root, "testsuite", name=name, timestamp=began, time=f"{seconds:.6f}")
-        add_properties(suite, _properties(series, command_words(argv, options.identifies)))
-        suite.extend(_case(judged_run, name) for judged_run in judged)
+        properties = _properties(series, command_words(argv, options.identifies))
+        suite = add_suite(root, f"run.{COMMANDS[number]}", began, properties)
+        suite.set("time", f"{seconds:.6f}")
+        for judged_run in judged:
+            _add_case(suite, judged_run)
     troubles = [*machine_sentences(conclude(series)), *ending_sentences(series)]
     if troubles:
-        name = "noisewatch.run.series"
-        suite = SubElement(root, "testsuite", name=name, timestamp=began)
-        suite.extend(error_case("series", name, trouble, "series") for trouble in troubles)
+        suite = add_suite(root, "run.series", began)
+        for trouble in troubles:
+            add_result(add_case(suite, "series"), "error", trouble, "series")
     return document_with_totals(root, f"{sum(judged_run.repetition.seconds for judged_run in series.repetitions):.6f}")
 
 
@@ -58,18 +58,14 @@ def _properties(series: RunSeries, command: str) -> dict[str, str]:
     }
 
 
-def _case(judged: JudgedRepetition, suite: str) -> Element:
+def _add_case(suite: Element, judged: JudgedRepetition) -> None:
     repetition, verdict = judged.repetition, judged.verdict
-    name = f"repetition {repetition.number}"
-    case = Element("testcase", name=name, classname=suite, time=f"{repetition.seconds:.6f}")
+    case = add_case(suite, f"repetition {repetition.number}", f"{repetition.seconds:.6f}")
     failed = _failure_of(repetition)
     if verdict.outcome in _RESULTS:
-        reasons = printable(describe_reasons(verdict))
-        result = SubElement(case, _RESULTS[verdict.outcome], message=reasons, type=verdict.outcome)
-        result.text = "\n".join(map(printable, _details(judged)))
+        add_result(case, _RESULTS[verdict.outcome], describe_reasons(verdict), verdict.outcome, _details(judged))
     elif failed:
-        SubElement(case, "error", message=failed, type="command")
-    return case
+        add_result(case, "error", failed, "command")
 
 
 def _details(judged: JudgedRepetition) -> Iterator[str]:
@@ -85,8 +81,6 @@ def _failure_of(repetition: Repetition) -> str:
     status = repetition.status
     if repetition.is_cut_short:
         return "cut short: the series was asked to end"
-    return (
-        f"the command ended by signal {-status}"
-        if status < 0
-        else f"the command ended with status {status}" * (status > 0)
-    )
+    if status < 0:
+        return f"the command ended by signal {-status}"
+    return f"the command ended with status {status}" if status else ""

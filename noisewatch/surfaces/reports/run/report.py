@@ -94,7 +94,9 @@ class RunReport:
                 shown = _for_terminal(form, options, self._options.color) if is_printed else options
                 output.write(render_series(form, series, shown).encode("utf-8", "replace"))
         if self._options.effective_form == GITHUB:
-            trouble = fill_step_summary(partial(_markdown, series, options))
+            from noisewatch.surfaces.reports.run.document import markdown_of_series  # other formats need none
+
+            trouble = fill_step_summary(partial(markdown_of_series, series, options))
             if trouble is not None:
                 self.listener.on_remark(trouble)
 
@@ -106,12 +108,6 @@ def _for_terminal(form: str, options: SeriesOptions, color: str) -> SeriesOption
     glyphs = glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
     identifies = options.identifies or form == TEXT
     return replace(options, identifies=identifies, in_colour=takes_colour(None, color), in_unicode=glyphs.has_braille)
-
-
-def _markdown(series: RunSeries, options: SeriesOptions, most_bytes: int) -> str:
-    from noisewatch.surfaces.reports.run.document import markdown_of_series
-
-    return markdown_of_series(series, options, most_bytes)
 
 
 @contextmanager

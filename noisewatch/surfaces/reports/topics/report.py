@@ -249,19 +249,17 @@ def _heading(text: str, width: int, in_colour: bool) -> str:
 
 
 def _body(blocks: Iterable[TopicBlock], width: int) -> str:
-    return "\n\n".join(_groups(blocks, width))
-
-
-def _groups(blocks: Iterable[TopicBlock], width: int) -> Iterator[str]:
-    """Yield paragraphs, pieces of code and whole lists."""
+    """Return paragraphs, pieces of code and whole lists, with blank lines between them."""
+    parts: list[str] = []
     for kind, group in groupby(blocks, lambda block: block.kind):
         texts = [block.text for block in group]
         if kind == BlockKind.ITEM:
-            yield items_of(texts, width)
+            parts.append(items_of(texts, width))
         elif kind == BlockKind.CODE:
-            yield from (textwrap.indent(text, 2 * _INDENT) for text in texts)
+            parts += [textwrap.indent(text, 2 * _INDENT) for text in texts]
         else:
-            yield from (_wrapped_with_code(text, width, _INDENT) for text in texts)
+            parts += [_wrapped_with_code(text, width, _INDENT) for text in texts]
+    return "\n\n".join(parts)
 
 
 def _sources(sources: Iterable[TopicSource], width: int) -> Iterator[str]:

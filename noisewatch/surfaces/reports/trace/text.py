@@ -20,7 +20,7 @@ from noisewatch.surfaces.reports.parts.culprits import (
     root_lines,
     share_of,
 )
-from noisewatch.surfaces.reports.parts.tables import align_within
+from noisewatch.surfaces.reports.parts.sections import Section, Table, text_of_section
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.units import describe_ns, describe_share
 
@@ -54,16 +54,14 @@ def _remedy_lines(followed: TraceRun, width: int) -> list[str]:
     disturbances = [culprit.disturbance for traced in followed.cpus for culprit in traced.culprits]
     if followed.trace is None:
         disturbances = [disturbance for cpu in followed.target for disturbance in followed.counted(cpu)]
-    lines: list[str] = []
-    shown: set[Remedy] = set()
+    culprits_by_remedy: dict[Remedy, str] = {}
     for together in _of_one_remedy(disturbances):
-        remedy = common_remedy(together, followed.case, followed.at_work)
-        if remedy in shown or len(shown) == _MOST_REMEDIES:
-            continue
-        shown.add(remedy)
-        lines += wrap(f"{_name_all(together)}: {remedy.said}", width, "", "  ")
-        lines += [f"    {name}: {command}" for name, command in commands_of(remedy.fix)]
-    return ["", "fixes", *lines] if lines else []
+        culprits_by_remedy.setdefault(common_remedy(together, followed.case, followed.at_work), _name_all(together))
+    steps = [
+        (f"{culprits}: {remedy.said}", commands_of(remedy.fix))
+        for remedy, culprits in list(culprits_by_remedy.items())[:_MOST_REMEDIES]
+    ]
+    return ["", *text_of_section(Section("fixes", steps=steps), width)] if steps else []
 
 
 def _of_one_remedy(disturbances: Iterable[Disturbance]) -> list[list[Disturbance]]:
@@ -123,5 +121,5 @@ def _of_counters(followed: TraceRun, cpu: int, width: int) -> list[str]:
     had = f" {named(works)} had {share_of(works)}, beside it" if works is not None else ""
     return [
         f"CPU {cpu}:{had}" + ("" if rows else f" {_NOTHING}"),
-        *(align_within(width, [head, *rows], "who", ("time",)) if rows else []),
+        *Table(head, rows, shortened="who", spare=("time",)).lines(width),
     ]

@@ -64,13 +64,11 @@ class Format:
 
     def render(self, verdict: Verdict, options: RenderOptions) -> str:
         """Return the whole report."""
-        function: Callable[[Verdict, RenderOptions], str] = self._loaded(self.renderer)
-        return function(verdict, options)
+        return self._loaded(self.renderer)(verdict, options)
 
     def describe_trouble(self, message: str) -> str:
         """Return the text that replaces the report if there is none."""
-        function: Callable[[str], str] = self._loaded("describe_trouble")
-        return function(message)
+        return self._loaded("describe_trouble")(message)
 
     def _loaded(self, name: str) -> Callable[..., str]:
         loaded: Callable[..., str] = getattr(import_module(f"noisewatch.surfaces.reports.verdict.{self.module}"), name)

@@ -24,7 +24,7 @@ from noisewatch.judgement.finding_words import (
 from noisewatch.judgement.noise.by_work import chance_line
 from noisewatch.judgement.terms import Gravity, Outcome
 from noisewatch.judgement.verdict import Finding, Verdict
-from noisewatch.surfaces.reports.parts.junit import add_properties, document_with_totals, error_case, timestamp
+from noisewatch.surfaces.reports.parts.junit import add_case, add_result, add_suite, document_with_totals, timestamp
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 _RESULTS = {
@@ -41,13 +41,13 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
     started_at = timestamp(options.at_s - measured_seconds(verdict))
     root = Element("testsuites", name="noisewatch preflight")
     for area in dict.fromkeys(finding.check.area for finding in verdict.findings):
-        suite = SubElement(root, "testsuite", name=f"noisewatch.{area}", timestamp=started_at)
-        add_properties(suite, _properties(verdict, options))
-        suite.extend(_case(finding, verdict) for finding in verdict.findings if finding.check.area == area)
+        suite = add_suite(root, area, started_at, _properties(verdict, options))
+        for finding in verdict.findings:
+            if finding.check.area == area:
+                _add_case(suite, finding, verdict)
     if verdict.verdict != Outcome.STABLE and not any(True for _ in chain(root.iter("failure"), root.iter("error"))):
-        suite = SubElement(root, "testsuite", name="noisewatch.verdict", timestamp=started_at)
-        message = f"the verdict is {verdict.verdict}: {counts(verdict)}"
-        suite.append(error_case("verdict", "noisewatch.verdict", message, "blocking"))
+        case = add_case(add_suite(root, "verdict", started_at), "verdict")
+        add_result(case, "error", f"the verdict is {verdict.verdict}: {counts(verdict)}", "blocking")
     return document_with_totals(root, f"{measured_seconds(verdict):.3f}")
 
 
@@ -65,17 +65,14 @@ def _properties(verdict: Verdict, options: RenderOptions) -> dict[str, str]:
     }
 
 
-def _case(finding: Finding, verdict: Verdict) -> Element:
-    case = Element("testcase", name=finding.check.id, classname=f"noisewatch.{finding.check.area}", time="0")
-    gravity = finding.gravity(verdict.is_strict)
-    if gravity in _RESULTS:
-        result = SubElement(case, _RESULTS[gravity], message=sentence(finding))
-        if gravity in (Gravity.FAILED, Gravity.UNANSWERED):
-            result.set("type", finding.severity)
-            result.text = "\n".join(_details(finding))
-    if gravity in _WITH_OUTPUT:
+def _add_case(suite: Element, finding: Finding, verdict: Verdict) -> None:
+    case, gravity = add_case(suite, finding.check.id), finding.gravity(verdict.is_strict)
+    if gravity in (Gravity.FAILED, Gravity.UNANSWERED):
+        add_result(case, _RESULTS[gravity], sentence(finding), finding.severity, _details(finding))
+    elif gravity in _RESULTS:
+        add_result(case, _RESULTS[gravity], sentence(finding))
+    elif gravity in _WITH_OUTPUT:
         SubElement(case, "system-out").text = "\n".join([f"{gravity}: {sentence(finding)}", *_details(finding)])
-    return case
 
 
 def _details(finding: Finding) -> Iterator[str]:

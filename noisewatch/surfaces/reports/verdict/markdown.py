@@ -25,13 +25,15 @@ from noisewatch.judgement.finding_words import (
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import chance_line, floors_by_work_of
-from noisewatch.judgement.terms import FOR_GOOD, Gravity, Status
+from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.detection import change_sentence, detect_lines
+from noisewatch.surfaces.reports.calibration.text import FLOOR_CELLS
+from noisewatch.surfaces.reports.parts.sections import markdown_of_commands
 from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, code, facts_table, fenced, fitting, prose, table
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
-from noisewatch.units import describe_chance, describe_ns, describe_share
+from noisewatch.units import describe_chance, describe_ns
 
 _MOST_CULPRITS = 10
 _WIDTH = 100  # columns of a block of code
@@ -85,9 +87,8 @@ def _detection(verdict: Verdict) -> list[str]:
 
 
 def _cv(floor: NoiseFloor, chance: float | None) -> str:
-    spread = f"{describe_share(floor.cv_low, 1)} to {describe_share(floor.cv_high, 1)}"
     chance_text = "unknown" if chance is None else describe_chance(chance)
-    return f"{describe_share(floor.cv_expected, 1)} ({spread}; chance {chance_text})"
+    return f"{FLOOR_CELLS['CV'](floor)} ({FLOOR_CELLS['90% interval'](floor)}; chance {chance_text})"
 
 
 def _findings(verdict: Verdict) -> list[str]:
@@ -124,15 +125,13 @@ def _of_cause(number: int, cause: Cause) -> str:
 
 
 def _section(heading: str, findings: Sequence[Finding], fix: Fix | None, advice: Sequence[str]) -> str:
-    """Return culprits and commands, in fences of their own to copy each as a whole; empty if there are none."""
+    """Return culprits, advice and commands; empty if there are none."""
     culprits = list(dict.fromkeys(culprit_line(culprit) for finding in findings for culprit in finding.answer.culprits))
     if len(culprits) > _MOST_CULPRITS:
         culprits[_MOST_CULPRITS:] = [f"… and {len(culprits) - _MOST_CULPRITS} more"]
     fences = [fenced("text", culprits)] if culprits else []
     fences += [f"{prose(printable(sentence_text))}\n" for sentence_text in advice]
-    fences += [
-        f"{name}:\n\n{fenced('text' if name == FOR_GOOD else 'sh', [command])}" for name, command in commands_of(fix)
-    ]
+    fences += markdown_of_commands(commands_of(fix))
     return "\n".join([f"#### {heading}\n", *fences]) if fences else ""
 
 

@@ -185,18 +185,15 @@ def _changed_rules(verdict: Verdict) -> Iterator[str]:
 def _joined(start: str, items: Sequence[str], width: int) -> list[str]:
     """Return the items after `start`, separated by dots; an item is broken only if it is longer than a line."""
     further = len(start) + 1 if width >= _WIDTH else 3
-    lines, line = [], f" {start}"
+    lines, indent, line = [], 1, start
     for at, item in enumerate(items):
         piece = item + ("  ·  " if at < len(items) - 1 else "")
-        if len(line) + len(piece.rstrip()) > width and line.strip() and (at or len(line) + 10 > width):
-            lines.append(line.rstrip())
-            line = " " * further
+        length = indent + len(line)
+        if length + len(piece.rstrip()) > width and line.strip() and (at or length + 10 > width):
+            lines += wrapped(line.rstrip(), width, indent, further)
+            indent, line = further, ""
         line += piece
-    return [part for text in (*lines, line.rstrip()) for part in wrapped(text.lstrip(), width, _indent(text), further)]
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+    return [*lines, *wrapped(line.rstrip(), width, indent, further)]
 
 
 def _fitted_causes(causes: Sequence[Cause], case: Case, room: int, options: RenderOptions) -> list[str]:
@@ -268,16 +265,20 @@ def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> lis
     steps = steps_against(cause) if not is_one_line(cause) else []
     has_now = any(name == NOW for name, _ in steps)
     shown_labels = {0: {NOW, UNDO, TRY}, 1: {NOW, UNDO, TRY}, 2: {NOW, TRY}}[level] | (set() if has_now else {FOR_GOOD})
-    lines: list[str] = []
+    shown: list[tuple[str, str]] = []
     label = ""
     for name, line in steps:
         label = name or label  # further lines of a long command have no label
-        if label not in shown_labels:
-            continue
-        if label == TRY:
-            lines += wrapped_around_commands(f"{name:<{STEP}}{line}", width, margin, margin + STEP)
-        else:
-            lines.append(f"{' ' * margin}{name:<{STEP}}{line}")
+        shown += [(name, line)] if label in shown_labels else []
+    return _step_lines(shown, margin, width)
+
+
+def _step_lines(steps: Iterable[tuple[str, str]], margin: int, width: int) -> list[str]:
+    """Return the steps behind their labels; advice is wrapped, commands are not."""
+    lines: list[str] = []
+    for name, line in steps:
+        step = f"{name:<{STEP}}{line}"
+        lines += wrapped_around_commands(step, width, margin, margin + STEP) if name == TRY else [" " * margin + step]
     return lines
 
 
@@ -295,14 +296,11 @@ def wrapped_options(start: str, options: Sequence[str], width: int, margin: int)
 
 def _rows_of(lines: Sequence[str], width: int) -> int:
     """Return the number of rows that the lines take in a terminal of this width."""
-    return sum(max(-(-len(_plain(line)) // width), 1) for line in lines)
-
-
-def _plain(line: str) -> str:
-    return line if "\x1b" not in line else "".join(part.partition("m")[2] for part in f"m{line}".split("\x1b"))
+    return sum(max(-(-len(_ESCAPE.sub("", line)) // width), 1) for line in lines)
 
 
 NARROWEST = 20
+_ESCAPE = regex(r"\x1b\[[\d;]*m")
 _UNBROKEN = "\0"  # replaces a blank at which no line may end; printable text does not contain it
 # `sudo noisewatch trace --cpus 3`: its last word ends before the sentence's full stop
 _COMMAND = regex(r"sudo(?: [-\w./=,]*[-\w/=])+|noisewatch [a-z]+(?: [a-z]+(?:-[a-z]+)+| --?[-\w]+(?: [\w,./-]*\w)?)*")
@@ -392,11 +390,7 @@ def _cause(number: int, cause: Cause, verdict: Verdict, margin: int, options: Re
     tries = tries_of(cause, verdict.case)
     if tries:
         yield from wrapped_options(f"{TRY:<{STEP}}", tries, options.width, margin)
-    for name, line in steps_against(cause):
-        if name == TRY:
-            yield from wrapped_around_commands(f"{name:<{STEP}}{line}", options.width, margin, margin + STEP)
-        else:
-            yield f"{' ' * margin}{name:<{STEP}}{line}"
+    yield from _step_lines(steps_against(cause), margin, options.width)
     yield from wrapped(checks_of(cause), options.width, margin, margin + STEP)
 
 

@@ -1,4 +1,4 @@
-"""Noise that no verdict covers is listed in each format, and for a single run too."""
+"""What verdicts cannot cover, for a series and for a single run, and the method that attributes disturbances."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ import pyperf
 import pytest
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict, Unwatched
+from noisewatch.kinds import Tracer
 from noisewatch.operations.run.series import RunBeginning, RunSeries
+from noisewatch.operations.run.tracing import TraceLevel
 from noisewatch.surfaces.cli.commands.run import OneRun
+from noisewatch.surfaces.reports.run.receipt import header_of, repetition_of
 from tests.surfaces.reports.consumers import workflow_command
 from tests.surfaces.reports.run.running import read
 from tests.surfaces.reports.run.written_series import UNDISTURBED, UNKNOWN, rendered, written_series
+from tests.written.trace_windows import traced
 
 _CLOCK = replace(UNDISTURBED, unwatched=(Unwatched("the clock", "no look came"),))
 _MACHINE = "the clock of CPUs 2-3"  # nothing was calibrated
@@ -26,9 +30,13 @@ def _series() -> RunSeries:
     return written_series(UNDISTURBED, _CLOCK, _CLOCK)
 
 
+def _words(form: str, series: RunSeries) -> str:
+    return " ".join(rendered(form, series).split())
+
+
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_reports_for_people_list_it_for_the_machine_and_for_some_runs(form: str) -> None:
-    told = " ".join(rendered(form, _series()).split())
+    told = _words(form, _series())
     assert f"not watched: {_MACHINE}" in told
     assert f"not watched: {_RUNS}" in told
 
@@ -86,3 +94,39 @@ def test_a_single_run_says_in_its_line_what_it_may_have_met_all_the_same(
     shown.on_repetition(series.repetitions[0])
     said = " ".join(capsys.readouterr().err.split())
     assert said.startswith(f"noisewatch run: {words}")
+
+
+_LOST = "events on CPU 2 were lost"
+
+
+def _traced() -> RunSeries:
+    """Ten runs; the trace of the third and the fourth was lost."""
+    series = written_series(*[UNDISTURBED] * 10)
+    repetitions = tuple(
+        replace(
+            each,
+            repetition=replace(each.repetition, trace=_LOST)
+            if each.repetition.number in (3, 4)
+            else traced(each.repetition),
+        )
+        for each in series.repetitions
+    )
+    return replace(series, level=TraceLevel(Tracer.EVENTS, None), repetitions=repetitions)
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_reports_for_people_name_the_method_and_the_runs_whose_trace_was_lost(form: str) -> None:
+    assert f"attribution: kernel trace; of runs 3-4 counters, because {_LOST}" in _words(form, _traced())
+    series = replace(written_series(UNDISTURBED), level=TraceLevel(Tracer.NONE, "tracefs is not mounted"))
+    assert "attribution: counters, because tracefs is not mounted" in _words(form, series)
+
+
+def test_the_receipt_has_the_method_in_the_header_and_in_each_line() -> None:
+    series = _traced()
+    attribution = header_of(series, identifies=False)["attribution"]
+    assert (attribution["trace"], attribution["no_trace_reason"]) == ("events", "none")
+    lines = [repetition_of(each) for each in series.repetitions]
+    assert [line["attributed_by"] for line in lines] == ["trace"] * 2 + ["counters"] * 2 + ["trace"] * 6
+    assert [line["no_trace_reason"] for line in lines[1:3]] == ["none", _LOST]
+    untraced = header_of(replace(series, level=TraceLevel(Tracer.NONE, "no root")), identifies=False)["attribution"]
+    assert (untraced["trace"], untraced["no_trace_reason"]) == ("none", "no root")

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
-import pty
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +12,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, SUBJECTS, TOPICS
 from noisewatch.surfaces.reports.topics.pages import read_page
 from noisewatch.surfaces.reports.topics.report import parse_page, text_of_page
-from tests.surfaces.running import NOISEWATCH, Run
+from tests.surfaces.running import Run, loaded_by, on_a_terminal
 
 _ISOLATION = [each for each in CATALOGUE if each.area == "isolation"]
 _each_topic = pytest.mark.parametrize("topic", TOPICS)
@@ -67,24 +62,7 @@ def test_headings_are_bold_where_colours_are_taken() -> None:
 
 
 def test_a_terminal_takes_colours() -> None:
-    controller, terminal = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    environment.pop("NO_COLOR", None)
-    with subprocess.Popen([*NOISEWATCH, "explain", "ci"], stdout=terminal, env=environment) as started:
-        os.close(terminal)
-        first = os.read(controller, 1024)
-        while _read(controller):
-            pass
-    os.close(controller)
-    assert (started.returncode, first[:4]) == (0, b"\x1b[1m")
-
-
-def _read(controller: int) -> bytes:
-    """Read from the terminal, and return nothing once its other side is closed."""
-    try:
-        return os.read(controller, 65536)
-    except OSError:
-        return b""
+    assert on_a_terminal("explain", "ci").startswith(b"\x1b[1m")
 
 
 @pytest.mark.parametrize("topic", SUBJECTS)
@@ -186,20 +164,9 @@ def test_an_option_for_checks_takes_no_topic(run: Run, option: str, unchanged_tr
 
 @pytest.mark.parametrize("arguments", [("explain",), ("explain", "cpu-quota"), ("explain", ALL_TOPICS)])
 def test_only_a_page_needs_the_reader_of_markdown(arguments: tuple[str, ...]) -> None:
-    assert _loaded(*arguments) == []
-    assert _loaded("explain", "layout") == ["markdown_it"]
-
-
-def _loaded(*arguments: str) -> list[str]:
-    program = (
-        "import json, sys; from noisewatch.surfaces.cli import main\n"
-        f"main({list(arguments)!r})\n"
-        "loaded = {name.split('.')[0] for name in sys.modules}\n"
-        "print(json.dumps(sorted(loaded & {'markdown_it', 'rich', 'textual'})), file=sys.stderr)"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded: list[str] = json.loads(ran.stderr)
-    return loaded
+    libraries = {"markdown_it", "rich", "textual"}
+    assert not libraries & loaded_by(*arguments)
+    assert libraries & loaded_by("explain", "layout") == {"markdown_it"}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

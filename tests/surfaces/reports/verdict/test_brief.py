@@ -17,15 +17,12 @@ from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
 from noisewatch.judgement.verdict import Verdict
-from noisewatch.operations.machines import MachineOptions, open_machine
-from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 from noisewatch.text import printable
 from tests import MACHINES
 from tests.judgement.checks.calibration.calibrating import verdict_of
 from tests.judgement.example import all_examples
 from tests.judgement.judging import judged
-from tests.operations.listening import SilentListener
 from tests.surfaces.reports import verdicts
 from tests.surfaces.reports.verdicts import HOSTILE_NAMES, hostile_verdict, short_hostile_verdict
 from tests.written import WrittenMachine
@@ -75,11 +72,8 @@ def _prose(text: str) -> list[str]:
     ]
 
 
-@cache
-def verdict_of_recording(path: Path) -> Verdict:
-    """Return the verdict of `preflight --replay`, with the profile that the machine asks for."""
-    options = PreflightOptions(machine=MachineOptions(replay=str(path)), rules=Rules(is_profile_given=False))
-    return preflight(open_machine(options.machine), options, SilentListener()).verdict
+def _of_recording(path: Path) -> Verdict:
+    return verdicts.verdict_of_recording(path, is_profile_given=False)
 
 
 @cache
@@ -94,7 +88,7 @@ def _with_hogs(*names: str) -> Verdict:
 
 @pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.stem)
 def test_a_recorded_machine_fits_a_screen(path: Path) -> None:
-    text = _text(verdict_of_recording(path))
+    text = _text(_of_recording(path))
     assert _rows(text) <= _ROWS
     assert [line for line in _prose(text) if len(line) > _COLUMNS] == []
 
@@ -129,7 +123,7 @@ def test_all_examples_that_fail_at_once_fit_and_the_rest_is_counted() -> None:
 
 @pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.stem)
 def test_each_command_is_one_of_the_verdict_and_whole(path: Path) -> None:
-    verdict = verdict_of_recording(path)
+    verdict = _of_recording(path)
     whole = {" ".join(line.split()) for line in _text(verdict, is_verbose=True).splitlines()}
     commands = [line for line in _text(verdict).splitlines() if re.match(r" +(now|undo|for good) ", line)]
     assert [line for line in commands if " ".join(line.split()) not in whole] == []
@@ -168,7 +162,7 @@ def test_open_questions_are_named_in_the_last_line() -> None:
 
 
 def test_a_chance_that_is_too_small_says_what_may_decide_it() -> None:
-    text = _text(verdict_of_recording(MACHINES / "host-kinds.nw"))
+    text = _text(_of_recording(MACHINES / "host-kinds.nw"))
     assert re.search(r"^ 1 ✗ 25 samples of 100 ms stay within 1%: chance <1% \(cache work\)", text, re.MULTILINE)
     assert "(needs 70%)" in text
     assert re.search(r"^     try +.*--max-cv \d+% \(\d+%\)", text, re.MULTILINE)
@@ -185,18 +179,18 @@ def test_a_chance_that_is_in_doubt_is_not_told(changes: dict[int, Any]) -> None:
 
 
 def test_the_profile_is_told_with_its_reason() -> None:
-    assert "profile shared (virtual machine)" in _text(verdict_of_recording(MACHINES / "host-kinds.nw"))
+    assert "profile shared (virtual machine)" in _text(_of_recording(MACHINES / "host-kinds.nw"))
 
 
 def test_warnings_are_one_line_with_the_costliest_first() -> None:
-    text = _text(verdict_of_recording(MACHINES / "lab-disturbed.nw"))
+    text = _text(_of_recording(MACHINES / "lab-disturbed.nw"))
     assert re.search(r"^ 8 warnings, the costliest:  disk sda 0\.15% \(IRQ 40, 374/s\)", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("width", [20, 40, 60])
 @pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.stem)
 def test_prose_is_wrapped_at_narrow_widths(path: Path, width: int) -> None:
-    text = _text(verdict_of_recording(path), width)
+    text = _text(_of_recording(path), width)
     longest = [line for line in _prose(text) if len(line) > width]
     assert [line for line in longest if not re.search(r"--|sudo|/sys/|\w{15}", line)] == []
     assert text.splitlines()[-1].startswith("UNSTABLE: ")
@@ -223,7 +217,7 @@ def test_without_other_characters_letters_mark_what_blocks_and_colour_changes_no
 
 @pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.stem)
 def test_all_else_stays_with_v_and_ends_alike(path: Path) -> None:
-    verdict = verdict_of_recording(path)
+    verdict = _of_recording(path)
     verbose = _text(verdict, is_verbose=True)
     assert [each.check.id for each in verdict.findings if each.check.id not in verbose] == []
     assert "WHAT TO DO" in verbose
@@ -233,7 +227,7 @@ def test_all_else_stays_with_v_and_ends_alike(path: Path) -> None:
 
 @pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.stem)
 def test_no_report_advises_another_profile_or_uses_two_names_for_a_thing(path: Path) -> None:
-    text = _text(verdict_of_recording(path), is_verbose=True)
+    text = _text(_of_recording(path), is_verbose=True)
     assert "--profile shared" not in text
     assert [word for word in (" settles ", " keep  ", " by hand ", " about  ", "passes up to") if word in text] == []
 
