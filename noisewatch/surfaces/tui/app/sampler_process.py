@@ -8,8 +8,7 @@ import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import IO
 
-from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.line import NO_FIELDS, decode_frame, stable_fields
+from noisewatch.operations.frame.frame import NO_FIELDS, Frame, decode_frame, stable_fields
 from noisewatch.operations.sampler import start
 from noisewatch.text import printable
 

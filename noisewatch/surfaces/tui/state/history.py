@@ -15,8 +15,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import KINDS, Frame, PlaceLine
-from noisewatch.operations.frame.line import StableFields, decode_frame, encode_frame, stable_fields
+from noisewatch.operations.frame.frame import (
+    KINDS,
+    Frame,
+    PlaceLine,
+    StableFields,
+    decode_frame,
+    encode_frame,
+    stable_fields,
+)
 from noisewatch.surfaces.tui.draw.glyphs import GRAVE_NS, OFFLINE_NS, worst_of
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring, Rings
 from noisewatch.units import NS_PER_S

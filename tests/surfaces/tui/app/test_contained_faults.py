@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from noisewatch.faults import RAISED, contained, describe_fault
 from noisewatch.machine import Machine
-from noisewatch.operations.frame.line import encode_frame
+from noisewatch.operations.frame.frame import encode_frame
 from noisewatch.operations.preflight import PreflightOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.line_view import LineView
