@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
-from functools import lru_cache
 from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list
@@ -375,7 +374,6 @@ def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> Find
     )
 
 
-@lru_cache(maxsize=64)  # the same ones every second: 3% of the sampler's cost
 def _first_command(fix: Fix) -> str | None:
     """Return the first command that there is; the others are not rendered, because no screen shows them."""
     command = fix.now or fix.undo or fix.persist or fix.undo_persist

@@ -1,7 +1,8 @@
 """The last hour of frames: noise, interrupts and temperature of each CPU by interval, the frames, and noise spikes.
 
 A frame is kept as its compressed line. A reading of interrupts or temperature, which the map shows next to noise and
-clock, takes one byte: 4 MB after an hour of 512 CPUs. Rates are exact to 5%, more than a level needs.
+clock, takes one byte: 4 MB after an hour of 512 CPUs. Rates are exact to 5%, more than a level needs. The local time
+and the places of CPUs, which seldom change, are kept as well.
 """
 
 from __future__ import annotations
