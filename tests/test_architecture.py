@@ -244,7 +244,7 @@ def test_what_breaks_a_rule_is_found(
         (
             "msgspec",
             {
-                *(f"operations/{name}.py" for name in ("fleet/verdict_file", "frame/frame", "frame/line")),
+                *(f"operations/{name}.py" for name in ("fleet/verdict_file", "frame/frame")),
                 *(
                     f"operations/{name}.py" for name in ("frame/making_clock", "idle_probe", "sampling")
                 ),  # change frames

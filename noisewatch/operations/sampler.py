@@ -125,7 +125,7 @@ def _sample(options: SamplerOptions) -> int:
     read_options = replace(snapshot_options(options.machine, machine, options.allowed), asks_runs=StatusFiles().texts)
     begun = _begun(machine, read_options) if machine.is_live else None
 
-    from noisewatch.operations.frame.line import NO_FIELDS, encode_frame, stable_fields
+    from noisewatch.operations.frame.frame import NO_FIELDS, encode_frame, stable_fields
     from noisewatch.operations.idle_probe import IdleProbe
     from noisewatch.operations.sampling import Request, sample_frames, spare_collector
 

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from noisewatch.operations.frame.frame import CpuLine, Frame
-from noisewatch.operations.frame.line import NO_FIELDS, decode_frame, stable_fields
+from noisewatch.operations.frame.frame import NO_FIELDS, CpuLine, Frame, decode_frame, stable_fields
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from tests.live.noise import CPU, LOOP, noise

@@ -14,8 +14,15 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.frame import ClockCpu, ClockFigures, ClockGroup, ClockPackage, Temperature
-from noisewatch.operations.frame.line import decode_frame, encode_frame
+from noisewatch.operations.frame.frame import (
+    ClockCpu,
+    ClockFigures,
+    ClockGroup,
+    ClockPackage,
+    Temperature,
+    decode_frame,
+    encode_frame,
+)
 from noisewatch.operations.sampling import sample_frames
 from tests.surfaces.running import quiet_tree
 from tests.surfaces.tui.framing import frame

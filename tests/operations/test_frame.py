@@ -15,6 +15,7 @@ from noisewatch.judgement.fixes.fix import BootOptions, Fix
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import (
+    NO_FIELDS,
     CauseLine,
     ClockLimits,
     Conditions,
@@ -26,8 +27,10 @@ from noisewatch.operations.frame.frame import (
     PlaceLine,
     Temperature,
     Throttled,
+    decode_frame,
+    encode_frame,
+    stable_fields,
 )
-from noisewatch.operations.frame.line import NO_FIELDS, decode_frame, encode_frame, stable_fields
 from noisewatch.operations.frame.making import frame_of
 from tests.judgement.judging import judged
 from tests.replacing import replace

@@ -15,7 +15,7 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.operations.frame.line import NO_FIELDS, decode_frame, encode_frame, stable_fields
+from noisewatch.operations.frame.frame import NO_FIELDS, decode_frame, encode_frame, stable_fields
 from noisewatch.operations.frame.making import frame_of
 from tests import MACHINES
 from tests.written.many_cpus import record_many_cpus

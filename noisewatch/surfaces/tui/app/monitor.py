@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.actions import ActionParseResult
 from textual.app import App, ComposeResult
@@ -272,7 +272,7 @@ class MonitorApp(App[None]):
         if len(self.screen_stack) == 1:
             self.push_screen(Palette(self.is_in_unicode))
 
-    def _keep_calibration(self, screen: Overlay) -> None:
+    def _keep_calibration(self, screen: Overlay[Any]) -> None:
         """Keep an overlay's calibration for the screen of one CPU."""
         if screen.calibration is not None:
             self.model.calibration = screen.calibration

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 
 from noisewatch.cpus import format_cpu_list
@@ -18,15 +18,15 @@ from noisewatch.surfaces.reports.calibration.json import describe_calibration, d
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, live_rows, picture_rows
 from noisewatch.surfaces.reports.calibration.report import detail_lines, markdown_of_calibration, opening_rows
 from noisewatch.surfaces.reports.machine.json import SCHEMA
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import (
+    DISTURBS,
     MachineAccess,
     Overlay,
     OverlayState,
     QuietListener,
     Show,
-    result_or_reason,
     wrapped,
 )
 
@@ -36,52 +36,37 @@ _MOST_ROWS = 48  # of the picture; on a higher screen the details are below it
 
 
 @dataclass(slots=True)
-class CalibrationOverlay(Overlay):
+class CalibrationOverlay(Overlay[Calibrated]):
     """A calibration with a live histogram."""
 
+    title = "calibration of"
+    no_result = "No calibration: "
     live: LiveGaps = field(default_factory=LiveGaps)
-    result: Calibrated | None = None
-    picture: CalibrationPicture | None = None
     drawn: dict[tuple[int, int], Sequence[str | Row]] = field(default_factory=dict)  # by size; slow to draw
 
-    @property
-    def costs_nothing(self) -> bool:
-        return self.origin is not None
-
-    def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
-        """Calibrate, or read the recording's calibration; return the function that stores the result."""
+    def measured(self, access: MachineAccess, show: Show) -> Calibrated | str:
+        """Calibrate, or read the recording's calibration."""
         options = CalibrateOptions(
             machine=MachineOptions(cpus=format_cpu_list(self.target)), calibration=CalibrationOptions(SECONDS)
         )
-        result = result_or_reason(lambda: calibrate(access.opened(), options, _Listener(self, show)).calibrated)
-        return lambda: self.finish(result)
-
-    def finish(self, result: Calibrated | str) -> None:
-        """Store the result, or the reason of the failure."""
-        self.state = OverlayState.OVER
-        if isinstance(result, str):
-            self.failure = f"No calibration: {result}"
-        else:
-            self.result, self.picture = result, CalibrationPicture.of(result)
+        return calibrate(access.opened(), options, _Listener(self, show)).calibrated
 
     @property
     def calibration(self) -> Calibration | None:
         return self.result.calibration if self.result is not None else None
 
-    def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
-        rows = self._rows(width, max(height - 2, 1), UNICODE if in_unicode else ASCII)
-        return self.framed("calibration of", rows, width, height, in_unicode=in_unicode)
-
-    def _rows(self, width: int, height: int, glyphs: Glyphs) -> Sequence[str | Row]:
+    def lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
+        glyphs = UNICODE if in_unicode else ASCII
         if self.state == OverlayState.RUNNING and self.origin is None:
             return live_rows(self.live, width, height, glyphs)
-        if self.result is None or self.picture is None:
+        if self.result is None:
             return self.message(width)
         if (width, height) not in self.drawn:
             opening, most = opening_rows(self.result, width, glyphs), min(height, _MOST_ROWS)
             is_above = most - len(opening) >= _LEAST_ROWS
-            picture = picture_rows(self.picture, width, most - len(opening) if is_above else most, glyphs)
-            first = [*opening, *picture] if is_above else picture
+            picture = CalibrationPicture.of(self.result)
+            drawn = picture_rows(picture, width, most - len(opening) if is_above else most, glyphs)
+            first = [*opening, *drawn] if is_above else drawn
             has_room = height >= _MOST_ROWS  # else details begin on their own page
             below: list[Row] = [[] for _ in range(1 if has_room else height - len(first))]
             below += [] if is_above else [*opening, []]
@@ -108,7 +93,7 @@ class CalibrationOverlay(Overlay):
         return [
             f"Spins on CPU {listed} for {SECONDS:g} s to measure what takes time from it.",
             "",
-            "This disturbs any benchmark that runs there now. It leaves all other CPUs alone; the monitor pauses.",
+            DISTURBS,
         ]
 
 

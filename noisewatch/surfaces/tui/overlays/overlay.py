@@ -10,11 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import CannotMeasure, NoisewatchError
-from noisewatch.faults import contained
+from noisewatch.faults import Boundary, contained
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.wraps import hanging, wrap_all
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from noisewatch.operations.preflight import PreflightOptions
 
 
-T = TypeVar("T")
+Result = TypeVar("Result")
 _NO_TARGET = "There is no target CPU."
 
 
@@ -59,9 +59,11 @@ class MachineAccess:
 
 
 @dataclass(slots=True)
-class Overlay(ABC):
+class Overlay(ABC, Generic[Result]):
     """An overlay that a key opens: announced with its cost, started by another key, and left again."""
 
+    title: ClassVar[str] = ""
+    no_result: ClassVar[str] = ""  # precedes the reason of a failure
     pauses_sampler: ClassVar[bool] = True
     names_target: ClassVar[bool] = True  # in its title
     target: tuple[int, ...]
@@ -69,6 +71,7 @@ class Overlay(ABC):
     origin: str | None = None  # what is shown instead of this host
     state: OverlayState = OverlayState.ANNOUNCED
     failure: str | None = None
+    result: Result | None = None
     offset: int = 0
     notice: str | None = None  # the effect of a key
 
@@ -82,15 +85,41 @@ class Overlay(ABC):
     @property
     def costs_nothing(self) -> bool:
         """Whether the overlay only shows recorded data."""
-        return False
+        return self.origin is not None
+
+    @property
+    def doing(self) -> str:
+        """The text next to the keys."""
+        return ""
 
     @abstractmethod
+    def measured(self, access: MachineAccess, show: Show) -> Result | str:
+        """Return the result, or why there is none. Raise NoisewatchError if it cannot be measured."""
+
+    @abstractmethod
+    def lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
+        """Return the lines to scroll, `height` of which are visible."""
+
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Measure in a thread, and return the function that stores the result; repeated while it is running."""
+        try:
+            result = self.measured(access, show)
+        except NoisewatchError as error:
+            result = str(error)
+        return lambda: self.finish(result)
 
-    @abstractmethod
+    def finish(self, result: Result | str) -> None:
+        """Store the result, or the reason of the failure."""
+        self.state = OverlayState.OVER
+        if isinstance(result, str):
+            self.failure = f"{self.no_result}{result}"
+        else:
+            self.result = result
+
     def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
         """Return the rows of the screen."""
+        lines = self.lines(width, max(height - 2, 1), in_unicode)
+        return self.framed(self.title, lines, width, height, self.doing, in_unicode)
 
     @abstractmethod
     def announcement(self) -> list[str]:
@@ -101,7 +130,7 @@ class Overlay(ABC):
         reason = self.refusal or self.failure
         return wrapped([reason] if reason else self.announcement(), width)
 
-    def end(self) -> None:  # noqa: B027 - most keep nothing
+    def end(self) -> None:
         """Release what was kept between measurements, in the thread that measured."""
 
     def reports(self) -> dict[str, str]:
@@ -175,7 +204,7 @@ class Overlay(ABC):
             yield "F", "writes the fix script"
 
 
-AnOverlay = TypeVar("AnOverlay", bound=Overlay)
+AnOverlay = TypeVar("AnOverlay", bound=Overlay[Any])
 
 
 class QuietListener(Generic[AnOverlay]):
@@ -203,14 +232,6 @@ class QuietListener(Generic[AnOverlay]):
         """Ignore it, as the next part draws over this one."""
 
 
-def result_or_reason(measure: Callable[[], T]) -> T | str:
-    """Return the result, or the reason why it cannot be measured."""
-    try:
-        return measure()
-    except NoisewatchError as error:
-        return str(error)
-
-
 def wrapped(lines: Iterable[str], width: int) -> list[str]:
     """Return the lines wrapped to the width, with continuation lines indented further."""
     if width >= 40:
@@ -218,21 +239,14 @@ def wrapped(lines: Iterable[str], width: int) -> list[str]:
     return wrap_all(lines, width, "", keep="hyphens")
 
 
-_MODULES = {
-    "calibration": ("calibration", "CalibrationOverlay"),
-    "trace": ("trace", "TraceOverlay"),
-    "preflight": ("preflight", "PreflightOverlay"),
-    "history": ("history", "HistoryOverlay"),
-}
-
-
-def overlay_named(name: str, frame: Frame | None) -> Overlay:
+def overlay_named(name: str, frame: Frame | None) -> Overlay[Any]:
     """Return the overlay of that name; its module is imported late, because the first picture comes first."""
-    module, kind = _MODULES[name]
-    overlay_class: type[Overlay] = getattr(import_module(f"noisewatch.surfaces.tui.overlays.{module}"), kind)
+    module = import_module(f"noisewatch.surfaces.tui.overlays.{name}")
+    overlay_class: type[Overlay[Any]] = getattr(module, f"{name.capitalize()}Overlay")
     return overlay_class.of(frame)
 
 
+DISTURBS = "This disturbs any benchmark that runs there now. It leaves all other CPUs alone; the monitor pauses."
 _DRAW_EVERY_S = 0.25  # a calibration reports progress more often, and its chart takes milliseconds to draw
 
 
@@ -249,15 +263,15 @@ class OverlayHost:
         draw: Callable[[], None],
         pause: Callable[[], None],
         resume: Callable[[], None],
-        keep: Callable[[Overlay], None],
+        keep: Callable[[Overlay[Any]], None],
     ) -> None:
         self._app = app
         self._access = access
         self._draw, self._pause, self._resume, self._keep = draw, pause, resume, keep
-        self.shown: Overlay | None = None
+        self.shown: Overlay[Any] | None = None
         self._next_draw_s = 0.0
 
-    def announce(self, overlay: Overlay) -> None:
+    def announce(self, overlay: Overlay[Any]) -> None:
         """Show the overlay with its cost; nothing is started yet."""
         if self.shown is None:
             self.shown = overlay
@@ -278,7 +292,7 @@ class OverlayHost:
         if overlay is not None and overlay.pauses_sampler and overlay.state == OverlayState.RUNNING:
             self._resume()
 
-    def _run(self, overlay: Overlay) -> None:
+    def _run(self, overlay: Overlay[Any]) -> None:
         """Measure in a thread; the main thread changes and draws the overlay."""
         try:
             while overlay.state == OverlayState.RUNNING and self.shown is overlay and self._app.is_running:
@@ -288,7 +302,7 @@ class OverlayHost:
         finally:
             overlay.end()
 
-    def _measure(self, overlay: Overlay) -> Callable[[], None]:
+    def _measure(self, overlay: Overlay[Any]) -> Callable[[], None]:
         """Return the function that stores the result in the overlay, or the reason of the failure."""
 
         def failed(reason: str) -> Callable[[], None]:
@@ -296,7 +310,7 @@ class OverlayHost:
 
         return contained(lambda: overlay.measure(self._access, lambda change: self._show(overlay, change)), failed)
 
-    def _show(self, overlay: Overlay, change: Callable[[], None]) -> None:
+    def _show(self, overlay: Overlay[Any], change: Callable[[], None]) -> None:
         """Change and draw the overlay. Raise CannotMeasure once the overlay was left."""
         if self.shown is not overlay or not self._app.is_running:
             raise CannotMeasure("stopped")
@@ -308,14 +322,12 @@ class OverlayHost:
             self._next_draw_s = time.monotonic() + _DRAW_EVERY_S
             self._draw()
 
-    def _take_in(self, overlay: Overlay, take: Callable[[], None]) -> None:
-        take()
-        self._keep(overlay)
-
-    def _finish(self, overlay: Overlay, take: Callable[[], None]) -> None:
+    def _finish(self, overlay: Overlay[Any], take: Callable[[], None]) -> None:
         if self.shown is not overlay:
             return
-        contained(lambda: self._take_in(overlay, take), overlay.fail)
+        with Boundary(overlay.fail):
+            take()
+            self._keep(overlay)
         self._draw()
         if overlay.pauses_sampler and overlay.state != OverlayState.RUNNING:
             self._resume()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import field
 
 from noisewatch.cpus import format_cpu_list
@@ -21,7 +21,6 @@ from noisewatch.surfaces.tui.overlays.overlay import (
     OverlayState,
     QuietListener,
     Show,
-    result_or_reason,
     wrapped,
 )
 from noisewatch.units import describe_ns
@@ -41,37 +40,32 @@ class _Remembered:
 
 
 @dataclass(slots=True)
-class TraceOverlay(Overlay):
+class TraceOverlay(Overlay[TraceRun]):
     """The last traced stretch, while the next one is traced, and the longest interruptions of the last minute."""
 
+    title = "trace of"
     done_s: float = 0.0
     count: int = 0
-    followed: TraceRun | None = None
     past: list[_Remembered] = field(default_factory=list)
     kept: KeptTrace = field(default_factory=KeptTrace)
 
     pauses_sampler = False
 
-    @property
-    def costs_nothing(self) -> bool:
-        return self.origin is not None
-
-    def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
-        """Trace one stretch; return the function that stores the result."""
+    def measured(self, access: MachineAccess, show: Show) -> TraceRun | str:
+        """Trace one stretch."""
         options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(self.target)), seconds=STRETCH_S)
-        result = result_or_reason(lambda: follow(access.opened(), options, _Listener(self, show), self.kept))
-        return lambda: self.take(result)
+        return follow(access.opened(), options, _Listener(self, show), self.kept)
 
     def end(self) -> None:
         self.kept.close()
 
-    def take(self, result: TraceRun | str) -> None:
+    def finish(self, result: TraceRun | str) -> None:
         """Store a stretch; a recording has only one, and a failure ends tracing."""
         self.done_s, self.count = 0.0, self.count + 1
         if isinstance(result, str):
             self.state, self.failure = OverlayState.OVER, f"No trace: {result}"
         else:
-            self.followed = result
+            self.result = result
             self._remember(result)
             self.state = OverlayState.OVER if self.origin is not None else OverlayState.RUNNING
 
@@ -91,21 +85,21 @@ class TraceOverlay(Overlay):
             _MOST_KEPT, recent, key=lambda remembered: (remembered.interruption.length_ns, remembered.at_ns)
         )
 
-    def rows(self, width: int, height: int, in_unicode: bool) -> list[Row]:
-        stretch = f"window {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s"
-        doing = stretch if self.state == OverlayState.RUNNING and self.origin is None else ""
-        return self.framed("trace of", self._lines(width), width, height, doing, in_unicode)
+    @property
+    def doing(self) -> str:
+        is_tracing = self.state == OverlayState.RUNNING and self.origin is None
+        return f"window {self.count + 1}: {self.done_s:.0f} of {STRETCH_S:g} s" if is_tracing else ""
 
-    def _lines(self, width: int) -> list[str]:
-        if self.followed is not None and self.failure is None:
-            return [*text_of_followed(self.followed, width).splitlines(), *self._past_lines()]
+    def lines(self, width: int, height: int, in_unicode: bool) -> Sequence[str | Row]:
+        if self.result is not None and self.failure is None:
+            return [*text_of_followed(self.result, width).splitlines(), *self._past_lines()]
         if self.state == OverlayState.RUNNING and self.origin is None:
             return wrapped([f"tracing: {self.done_s:.1f} of {STRETCH_S:g} s"], width)
         return self.message(width)
 
     def _past_lines(self) -> list[str]:
         """Return the longest interruptions, if more than the shown stretch was traced."""
-        trace = self.followed.trace if self.followed is not None else None
+        trace = self.result.trace if self.result is not None else None
         if trace is None or self.count < 2:
             return []
         end_ns = trace.begin_ns + trace.length_ns

@@ -150,8 +150,6 @@ class ClockHistory:
         self._slowest = Ring("i", _UNKNOWN, capacity)
         self._last_whole = _UNKNOWN  # the slowest clock of the last interval in which all were known
         self._means = Ring("f", math.nan, capacity)
-        self._distinct_by_number: dict[int, frozenset[int]] = {}  # the last results of `distinct_clocks` ...
-        self._distinct_cpus: Sequence[int] = ()  # ... and its CPUs
         self._flags = Ring("B", 0, capacity)
         self._heat = Ring("f", math.nan, capacity)  # share of the critical temperature
         self._power = Ring("f", math.nan, capacity)  # share of the power limit
@@ -210,16 +208,12 @@ class ClockHistory:
         return _none_if_unknown(self._means.read(numbers))
 
     def distinct_clocks(self, cpus: Sequence[int], numbers: Iterable[int]) -> list[frozenset[int]]:
-        """Return the distinct clocks (kHz, rounded to 10 MHz) of the CPUs by interval; cached for the same CPUs."""
-        cached, self._distinct_cpus = self._distinct_by_number if self._distinct_cpus == cpus else {}, cpus
-        self._distinct_by_number = {
-            number: cached[number]
-            if number in cached
-            else frozenset(round(abs(self._khz.at(cpu, number)), -_TENS) for cpu in cpus) - {_UNKNOWN}
-            for number in numbers
-            if number in self._slowest.kept
-        }
-        return [self._distinct_by_number.get(number, frozenset()) for number in numbers]
+        """Return the distinct clocks (kHz, rounded to 10 MHz) of the CPUs by interval."""
+        asked = list(numbers)
+        columns = [self._khz.read(cpu, asked) for cpu in cpus]
+        return [
+            frozenset(round(abs(column[at]), -_TENS) for column in columns) - {_UNKNOWN} for at in range(len(asked))
+        ]
 
     def drops(self) -> list[int]:
         """Return the kept intervals in which the slowest target CPU's clock fell by more than DROP.

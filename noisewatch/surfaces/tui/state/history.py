@@ -1,7 +1,8 @@
 """The last hour of frames: noise, interrupts and temperature of each CPU by interval, the frames, and noise spikes.
 
 A frame is kept as its compressed line. A reading of interrupts or temperature, which the map shows next to noise and
-clock, takes one byte: 4 MB after an hour of 512 CPUs. Rates are exact to 5%, more than a level needs.
+clock, takes one byte: 4 MB after an hour of 512 CPUs. Rates are exact to 5%, more than a level needs. The local time
+and the places of CPUs, which seldom change, are kept as well.
 """
 
 from __future__ import annotations
@@ -9,14 +10,21 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import KINDS, Frame, PlaceLine
-from noisewatch.operations.frame.line import StableFields, decode_frame, encode_frame, stable_fields
+from noisewatch.operations.frame.frame import (
+    KINDS,
+    Frame,
+    PlaceLine,
+    StableFields,
+    decode_frame,
+    encode_frame,
+    stable_fields,
+)
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, OFFLINE_NS, worst_of
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring, Rings
 from noisewatch.units import NS_PER_S
@@ -71,44 +79,6 @@ def _is_unusual(losses: Sequence[float | None], at: int, lost: float) -> bool:
 
 _MOST_SHOWN = 3  # frames at once: of the cursor, of an event, and another one
 _FASTEST = 1  # of zlib: a frame of 500 CPUs takes a millisecond
-_MOST_TOGETHER = 8
-_MOST_BYTES = 1 << 16  # zlib looks back 32 kB: longer lines gain nothing from each other
-_END = b"\n"
-
-
-class KeptLines:
-    """The last lines, numbered from 0 and without line ends; at least the last `capacity` lines are kept.
-
-    Consecutive lines are compressed together, which takes half the bytes and half the time of single lines.
-    """
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._count = 0
-        self._packs = Changes[bytes]()  # compressed lines, by the number of the first one
-        self._fresh: list[bytes] = []  # the newest lines, not compressed yet
-        self._fresh_bytes = 0
-        self._opened: tuple[int, list[bytes]] = -1, []  # the pack that was read last
-
-    def add(self, line: bytes) -> None:
-        """Append the next line."""
-        self._fresh.append(line.rstrip(_END))
-        self._fresh_bytes += len(line)
-        self._count += 1
-        if len(self._fresh) >= _MOST_TOGETHER or self._fresh_bytes >= _MOST_BYTES:
-            self._packs.add(self._count - len(self._fresh), zlib.compress(_END.join(self._fresh), _FASTEST))
-            self._fresh, self._fresh_bytes = [], 0
-        self._packs.forget(self._count - self._capacity)
-
-    def line(self, number: int) -> bytes:
-        """Return a kept line by its number."""
-        behind = number - (self._count - len(self._fresh))
-        if behind >= 0:
-            return self._fresh[behind]
-        first, pack = self._packs.at(number)
-        if self._opened[0] != first:
-            self._opened = first, zlib.decompress(pack).split(_END)
-        return self._opened[1][number - first]
 
 
 class History:
@@ -116,7 +86,7 @@ class History:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self.capacity = capacity
-        self._lines = KeptLines(capacity)
+        self._lines: deque[bytes] = deque(maxlen=capacity)  # compressed
         self._omitted_fields = Changes[StableFields]()  # the fields that lines leave out, by interval
         self._noise = Rings[int, float]("f", math.nan, capacity)  # of each CPU; NaN is unknown
         self._worst = Ring("f", math.nan, capacity)
@@ -148,7 +118,7 @@ class History:
         if self._omitted_fields.last != omitted:
             self._omitted_fields.add(self.count, omitted)
         self._omitted_fields.forget(self.first)
-        self._lines.add(line or encode_frame(frame))
+        self._lines.append(zlib.compress(line or encode_frame(frame), _FASTEST))
         noise_by_cpu = {cpu.cpu: OFFLINE_NS if cpu.role == Role.OFFLINE else cpu.stolen_ns_per_s for cpu in frame.cpus}
         self._noise.add({cpu: math.nan if noise_ns is None else noise_ns for cpu, noise_ns in noise_by_cpu.items()})
         worst = worst_of(cpu.stolen_ns_per_s for cpu in frame.cpus if cpu.role == Role.TARGET)
@@ -167,12 +137,13 @@ class History:
         return self._shown[number]
 
     def _decoded(self, number: int) -> Frame:
-        return decode_frame(self._lines.line(number), self._omitted_fields.at(number)[1])
+        return decode_frame(zlib.decompress(self._lines[number - self.first]), self._omitted_fields.at(number)[1])
 
     def noise_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
         """Return the CPU's noise (ns/s) by kind, one value an interval; None where a frame may leave some culprits out.
 
-        Each frame is decoded once as long as the same CPU is asked for.
+        Each frame is decoded once as long as the same CPU is asked for: with 4 CPUs a picture of the screen of one CPU
+        takes 1.5 ms instead of 4.6, with 512 CPUs 4.5 instead of 44.
         """
         if self._kinds_of != cpu:
             self._kinds_of, self._kinds = cpu, {}

@@ -123,8 +123,6 @@ class IrqHistory:
         self._rates_by_label: dict[str, _Rates] = {}
         self._lost_until = -1  # the last interval in which rates may be missing: IRQs did not fit, or were dropped
         self._uncounted = Changes[CpuSet | None]()  # CPUs with unknown interrupts; None: all CPUs
-        self._missed_of: tuple[int, range] = 0, range(0)
-        self._missed: CpuSet | None = frozenset()  # the last result of _uncounted_in
         self._places: dict[str, _Place] = {}
         self._moves: dict[str, deque[IrqMove]] = {}
         self._spans: dict[str, deque[AffinitySpan]] = {}
@@ -189,11 +187,8 @@ class IrqHistory:
 
     def _uncounted_in(self, numbers: range) -> CpuSet | None:
         """Return the CPUs that were not counted in at least one of the intervals; None means all CPUs."""
-        if self._missed_of != (self.count, numbers):  # cached, because each IRQ needs it
-            uncounted = {self._uncounted.at(number)[1] for number in numbers}
-            self._missed_of = self.count, numbers
-            self._missed = None if None in uncounted else frozenset[int]().union(*(cpus for cpus in uncounted if cpus))
-        return self._missed
+        uncounted = {self._uncounted.at(number)[1] for number in numbers}
+        return None if None in uncounted else frozenset[int]().union(*(cpus for cpus in uncounted if cpus))
 
     def is_silent(self, label: str, numbers: range) -> bool:
         """Return whether the IRQ is known not to have interrupted in any of the intervals."""

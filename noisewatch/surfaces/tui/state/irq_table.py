@@ -3,52 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame, IrqLine, IrqSetting
 from noisewatch.surfaces.tui.state.filters import SortOrder, kind_named
 from noisewatch.surfaces.tui.state.history import cpus_in
-from noisewatch.surfaces.tui.state.irq_history import IrqHistory, IrqMove, IrqRow, level_of_rate
-from noisewatch.surfaces.tui.state.selection import Selection
+from noisewatch.surfaces.tui.state.irq_history import IrqMove, IrqRow, level_of_rate
+
+if TYPE_CHECKING:
+    from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _SILENT_AFTER = 60  # intervals
 _SHOWN_MOVE_S = 60
 _NOTHING: Mapping[int, float] = {}
 
 
-class ShownIrqs(Protocol):
-    """The interval of a model, and how its IRQs are shown."""
-
-    @property
-    def frame(self) -> Frame | None: ...
-
-    @property
-    def number(self) -> int: ...
-
-    @property
-    def irqs(self) -> IrqHistory: ...
-
-    @property
-    def irq_settings(self) -> Mapping[str, IrqSetting]: ...
-
-    @property
-    def selection(self) -> Selection: ...
-
-    @property
-    def sort(self) -> SortOrder: ...
-
-    @property
-    def groups_irqs(self) -> bool: ...
-
-    @property
-    def irq_filter(self) -> str: ...
-
-    @property
-    def shows_silent_irqs(self) -> bool: ...
-
-
-def all_rows(model: ShownIrqs) -> list[IrqRow]:
+def all_rows(model: ScreenModel) -> list[IrqRow]:
     """Return the rows of all known IRQs, silent ones included, in the order of /proc/interrupts."""
     frame, settings = model.frame, model.irq_settings
     if frame is None:
@@ -63,7 +34,7 @@ def all_rows(model: ShownIrqs) -> list[IrqRow]:
     return _by_device(rows) if model.groups_irqs else rows
 
 
-def row_of(model: ShownIrqs, label: str) -> IrqRow | None:
+def row_of(model: ScreenModel, label: str) -> IrqRow | None:
     """Return the row of one IRQ, or None if its settings are not reported."""
     frame, setting = model.frame, model.irq_settings.get(label)
     if frame is None or setting is None:
@@ -110,7 +81,7 @@ def _device_row(device: str, rows: Sequence[IrqRow]) -> IrqRow:
     )
 
 
-def listed_rows(model: ShownIrqs) -> tuple[list[IrqRow], int]:
+def listed_rows(model: ScreenModel) -> tuple[list[IrqRow], int]:
     """Return the rows to show, devices first, and the number of silent rows left out.
 
     An IRQ is silent if it has not interrupted in the last 60 intervals and was not moved in the last minute. Rows
@@ -123,7 +94,7 @@ def listed_rows(model: ShownIrqs) -> tuple[list[IrqRow], int]:
     return _in_order(model, shown), len(rows) - len(shown)
 
 
-def _matches(model: ShownIrqs, row: IrqRow, word: str) -> bool:
+def _matches(model: ScreenModel, row: IrqRow, word: str) -> bool:
     """Return whether a filter word matches: an IRQ's number, part of its name or device, `cpu:LIST`, `kind:WORD`.
 
     `cpu:LIST` matches the CPUs that an IRQ interrupts or goes to. `!` before a word negates it.
@@ -142,7 +113,7 @@ def _matches(model: ShownIrqs, row: IrqRow, word: str) -> bool:
     return any(word in name.casefold() for name in names)
 
 
-def _is_silent(model: ShownIrqs, row: IrqRow) -> bool:
+def _is_silent(model: ScreenModel, row: IrqRow) -> bool:
     if row.total is None or row.total > 0 or model.selection.is_about(row):
         return False
     numbers = range(max(model.number + 1 - _SILENT_AFTER, 0), model.number + 1)
@@ -152,7 +123,7 @@ def _is_silent(model: ShownIrqs, row: IrqRow) -> bool:
     return move is None or frame is None or frame.taken_at_ns - move.at_ns > _SHOWN_MOVE_S * 1e9
 
 
-def _in_order(model: ShownIrqs, rows: list[IrqRow]) -> list[IrqRow]:
+def _in_order(model: ScreenModel, rows: list[IrqRow]) -> list[IrqRow]:
     """Return the rows by level of rate, so that small changes do not move rows; by rate or by CPU if requested."""
 
     def key(row: IrqRow) -> tuple[bool, float]:
@@ -164,17 +135,17 @@ def _in_order(model: ShownIrqs, rows: list[IrqRow]) -> list[IrqRow]:
     return sorted(rows, key=key)
 
 
-def last_move(model: ShownIrqs, row: IrqRow) -> IrqMove | None:
+def last_move(model: ScreenModel, row: IrqRow) -> IrqMove | None:
     """Return the row's last move up to the shown interval, or None."""
     return max(moves_of(model, row), key=lambda move: move.at_ns, default=None)
 
 
-def moves_of(model: ShownIrqs, row: IrqRow) -> list[IrqMove]:
+def moves_of(model: ScreenModel, row: IrqRow) -> list[IrqMove]:
     """Return the last moves of the row's IRQs up to the shown interval."""
     return [move for setting in row.settings for move in model.irqs.moves(setting, model.number)]
 
 
-def move_words(model: ShownIrqs, row: IrqRow) -> str:
+def move_words(model: ScreenModel, row: IrqRow) -> str:
     """Return how long ago the row was moved, and how: `11 s, 1→5`; empty if it was not moved."""
     move, frame = last_move(model, row), model.frame
     if move is None or frame is None:
@@ -200,7 +171,7 @@ def busiest_first(row: IrqRow) -> list[int]:
     return sorted(row.effective or row.allowed or ())
 
 
-def disturbs_target(model: ShownIrqs, row: IrqRow) -> bool:
+def disturbs_target(model: ScreenModel, row: IrqRow) -> bool:
     """Return whether the row interrupts, or goes to, a target CPU or its sibling."""
     lines = model.frame.cpus if model.frame is not None else ()
     disturbed = {line.cpu for line in lines if line.role in (Role.TARGET, Role.SIBLING)}
@@ -208,7 +179,7 @@ def disturbs_target(model: ShownIrqs, row: IrqRow) -> bool:
     return not disturbed.isdisjoint(heard | (row.effective or frozenset()))
 
 
-def culprit_of(model: ShownIrqs, row: IrqRow) -> CulpritLine | None:
+def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
     """Return the frame's costliest culprit for this row, or else a new one whose cost is unknown."""
     frame = model.frame
     culprits = culprits_of(model, row)
@@ -232,7 +203,7 @@ def culprit_of(model: ShownIrqs, row: IrqRow) -> CulpritLine | None:
     )
 
 
-def culprits_of(model: ShownIrqs, row: IrqRow) -> list[CulpritLine]:
+def culprits_of(model: ScreenModel, row: IrqRow) -> list[CulpritLine]:
     """Return the frame's culprits that are this IRQ, or one of this device."""
     numbers = {setting.irq for setting in row.settings} - {None}
     lines = model.frame.culprits if model.frame is not None else ()

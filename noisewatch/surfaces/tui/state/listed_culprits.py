@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import is_not
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, name_cpus
@@ -10,44 +9,15 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
 from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.folding import folded
-from noisewatch.surfaces.tui.state.selection import Listing, Selection
+from noisewatch.surfaces.tui.state.selection import Listing
 from noisewatch.units import describe_count
 
 if TYPE_CHECKING:
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 
-class ListedCulprits:
-    """The culprits that the screen lists, filtered and sorted; cached, as one picture needs them three times."""
-
-    def __init__(self) -> None:
-        self._made_of: tuple[object, ...] = ()
-        self._lines: list[CulpritLine] = []
-        self._listing: Listing[CulpritLine] | None = None
-        self._listing_of: tuple[list[CulpritLine], Selection] = [], Selection()
-
-    def of(self, model: ScreenModel) -> list[CulpritLine]:
-        """Return the listed culprits; callers must not change the list."""
-        made_of = (
-            *(model.frame, model.screen, model.cpu, model.shows_all_cpus),
-            *(model.filter, model.folds, model.sort, model.baseline),
-        )
-        if not self._made_of or any(map(is_not, made_of, self._made_of)):
-            self._made_of, self._lines = made_of, _listed(model)
-        return self._lines
-
-    def listing_of(self, model: ScreenModel) -> Listing[CulpritLine]:
-        """Return the listed culprits with the selected one."""
-        lines, selection = self.of(model), model.selection
-        if self._listing is None or lines is not self._listing_of[0] or selection is not self._listing_of[1]:
-            self._listing_of = lines, selection
-            self._listing = selection.listing(
-                lines, CulpritLine, lambda line: filters.weight_of(line, model.sort, model.baseline)
-            )
-        return self._listing
-
-
-def _listed(model: ScreenModel) -> list[CulpritLine]:
+def listed_culprits(model: ScreenModel) -> list[CulpritLine]:
+    """Return the culprits that the screen lists, filtered, folded and sorted."""
     lines = unfolded(model)
     if model.folds and model.screen != "cpu":
         lines = folded(lines, lambda line: filters.weight_of(line, model.sort, model.baseline), cut_cpus(model.frame))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import resource
 import time
-from functools import cache
+from pathlib import Path
 
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
@@ -68,13 +67,7 @@ def cost_between(before: Usage, after: Usage) -> OwnCost | None:
 def _written_bytes() -> int | None:
     """Return `wchar` of /proc/self/io (Documentation/filesystems/proc.rst), or None if the kernel lacks that file."""
     try:
-        match = _WRITTEN.search(os.pread(_own_io(), 1024, 0))
+        match = _WRITTEN.search(Path("/proc/self/io").read_bytes())
     except OSError:
         return None
     return int(match[1]) if match is not None else None
-
-
-@cache
-def _own_io() -> int:
-    """Return the file descriptor of /proc/self/io, which stays open. Raise OSError if there is no such file."""
-    return os.open("/proc/self/io", os.O_RDONLY | os.O_CLOEXEC)

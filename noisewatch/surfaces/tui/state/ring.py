@@ -95,9 +95,6 @@ class Changes(Generic[T]):
     def __init__(self, most: int | None = None) -> None:
         self._changes: deque[tuple[int, T]] = deque(maxlen=most)
 
-    def __len__(self) -> int:
-        return len(self._changes)
-
     @property
     def last(self) -> T | None:
         """The value that holds now, or None before the first one."""

@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.history import CpuPlaces, CpuReadings, History, WallTimes, wall_clock_of
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory, IrqRow, describe_moves
 from noisewatch.surfaces.tui.state.irq_table import culprit_of, listed_rows
-from noisewatch.surfaces.tui.state.listed_culprits import ListedCulprits
+from noisewatch.surfaces.tui.state.listed_culprits import listed_culprits
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.run_history import RunHistory
 from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
@@ -144,7 +144,6 @@ class ScreenModel:
     sort: filters.SortOrder = filters.SortOrder.COST
     offset: int = 0
     own_cost: OwnCost | None = None
-    _listed: ListedCulprits = field(default_factory=ListedCulprits)
 
     @property
     def frame(self) -> Frame | None:
@@ -380,7 +379,7 @@ class ScreenModel:
 
     def listed(self) -> list[CulpritLine]:
         """Return the culprits that the screen lists, filtered and sorted."""
-        return self._listed.of(self)
+        return listed_culprits(self)
 
     def scroll_fix(self, rows: int) -> None:
         """Scroll the shown fix by this many rows."""
@@ -437,7 +436,11 @@ class ScreenModel:
 
     def listing(self) -> Listing[CulpritLine]:
         """Return the culprits in their order, with the selected one at its current row."""
-        listing = self._listed.listing_of(self)
+        listing = self.selection.listing(
+            listed_culprits(self),
+            CulpritLine,
+            lambda line: filters.weight_of(line, self.sort, self.baseline),
+        )
         self.selection = self.selection.after(listing)
         return listing
 

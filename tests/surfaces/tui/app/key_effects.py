@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from noisewatch.surfaces.tui.app.keys import COMMANDS, SCROLLING
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
@@ -13,7 +14,7 @@ from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
 
 HELP, TYPING, RECORDED = "help", "typing", "a recording"
-OVERLAYS: Mapping[str, type[Overlay]] = {
+OVERLAYS: Mapping[str, type[Overlay[Any]]] = {
     "c": CalibrationOverlay,
     "t": TraceOverlay,
     "p": PreflightOverlay,
@@ -166,7 +167,7 @@ def _on_screen(screen: str) -> dict[str, Change]:
     return {key: {**anew, **change} if "screen" in change else change for key, change in changes.items()}
 
 
-def _in_overlay(kind: type[Overlay]) -> dict[str, Change]:
+def _in_overlay(kind: type[Overlay[Any]]) -> dict[str, Change]:
     """All but these keys do nothing there."""
     over = f"{kind.__name__} {OverlayState.OVER}"
     return {

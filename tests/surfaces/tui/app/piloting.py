@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 from textual.pilot import Pilot
 
+from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.commands.monitor import machine_access
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
@@ -60,6 +61,21 @@ def shown(app: MonitorApp) -> list[str]:
     """What is on the screen, a text a row, without the edges at the left."""
     view = app.query_one(LineView)
     return [unframed(view.render_line(row).text) for row in range(view.size.height)]
+
+
+def screen_after(*keys: str, frames: Iterable[Frame] = (), size: tuple[int, int] = (100, 30)) -> list[str]:
+    """The screen after these frames and keys."""
+    lines: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        for each in frames:
+            app.show_frame(each)
+        await pilot.press(*keys)
+        await pilot.pause()
+        lines.extend(shown(app))
+
+    with_monitor(steps, size=size)
+    return lines
 
 
 async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:

@@ -12,39 +12,23 @@ from noisewatch.operations.advise import Advice
 from noisewatch.operations.frame.frame import KINDS
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.state.filters import SortOrder
-from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import screen_after, shown, until, with_monitor
 from tests.surfaces.tui.framing import cpu_line, cpu_order, culprit, frame
 
 _CULPRITS = (culprit("hog"), culprit("away", role="housekeeping"))
 
 
-def _screen_after(*keys: str, cpus: int = 4, size: tuple[int, int] = (100, 30)) -> list[str]:
-    """The screen after one frame and these keys."""
-    lines: list[str] = []
-
-    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(cpus, _CULPRITS))
-        await pilot.press(*keys)
-        lines.extend(shown(app))
-
-    with_monitor(steps, size=size)
-    return lines
+_FRAMES = (frame(4, _CULPRITS),)
 
 
 def test_before_the_first_frame_it_says_that_it_is_looking() -> None:
-    lines: list[str] = []
-
-    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await pilot.pause()
-        lines.extend(shown(app))
-
-    with_monitor(steps)
+    lines = screen_after()
     assert "looking" in lines[1]
     assert "q quit" in " ".join(lines[-1].split())
 
 
 def test_a_frame_is_drawn() -> None:
-    lines = _screen_after()
+    lines = screen_after(frames=_FRAMES)
     assert "benchmark-host" in lines[0]
     assert "STABLE" in lines[1]
     assert "target 3" in lines[2]
@@ -52,16 +36,10 @@ def test_a_frame_is_drawn() -> None:
 
 
 def test_where_its_second_went_is_told_of_the_cpu_of_the_culprit_that_is_selected_now() -> None:
-    seen: list[str] = []
     taken = (4_000_000, *[0] * (len(KINDS) - 1))
     cpus = tuple(cpu_line(cpu, "target", taken_ns_per_s=taken) for cpu in range(4))
-
-    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(cpus, (culprit("one", cpu=2),)))
-        app.show_frame(frame(cpus, (culprit("two", cpu=3, tid=4712),), second=2))
-        seen.extend(shown(app))
-
-    with_monitor(steps, size=(120, 34))
+    one, two = culprit("one", cpu=2), culprit("two", cpu=3, tid=4712)
+    seen = screen_after(frames=(frame(cpus, (one,)), frame(cpus, (two,), second=2)), size=(120, 34))
     assert "CPU 3: where its second went" in "".join(seen)
 
 
@@ -120,28 +98,9 @@ def test_a_shows_the_culprits_of_all_cpus_and_then_not() -> None:
     assert ["away [4711]" in text for text in texts] == [False, True, False]
 
 
-@pytest.mark.parametrize("key", ["question_mark", "h", "f1"])
-def test_the_help_opens(key: str) -> None:
-    assert "what makes the CPUs of your benchmark noisy" in _screen_after(key)[0]
-
-
 @pytest.mark.parametrize("key", ["question_mark", "x"])
 def test_any_key_closes_the_help(key: str) -> None:
-    assert "benchmark-host" in _screen_after("question_mark", key)[0]
-
-
-@pytest.mark.parametrize("key", ["s", "space", "a"])
-def test_the_key_that_closes_the_help_does_nothing_else(key: str) -> None:
-    screens: list[list[str]] = []
-
-    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(4, _CULPRITS))
-        screens.append(shown(app))
-        await pilot.press("question_mark", key)
-        screens.append(shown(app))
-
-    with_monitor(steps)
-    assert screens[0] == screens[1]
+    assert "benchmark-host" in screen_after("question_mark", key, frames=_FRAMES)[0]
 
 
 @pytest.mark.parametrize(
@@ -187,11 +146,11 @@ def test_arrows_select_a_source_on_the_overview_and_enter_leads_to_its_cpu() -> 
 
 
 def test_the_help_is_scrolled_by_arrows() -> None:
-    first = _screen_after("question_mark", size=(80, 16))
+    first = screen_after("question_mark", frames=_FRAMES, size=(80, 16))
     assert first[-1].strip() == "↑ ↓ scroll, any other key closes"
-    scrolled = _screen_after("question_mark", "down", "down", size=(80, 16))
+    scrolled = screen_after("question_mark", "down", "down", frames=_FRAMES, size=(80, 16))
     assert scrolled[:2] == [first[0], first[3]]
-    assert "UNSTABLE" in "".join(_screen_after("question_mark", *["pagedown"] * 9, size=(80, 16)))
+    assert "UNSTABLE" in "".join(screen_after("question_mark", *["pagedown"] * 9, frames=_FRAMES, size=(80, 16)))
 
 
 def test_escape_closes_what_helps_before_it_leaves_the_cpu() -> None:
@@ -223,14 +182,9 @@ def test_keys_before_the_first_frame_do_no_harm() -> None:
 
 def test_markup_in_names_is_drawn_as_plain_text() -> None:
     names = ["[bold red]x[/]", "[/foo]", "[/]", "[@click=app.quit]x[/]", "$x {y} %s"]
-    lines: list[str] = []
-
-    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(culprits=tuple(map(culprit, names)), machine="[/foo]", remark="[bold red]x[/]"))
-        await pilot.pause()
-        lines.extend(shown(app))
-
-    with_monitor(steps)
+    lines = screen_after(
+        frames=(frame(culprits=tuple(map(culprit, names)), machine="[/foo]", remark="[bold red]x[/]"),)
+    )
     assert "[/foo]" in lines[0]
     assert "[bold red]x[/]" in lines[2]
     assert [name for name in names if f"{name} [4711]" not in "".join(lines)] == []

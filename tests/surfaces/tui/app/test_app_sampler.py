@@ -11,8 +11,7 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from noisewatch.operations.frame.frame import CauseLine
-from noisewatch.operations.frame.line import encode_frame, stable_fields
+from noisewatch.operations.frame.frame import CauseLine, encode_frame, stable_fields
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp

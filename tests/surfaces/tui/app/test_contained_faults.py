@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from textual.pilot import Pilot
 
 from noisewatch.faults import RAISED, contained, describe_fault
 from noisewatch.machine import Machine
-from noisewatch.operations.frame.line import encode_frame
+from noisewatch.operations.frame.frame import encode_frame
 from noisewatch.operations.preflight import PreflightOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.line_view import LineView
@@ -52,7 +53,7 @@ def _after(
     holds: Callable[[MonitorApp], bool],
     sampler: list[str],
     access: MachineAccess | None = None,
-    announced: type[Overlay] | None = None,
+    announced: type[Overlay[Any]] | None = None,
 ) -> list[str]:
     """The rows when it holds, after these keys, which may be those of an overlay that is `announced`."""
     rows: list[str] = []

@@ -8,8 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import CpuLine, Frame
-from noisewatch.operations.frame.line import decode_frame, encode_frame
+from noisewatch.operations.frame.frame import CpuLine, Frame, decode_frame, encode_frame
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.running import Run

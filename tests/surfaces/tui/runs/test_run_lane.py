@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import KINDS, Frame, RepetitionLine, RunLine
-from noisewatch.operations.frame.line import decode_frame, encode_frame
+from noisewatch.operations.frame.frame import KINDS, Frame, RepetitionLine, RunLine, decode_frame, encode_frame
 from noisewatch.surfaces.tui.draw.glyphs import ASCII
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel

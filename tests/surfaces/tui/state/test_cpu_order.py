@@ -8,8 +8,7 @@ from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.frame import Frame, PlaceLine
-from noisewatch.operations.frame.line import decode_frame, encode_frame
+from noisewatch.operations.frame.frame import Frame, PlaceLine, decode_frame, encode_frame
 from noisewatch.operations.sampling import sample_frames
 from tests.surfaces.running import quiet_tree, record
 from tests.surfaces.tui.framing import frame, model_of

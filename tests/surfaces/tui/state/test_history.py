@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from noisewatch.operations.frame.frame import CauseLine, Frame
-from noisewatch.operations.frame.line import NO_FIELDS, encode_frame, stable_fields
+from noisewatch.operations.frame.frame import NO_FIELDS, CauseLine, Frame, encode_frame, stable_fields
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.noise import OFFLINE_NS
 from tests.surfaces.tui.framing import cpu_line, culprit, frame

@@ -13,8 +13,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.kinds import Kind
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.operations.frame.frame import Frame, IrqLine, IrqSetting
-from noisewatch.operations.frame.line import decode_frame, encode_frame
+from noisewatch.operations.frame.frame import Frame, IrqLine, IrqSetting, decode_frame, encode_frame
 from noisewatch.operations.sampling import sample_frames
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from noisewatch.operations.frame.frame import Frame
-from noisewatch.operations.frame.line import encode_frame
+from noisewatch.operations.frame.frame import Frame, encode_frame
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
