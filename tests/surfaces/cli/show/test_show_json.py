@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.running import Run, changed, quiet_tree, record
+from tests.surfaces.running import Run, changed, record
 from tests.written import without
 from tests.written.quiet_machine import CPUS, quiet_files
 
@@ -43,20 +43,20 @@ def _at(answer: Any, place: str) -> Any:
 
 
 @pytest.mark.parametrize("place", _KEYS, ids=lambda place: place or "top")
-def test_every_promised_key_is_in_its_place(run: Run, unchanged_tree: Path, place: str) -> None:
-    ran = run("show", "--format", "json", "--sysroot", unchanged_tree)
+def test_every_promised_key_is_in_its_place(run: Run, place: str) -> None:
+    ran = run("show", "--format", "json", {})
     assert ran.status == 0
     assert _KEYS[place] - _at(ran.json, place).keys() == set()
 
 
-def test_the_answer_begins_with_the_schema(run: Run, unchanged_tree: Path) -> None:
-    answer = run("show", "--format", "json", "--sysroot", unchanged_tree).json
+def test_the_answer_begins_with_the_schema(run: Run) -> None:
+    answer = run("show", "--format", "json", {}).json
     assert next(iter(answer)) == "schema"
     assert answer["schema"] == 1
 
 
-def test_the_quiet_machine_reads_as_it_was_written(run: Run, unchanged_tree: Path) -> None:
-    answer = run("show", "--format", "json", "--sysroot", unchanged_tree).json
+def test_the_quiet_machine_reads_as_it_was_written(run: Run) -> None:
+    answer = run("show", "--format", "json", {}).json
     assert answer["machine"]["is_live"] is False
     assert answer["machine"]["kernel"] == "6.14.0"
     assert answer["machine"]["mains_power"] is True
@@ -94,14 +94,13 @@ def test_the_quiet_machine_reads_as_it_was_written(run: Run, unchanged_tree: Pat
         ("/proc/self/cgroup", "cgroup cpu_quota_share"),
     ],
 )
-def test_what_a_copied_tree_lacks_is_null(run: Run, tmp_path: Path, path: str, place: str) -> None:
-    root = quiet_tree(tmp_path, {path: None, "/proc/version": None})
-    assert _at(run("show", "--format", "json", "--sysroot", root).json, place) is None
+def test_what_a_copied_tree_lacks_is_null(run: Run, path: str, place: str) -> None:
+    assert _at(run("show", "--format", "json", {path: None, "/proc/version": None}).json, place) is None
 
 
-def test_blank_and_null_lists_are_empty_lists(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": " (null)\n", "/proc/cmdline": "ro\n"})
-    cpus = run("show", "--format", "json", "--sysroot", root).json["cpus"]
+def test_blank_and_null_lists_are_empty_lists(run: Run) -> None:
+    machine = {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": " (null)\n", "/proc/cmdline": "ro\n"}
+    cpus = run("show", "--format", "json", machine).json["cpus"]
     assert (cpus["isolated"], cpus["nohz_full"], cpus["rcu_nocbs"], cpus["offline"]) == ([], [], [], [])
 
 
@@ -128,17 +127,15 @@ def test_the_device_of_an_irq_that_is_not_of_pci_is_unknown(run: Run, tmp_path: 
     assert devices == {24: "Ethernet Controller X550 (eth0)", 25: "NVMe SSD Controller (nvme0n1)", 26: None}
 
 
-def test_a_quota_is_a_share_of_one_cpu(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(
-        tmp_path, {"/sys/fs/cgroup/cpu.max": "50000 100000\n", "/sys/fs/cgroup/cpu.stat": "nr_throttled 7\n"}
-    )
-    cgroup = run("show", "--format", "json", "--sysroot", root).json["cgroup"]
+def test_a_quota_is_a_share_of_one_cpu(run: Run) -> None:
+    machine = {"/sys/fs/cgroup/cpu.max": "50000 100000\n", "/sys/fs/cgroup/cpu.stat": "nr_throttled 7\n"}
+    cgroup = run("show", "--format", "json", machine).json["cgroup"]
     assert cgroup == {"version": 2, "cpu_quota_share": 0.5, "throttled_periods": 7}
 
 
-def test_what_could_not_be_read_is_listed_with_its_reason(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {"/proc/interrupts": None, "/proc/softirqs": "rubbish\n"})
-    unreadable = run("show", "--format", "json", "--sysroot", root).json["unreadable"]
+def test_what_could_not_be_read_is_listed_with_its_reason(run: Run) -> None:
+    machine = {"/proc/interrupts": None, "/proc/softirqs": "rubbish\n"}
+    unreadable = run("show", "--format", "json", machine).json["unreadable"]
     reasons = {each["path"]: each["reason"] for each in unreadable}
     assert reasons["/proc/interrupts"] == "no such file"
     assert "rubbish" in reasons["/proc/softirqs"]
