@@ -35,16 +35,6 @@ def _entry(out: str, check_id: str) -> str:
     return " ".join(" ".join(below[:count]).split())
 
 
-@pytest.mark.parametrize(("governor", "status"), [("performance\n", 0), ("powersave\n", 1), (None, 3)])
-def test_the_last_line_is_the_verdict_with_its_exit_status(run: Run, governor: str | None, status: int) -> None:
-    ran = run(*SETTINGS, {_GOVERNOR: governor})
-    words = {0: "STABLE", 1: "UNSTABLE", 3: "UNKNOWN"}
-    last = ran.out.splitlines()[-1]
-    assert last.startswith(f"{words[status]}: ")
-    assert last.endswith(f"(exit {status})")
-    assert ran.out.endswith("\n")
-
-
 @pytest.mark.parametrize("flags", ["hypervisor", "fpu"])
 def test_a_guest_has_its_profile_by_itself_and_no_other_is_advised(run: Run, flags: str) -> None:
     ran = run(*SETTINGS, {_GOVERNOR: None, "/proc/cpuinfo": f"processor : 0\nflags : {flags}\n"})
