@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,11 +23,14 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record(tmp_path_factory.mktemp("ascii") / "machine.nw", quiet_files(), quiet_files())
 
 
-def _printed(recording: Path, command: str, *settings: str) -> bytes:
+def _ended(words: Sequence[str], *settings: str) -> bytes:
     environment = {name: value for name, value in os.environ.items() if name not in _LOCALES}
     environment |= dict(setting.split("=") for setting in settings)
-    words = [*NOISEWATCH, *command.split(), "--replay", str(recording)]
     return subprocess.run(words, capture_output=True, env=environment, check=False).stdout
+
+
+def _printed(recording: Path, command: str, *settings: str) -> bytes:
+    return _ended([*NOISEWATCH, *command.split(), "--replay", str(recording)], *settings)
 
 
 @pytest.mark.parametrize("command", ["", "preflight -v", "show", "trace", "calibrate", "plan 1"])
@@ -49,8 +54,14 @@ def test_all_commands_print_ascii_in_the_locale_c(recording: Path, command: str)
         (["LANG=C.UTF-8", "PYTHONIOENCODING=ascii"], True),
     ],
 )
-def test_a_locale_that_is_not_named_takes_utf8(recording: Path, settings: list[str], is_ascii: bool) -> None:
-    assert _printed(recording, "", *settings).isascii() == is_ascii
+def test_a_locale_that_is_not_named_takes_utf8(settings: list[str], is_ascii: bool) -> None:
+    program = "import sys; from noisewatch.surfaces.output import is_utf8; print(is_utf8(sys.stdout))"
+    assert _ended([sys.executable, "-c", program], *settings) == (b"False\n" if is_ascii else b"True\n")
+
+
+def test_the_monitors_picture_is_as_the_locale_is(recording: Path) -> None:
+    assert not _printed(recording, "", "LC_ALL=C.utf8", "LANG=C").isascii()
+    assert _printed(recording, "", "LANG=C.UTF-8", "PYTHONIOENCODING=ascii").isascii()
 
 
 def test_json_and_files_do_not_depend_on_the_locale(recording: Path, tmp_path: Path) -> None:
