@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.running import Run, quiet_tree, record
+from tests.surfaces.running import Run, record
 from tests.written.quiet.system import CONFIG
 from tests.written.quiet_machine import CPUS, quiet_files
 
@@ -130,7 +130,7 @@ def _rows(out: str, heading: str) -> list[str]:
     return [" ".join(line.split()) for line in rows[: rows.index("") if "" in rows else None]]
 
 
-def _large_tree(root: Path, count: int = 480) -> Path:
+def _large(count: int = 480) -> dict[str, str | None]:
     """Two sockets, each with a cache of its own; the odd CPUs are on node 1, siblings half a machine away."""
     files: dict[str, str | None] = {
         f"{CPUS}/online": f"0-{count - 1}\n",
@@ -158,11 +158,11 @@ def _large_tree(root: Path, count: int = 480) -> Path:
             f"{folder}/cpufreq/cpuinfo_max_freq": "2300000\n",
             f"{folder}/cpufreq/scaling_cur_freq": f"{2_200_000 + cpu}\n",
         }
-    return quiet_tree(root, files)
+    return files
 
 
-def test_equal_cpus_share_a_row(run: Run, tmp_path: Path) -> None:
-    ran = run("show", "--sysroot", _large_tree(tmp_path), "--cpus", "0-479")
+def test_equal_cpus_share_a_row_and_caches_have_names(run: Run) -> None:
+    ran = run("show", _large(), "--cpus", "0-479")
     assert len(ran.out.splitlines()) <= 60
     assert _rows(ran.out, "CPUS COUNT ONLINE") == [
         "0-1,4-479 478 yes yes no no ? ?",
@@ -171,18 +171,14 @@ def test_equal_cpus_share_a_row(run: Run, tmp_path: Path) -> None:
     large = next(row for row in _rows(ran.out, "CPUS DRIVER") if row.startswith("4-479 "))
     assert large.startswith("4-479 acpi-cpufreq performance ")
     assert "1.2-2.3 GHz" in large
-
-
-def test_caches_have_names_and_interleaved_cpus_their_step(run: Run, tmp_path: Path) -> None:
-    ran = run("show", "topology", "--sysroot", _large_tree(tmp_path))
     assert _rows(ran.out, "NODE PKG CACHE") == [
         "0 0 L3#0 0,2…478 240 120 0,240 2,242 … ?",
         "1 1 L3#1 1,3…479 240 120 1,241 3,243 … ?",
     ]
 
 
-def test_every_core_has_its_row_in_the_topology_where_all_is_wanted(run: Run, tmp_path: Path) -> None:
-    ran = run("show", "topology", "-v", "--sysroot", _large_tree(tmp_path, 8))
+def test_every_core_has_its_row_in_the_topology_where_all_is_wanted(run: Run) -> None:
+    ran = run("show", "topology", "-v", _large(8))
     assert _rows(ran.out, "NODE PKG CACHE") == [
         "0 0 L3#0 0,4 2 1 0,4 ?",
         "1 1 L3#1 1,5 2 1 1,5 ?",
@@ -191,8 +187,8 @@ def test_every_core_has_its_row_in_the_topology_where_all_is_wanted(run: Run, tm
     ]
 
 
-def test_every_cpu_has_its_row_where_all_is_wanted(run: Run, tmp_path: Path) -> None:
-    rows = _table(run("show", "-v", "--sysroot", _large_tree(tmp_path, 16)).out)
+def test_every_cpu_has_its_row_where_all_is_wanted(run: Run) -> None:
+    rows = _table(run("show", "-v", _large(16)).out)
     assert [row["CACHE"] for row in rows] == ["L3#0", "L3#1"] * 8
     assert {(row["MIN"], row["MAX"]) for row in rows} == {("1.2", "2.3")}
 
@@ -213,7 +209,7 @@ def test_json_is_all_whatever_the_topic(run: Run) -> None:
     assert run("show", "irqs", "-v", "--format", "json", {}).out == whole.out
 
 
-def _with_irqs(root: Path, rows: list[tuple[int, int, str]]) -> Path:
+def _with_irqs(rows: list[tuple[int, int, str]]) -> dict[str, str | None]:
     """Numbers, counts on CPU 0, and drivers."""
     table = " CPU0 CPU1 CPU2 CPU3\n" + "".join(
         f"{number}: {times} 0 0 0 PCI-MSI {number}-edge {driver}\n" for number, times, driver in rows
@@ -225,21 +221,22 @@ def _with_irqs(root: Path, rows: list[tuple[int, int, str]]) -> Path:
             f"/proc/irq/{number}/effective_affinity_list": f"{number % 4}\n",
             f"/proc/irq/{number}/{driver}/x": "",
         }
-    return quiet_tree(root, files)
+    return files
 
 
-def test_the_irqs_of_a_device_share_a_row_where_there_are_many(run: Run, tmp_path: Path) -> None:
+def test_the_irqs_of_a_device_share_a_row_where_there_are_many(run: Run) -> None:
     rows = [(100 + number, 1000, f"i40e-eth0-TxRx-{number}") for number in range(800)]
-    ran = run("show", "irqs", "--sysroot", _with_irqs(tmp_path, [*rows, (50, 7, "acpi")]))
-    assert _rows(ran.out, "IRQ COUNT")[0].startswith("100…899 (800) 800 000 0-3 0-3 ")
-    assert _rows(ran.out, "IRQ COUNT")[0].endswith("i40e-eth0-TxRx-* ?")
-    assert _rows(ran.out, "IRQ COUNT")[1].startswith("50 7 2 2 ")
-    assert len(run("show", "-v", "irqs", "--sysroot", tmp_path / "copied").out.splitlines()) > 800
+    machine = _with_irqs([*rows, (50, 7, "acpi")])
+    device, other, *_ = _rows(run("show", "irqs", machine).out, "IRQ COUNT")
+    assert device.startswith("100…899 (800) 800 000 0-3 0-3 ")
+    assert device.endswith("i40e-eth0-TxRx-* ?")
+    assert other.startswith("50 7 2 2 ")
+    assert len(run("show", "-v", "irqs", machine).out.splitlines()) > 800
 
 
-def test_silent_irqs_are_a_line_by_device(run: Run, tmp_path: Path) -> None:
+def test_silent_irqs_are_a_line_by_device(run: Run) -> None:
     rows = [(100 + number, 0, f"nvme0q{number}") for number in range(5)]
-    out = run("show", "irqs", "--sysroot", _with_irqs(tmp_path, [*rows, (50, 0, "acpi"), (51, 7, "eth0")])).out
+    out = run("show", "irqs", _with_irqs([*rows, (50, 0, "acpi"), (51, 7, "eth0")])).out
     silent = next(line for line in out.splitlines() if line.startswith("silent"))
     assert "5 of nvme0q*, acpi" in silent
     assert _rows(out, "IRQ COUNT")[0].startswith("51 ")
