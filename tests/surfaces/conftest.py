@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from noisewatch.surfaces.cli import main
-from tests.surfaces.running import Ran, Run
+from tests.surfaces.running import Ran, Run, quiet_tree
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """`noisewatch` with the given arguments, on 100 columns of a terminal with all signs."""
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unchanged_tree: Path
+) -> Run:
+    """`noisewatch` with the given arguments, on 100 columns of a terminal with all signs.
+
+    A mapping among them is a machine: `--sysroot` of the quiet one, with these files changed, and without those that
+    are None.
+    """
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm-256color")
+    trees = {"{}": unchanged_tree}
 
-    def noisewatch(*arguments: str | Path) -> Ran:
+    def words_of(argument: str | Path | Mapping[str, str | None]) -> list[str]:
+        if not isinstance(argument, Mapping):
+            return [str(argument)]
+        if str(argument) not in trees:
+            trees[str(argument)] = quiet_tree(tmp_path, argument, f"machine-{len(trees)}")
+        return ["--sysroot", str(trees[str(argument)])]
+
+    def noisewatch(*arguments: str | Path | Mapping[str, str | None]) -> Ran:
+        words = [word for argument in arguments for word in words_of(argument)]
         capsys.readouterr()
-        status = main([str(each) for each in arguments])
-        said = capsys.readouterr()
-        return Ran(status, said.out, said.err)
+        status = main(words)
+        printed = capsys.readouterr()
+        return Ran(status, printed.out, printed.err)
 
     return noisewatch

@@ -24,6 +24,7 @@ from tests.written import Files, WrittenMachine, write_tree
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
+SETTINGS = ("preflight", "--sample", "0", "--no-calibration")  # alone, without any measuring
 NOISEWATCH = (sys.executable, "-m", "noisewatch")
 
 
@@ -88,7 +89,7 @@ def _read(descriptor: int) -> bytes:
         return b""
 
 
-def quiet_tree(root: Path, changes: Mapping[str, str | None] | None = None) -> Path:
+def quiet_tree(root: Path, changes: Mapping[str, str | None] | None = None, name: str = "copied") -> Path:
     """A copy of the quiet machine below `root`, with some files changed and without those that are None.
 
     What is unchanged is linked to one template beside `root`, as a hundred files take longer to write than a test.
@@ -96,7 +97,7 @@ def quiet_tree(root: Path, changes: Mapping[str, str | None] | None = None) -> P
     template = root.parent / "template-of-quiet-tree"
     if not template.exists():
         write_tree(template, quiet_files())
-    copied = root / "copied"
+    copied = root / name
     shutil.copytree(template, copied, copy_function=os.link)
     wanted = changes or {}
     for path in wanted:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from noisewatch.errors import UsageError
 from noisewatch.machine import Machine
@@ -15,7 +15,7 @@ from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.machines import MachineOptions, require_free
 from noisewatch.surfaces.cli.options import MOST_AUTO_S
 from noisewatch.surfaces.cli.values import AS_LONG_AS_NEEDED
-from noisewatch.surfaces.output import opened_output
+from noisewatch.surfaces.output import encoded, opened_output, takes_colour, takes_unicode
 
 if TYPE_CHECKING:
     from noisewatch.judgement.noise.budget import Budget
@@ -63,6 +63,43 @@ def history_path(arguments: Namespace) -> Path | None:
     if arguments.history is None:
         return None
     return Path(arguments.history) if arguments.history else usual_path()
+
+
+class ReportOutput:
+    """The destination of a command's report: --output, or standard output with what it can show."""
+
+    def __init__(self, output: BinaryIO, path: str | None, color: str) -> None:
+        self._output, self._path, self._color = output, path, color
+
+    @property
+    def in_colour(self) -> bool:
+        return takes_colour(self._path, self._color)
+
+    @property
+    def in_unicode(self) -> bool:
+        return takes_unicode(self._path)
+
+    def write(self, text: str) -> None:
+        self._output.write(text.encode("utf-8", "replace"))
+
+    def write_bytes(self, content: bytes) -> None:
+        self._output.write(content)
+
+    def write_text(self, text: str) -> None:
+        """Write a report for people, in ASCII for a terminal or pipe that takes nothing else."""
+        self._output.write(encoded(text, self._path))
+
+    def write_json(self, described: object) -> None:
+        import json  # most reports are not JSON
+
+        self.write(json.dumps(described, indent=1) + "\n")
+
+
+@contextmanager
+def opened_report(arguments: Namespace) -> Iterator[ReportOutput]:
+    """Yield the report's destination, opened before any measuring. Raise UsageError if it cannot be written."""
+    with opened_output(arguments.output) as output:
+        yield ReportOutput(output, arguments.output, arguments.color)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -16,6 +15,7 @@ from noisewatch.judgement.terms import Severity
 from noisewatch.model.wanted.machine import WantedMachine
 from noisewatch.operations.wanted import read_description
 from noisewatch.surfaces.cli.common import budget_of
+from noisewatch.surfaces.cli.values import parse_number
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 
 T = TypeVar("T")
@@ -129,21 +129,12 @@ def _limit(name: str, value: str) -> tuple[tuple[str, str], float]:
 def _value(name: str, text: str, limit: Limit) -> float:
     if limit.set_by is not None:
         raise UsageError(f"--limit {name}: it is set by {limit.set_by}")
-    value = _number(text, limit.unit)
-    if value is None:
-        example = "a share such as 2% or 0.02" if limit.unit == "share" else f"a number of {limit.unit}"
+    is_share = limit.unit == "share"
+    value = parse_number(text, is_share)
+    if value is None or (is_share and value > 1):
+        example = "a share such as 2% or 0.02" if is_share else f"a number of {limit.unit}"
         raise UsageError(f"--limit {name}: wanted {example}, found {text!r}")
     return value
-
-
-def _number(text: str, unit: str) -> float | None:
-    """Parse a limit's value in its unit, such as 2% or 0.02 for a share; None if the text is not such a number."""
-    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)(%?)", text)
-    if match is None or (match[2] and unit != "share"):
-        return None
-    value = float(match[1]) / (100 if match[2] else 1)
-    is_clear = unit != "share" or bool(match[2]) or value < 1
-    return value if is_clear and (unit != "share" or value <= 1) else None
 
 
 def _unknown(option: str, name: str, kind: str, valid_names: Iterable[str]) -> str:

@@ -69,12 +69,19 @@ def sample_length(text: str) -> int:
     return round(length_ns)
 
 
+def parse_number(text: str, is_share: bool) -> float | None:
+    """Parse a number, or a share such as 2% or 0.02; None if the text is neither, or a share of 1 or more without %."""
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)(%?)", text)
+    if match is None or (match[2] and not is_share):
+        return None
+    value = float(match[1]) / (100 if match[2] else 1)
+    return value if match[2] or not is_share or value < 1 else None
+
+
 def share(text: str) -> float:
     """Parse a share such as 2% or 0.02."""
-    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,9})?)(%?)", text.strip())
-    value = float(match[1]) / (100 if match[2] else 1) if match else 0.0
-    is_clear = match is not None and (bool(match[2]) or value < 1)
-    if not (is_clear and 0 < value <= _LARGEST_SHARE):
+    value = parse_number(text.strip(), is_share=True)
+    if value is None or not 0 < value <= _LARGEST_SHARE:
         raise ArgumentTypeError(f"wanted a share such as 5% or 0.05, found {text!r}")
     return value
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.running import Run, quiet_tree, record
+from tests.surfaces.running import Run, record
 from tests.written.quiet_machine import CPUS, quiet_files
 
 # The command line, with TREE, FILE and SPACE to be replaced, and what its line must name.
@@ -130,21 +130,18 @@ def test_a_header_without_a_moment_is_told(run: Run, tmp_path: Path) -> None:
     assert "holds no snapshot at all" in ran.err
 
 
-def test_a_cpu_that_is_offline_may_be_asked_for(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"})
-    assert run("show", "--sysroot", root, "--cpus", "3").status == 0
+def test_a_cpu_that_is_offline_may_be_asked_for(run: Run) -> None:
+    assert run("show", {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}, "--cpus", "3").status == 0
 
 
 @pytest.mark.parametrize(("text", "cpus"), [("all", [0, 1, 2, 3]), ("1-N", [1, 2, 3]), ("0-3:1/2", [0, 2]), ("N", [3])])
-def test_cpus_are_written_as_for_the_kernel(run: Run, unchanged_tree: Path, text: str, cpus: list[int]) -> None:
-    ran = run("show", "--format", "json", "--sysroot", unchanged_tree, "--cpus", text)
+def test_cpus_are_written_as_for_the_kernel(run: Run, text: str, cpus: list[int]) -> None:
+    ran = run("show", "--format", "json", {}, "--cpus", text)
     assert ran.json["cpus"]["target"] == cpus
 
 
-def test_options_may_stand_before_the_command(run: Run, unchanged_tree: Path) -> None:
-    root = unchanged_tree
-    before = run("--sysroot", root, "--cpus", "1", "show")
-    assert before == run("show", "--sysroot", root, "--cpus", "1")
+def test_options_may_stand_before_the_command(run: Run) -> None:
+    assert run({}, "--cpus", "1", "show") == run("show", {}, "--cpus", "1")
 
 
 def test_a_recording_that_is_none_of_ours_inside_is_told(run: Run, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.model.wanted.description import parse_description
 from noisewatch.surfaces.reports.machine.description import description_of
-from tests.surfaces.running import NOISEWATCH, Run, quiet_tree, record
+from tests.surfaces.running import NOISEWATCH, SETTINGS, Run, record
 from tests.written.quiet_machine import CPUS, quiet_files, quiet_machine
 
 _OTHER_MACHINE = {
@@ -36,29 +37,27 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def described(run: Run, place: Path, unchanged_tree: Path) -> Path:
+def described(run: Run, place: Path) -> Path:
     """The description of the quiet machine."""
     path = place / "machine.toml"
-    assert run("show", "--sysroot", unchanged_tree, "--format", "machine", "--output", path).status == 0
+    assert run("show", {}, "--format", "machine", "--output", path).status == 0
     return path
 
 
-def _judged(run: Run, tree: Path, *options: str | Path) -> dict[str, Any]:
-    ran = run("preflight", "--sysroot", tree, "--sample", "0", "--no-calibration", "--format", "json", *options)
+def _judged(run: Run, machine: Mapping[str, str | None], *options: str | Path) -> dict[str, Any]:
+    ran = run(*SETTINGS, machine, "--format", "json", *options)
     (found,) = [each for each in ran.json["findings"] if each["id"] == "not-the-machine-wanted"]
     return {**found, "exit": ran.status}
 
 
-def test_a_machine_is_the_one_that_it_describes(run: Run, described: Path, unchanged_tree: Path) -> None:
-    found = _judged(run, unchanged_tree, "--machine", described)
+def test_a_machine_is_the_one_that_it_describes(run: Run, described: Path) -> None:
+    found = _judged(run, {}, "--machine", described)
     assert (found["status"], found["severity"], found["exit"]) == ("pass", "blocking", 0)
     assert "CPU model" in {each["fact"] for each in found["evidence"]["facts"]}
 
 
-def test_another_machine_is_unstable_and_each_fact_that_differs_is_named(
-    run: Run, described: Path, tmp_path: Path
-) -> None:
-    found = _judged(run, quiet_tree(tmp_path, _OTHER_MACHINE), "--machine", described)
+def test_another_machine_is_unstable_and_each_fact_that_differs_is_named(run: Run, described: Path) -> None:
+    found = _judged(run, _OTHER_MACHINE, "--machine", described)
     assert (found["status"], found["exit"]) == ("fail", 1)
     assert 'CPU model: wanted "A Processor @ 3.00GHz", found "B Processor @ 3.00GHz"' in found["said"]
     differing = [each for each in found["evidence"]["facts"] if each["is_met"] is False]
@@ -82,12 +81,11 @@ def test_another_machine_is_unstable_and_each_fact_that_differs_is_named(
     ]
 
 
-def test_the_facts_that_differ_are_a_list_in_text(run: Run, described: Path, tmp_path: Path) -> None:
+def test_the_facts_that_differ_are_a_list_in_text(run: Run, described: Path) -> None:
     options = ("--sample", "0", "--no-calibration", "--machine", described.name, "--select", "not-the-machine-wanted")
-    tree = quiet_tree(tmp_path, _OTHER_MACHINE)
-    brief = run("preflight", "--sysroot", tree, *options).words
+    brief = run("preflight", _OTHER_MACHINE, *options).words
     assert "not the machine in machine.toml (2 of 1" in brief
-    verbose = run("preflight", "--sysroot", tree, *options, "-v")
+    verbose = run("preflight", _OTHER_MACHINE, *options, "-v")
     lines = [line.strip() for line in verbose.out.splitlines()]
     at = next(number for number, line in enumerate(lines) if line.startswith("not the machine in machine.toml (2 of 1"))
     assert lines[at + 1 : at + 3] == [
@@ -97,8 +95,8 @@ def test_the_facts_that_differ_are_a_list_in_text(run: Run, described: Path, tmp
     assert verbose.words.count('memory: wanted at least "15.6 GiB", found "7.63 GiB"') == 2
 
 
-def test_what_cannot_be_read_is_unknown_with_its_reason(run: Run, described: Path, tmp_path: Path) -> None:
-    found = _judged(run, quiet_tree(tmp_path, {"/proc/cpuinfo": None}), "--machine", described)
+def test_what_cannot_be_read_is_unknown_with_its_reason(run: Run, described: Path) -> None:
+    found = _judged(run, {"/proc/cpuinfo": None}, "--machine", described)
     assert (found["status"], found["exit"]) == ("unknown", 3)
     assert "CPU model, stepping, virtual machine (/proc/cpuinfo: no such file)" in found["reason"]
 
@@ -113,31 +111,31 @@ def test_nobody_waits_for_another_machine_without_being_told(place: Path) -> Non
     assert "not-the-machine-wanted" in told
 
 
-def test_without_a_description_no_machine_is_asked_for(run: Run, place: Path, unchanged_tree: Path) -> None:
-    found = _judged(run, unchanged_tree)
+def test_without_a_description_no_machine_is_asked_for(run: Run, place: Path) -> None:
+    found = _judged(run, {})
     assert (found["status"], found["reason"]) == ("not-applicable", "no machine was asked for (--machine)")
 
 
-def test_the_file_of_options_names_one_beside_itself(run: Run, described: Path, unchanged_tree: Path) -> None:
+def test_the_file_of_options_names_one_beside_itself(run: Run, described: Path) -> None:
     above = described.parent.parent
     (described.parent / ".git").rmdir()
     (above / ".git").mkdir()
     (above / "noisewatch.toml").write_text('machine = "inner/machine.toml"\n')
-    found = _judged(run, unchanged_tree)
+    found = _judged(run, {})
     assert (found["status"], found["evidence"]["description"]) == ("pass", f"{above}/inner/machine.toml")
     Path("other.toml").write_text('[identity]\n"CPU model" = "B"\n')
-    assert _judged(run, unchanged_tree, "--machine", "other.toml")["status"] == "fail"
+    assert _judged(run, {}, "--machine", "other.toml")["status"] == "fail"
     described.write_text("[hardware]\nnodes = 1.5\n")
-    ran = run("preflight", "--sysroot", unchanged_tree, "--sample", "0")
+    ran = run("preflight", {}, "--sample", "0")
     assert (ran.status, ran.out) == (2, "")
     assert "inner/machine.toml:2: wanted a text" in ran.err
     assert f"(with options of {above}/noisewatch.toml)" in ran.err
 
 
 @pytest.mark.parametrize("value", ["3", "['a.toml']"])
-def test_the_file_of_options_names_a_file(run: Run, place: Path, unchanged_tree: Path, value: str) -> None:
+def test_the_file_of_options_names_a_file(run: Run, place: Path, value: str) -> None:
     Path("noisewatch.toml").write_text(f"machine = {value}\n")
-    ran = run("preflight", "--sysroot", unchanged_tree, "--sample", "0")
+    ran = run("preflight", {}, "--sample", "0")
     assert (ran.status, "noisewatch.toml:1: machine: wanted the name of a file, found" in ran.err) == (2, True)
 
 

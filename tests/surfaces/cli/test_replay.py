@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from noisewatch.judgement.case import NOT_READ_AFTER
-from tests.surfaces.running import Run, record
+from tests.surfaces.running import SETTINGS, Run, record
 from tests.written.quiet_machine import loaded_files, process, quiet_files, stat_file
 
 _MOMENTS = [quiet_files(3.0 * number) for number in range(5)]
@@ -51,7 +51,7 @@ def test_one_moment_is_no_sample(run: Run, tmp_path: Path) -> None:
     ran = run("preflight", "--replay", recording)
     assert ran.status == 3
     assert "shorter than 0.5 s" in ran.out
-    assert run("preflight", "--sample", "0", "--no-calibration", "--replay", recording).status == 0
+    assert run(*SETTINGS, "--replay", recording).status == 0
 
 
 @pytest.mark.parametrize("command", ["preflight", "trace"])

@@ -8,42 +8,43 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.running import Run, quiet_tree
+from tests.surfaces.running import SETTINGS, Run
 from tests.written.quiet_machine import CPUS
 
-_BOOST = {f"{CPUS}/cpufreq/boost": "1\n"}
+_BOOSTED: dict[str, str | None] = {  # whose only fault is turbo
+    f"{CPUS}/cpufreq/boost": "1\n"
+}
 
 
-@pytest.fixture
-def boosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A tree whose only fault is turbo; the current folder is one without any file of options."""
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder, without any options file."""
     folder = tmp_path / "work" / "inner"
     folder.mkdir(parents=True)
     (tmp_path / "work" / ".git").mkdir()
     monkeypatch.chdir(folder)
-    return str(quiet_tree(tmp_path, _BOOST))
 
 
-def _turbo(run: Run, tree: str, *options: str) -> dict[str, Any]:
-    ran = run("preflight", "--sysroot", tree, "--sample", "0", "--no-calibration", "--format", "json", *options)
+def _turbo(run: Run, *options: str) -> dict[str, Any]:
+    ran = run(*SETTINGS, _BOOSTED, "--format", "json", *options)
     (found,) = [each for each in ran.json["findings"] if each["id"] == "turbo-enabled"]
     return {**found, "exit": ran.status, "profile": ran.json["profile"], "file": ran.json["configured_by"]}
 
 
-def test_a_profile_is_chosen_by_name(run: Run, boosted: str) -> None:
-    assert _turbo(run, boosted)["severity"] == "warning"
-    strict = _turbo(run, boosted, "--profile", "strict")
+def test_a_profile_is_chosen_by_name(run: Run) -> None:
+    assert _turbo(run)["severity"] == "warning"
+    strict = _turbo(run, "--profile", "strict")
     assert (strict["profile"], strict["severity"], strict["exit"]) == ("strict", "blocking", 1)
 
 
 @pytest.mark.parametrize("options", [["--ignore", "turbo-enabled"], ["--ignore", "clock,frequency"]])
-def test_ignored_checks_stay_visible(run: Run, boosted: str, options: list[str]) -> None:
-    assert _turbo(run, boosted, *options)["status"] == "ignored"
+def test_ignored_checks_stay_visible(run: Run, options: list[str]) -> None:
+    assert _turbo(run, *options)["status"] == "ignored"
 
 
-def test_selected_areas_and_checks_add_up(run: Run, boosted: str) -> None:
-    assert _turbo(run, boosted, "--select", "clock", "--select", "turbo-enabled")["status"] == "fail"
-    assert _turbo(run, boosted, "--select", "clock")["reason"] == "not selected"
+def test_selected_areas_and_checks_add_up(run: Run) -> None:
+    assert _turbo(run, "--select", "clock", "--select", "turbo-enabled")["status"] == "fail"
+    assert _turbo(run, "--select", "clock")["reason"] == "not selected"
 
 
 @pytest.mark.parametrize(
@@ -66,10 +67,8 @@ def test_selected_areas_and_checks_add_up(run: Run, boosted: str) -> None:
         (["--expect", "soon"], "wanted seconds from 0"),
     ],
 )
-def test_what_is_not_there_is_named_with_what_may_have_been_meant(
-    run: Run, boosted: str, options: list[str], said: str
-) -> None:
-    ran = run("preflight", "--sysroot", boosted, "--sample", "0", *options)
+def test_what_is_not_there_is_named_with_what_may_have_been_meant(run: Run, options: list[str], said: str) -> None:
+    ran = run("preflight", _BOOSTED, "--sample", "0", *options)
     assert (ran.status, ran.out) == (2, "")
     assert said in ran.err
 
@@ -84,40 +83,40 @@ busy-sibling.passes = 0.5
 """
 
 
-def test_options_may_stand_in_a_file_here_or_overlays(run: Run, boosted: str) -> None:
+def test_options_may_stand_in_a_file_here_or_overlays(run: Run) -> None:
     Path("../noisewatch.toml").write_text(_FILE)
-    found = _turbo(run, boosted)
+    found = _turbo(run)
     assert (found["profile"], found["exit"]) == ("strict", 1)
     assert found["file"].endswith("work/noisewatch.toml")
-    said = run("preflight", "--sysroot", boosted, "--sample", "0").out
+    said = run("preflight", _BOOSTED, "--sample", "0").out
     assert f"with options of {found['file']}" in said
 
 
-def test_the_command_line_outranks_the_file(run: Run, boosted: str) -> None:
+def test_the_command_line_outranks_the_file(run: Run) -> None:
     Path("noisewatch.toml").write_text(_FILE)
-    assert _turbo(run, boosted, "--profile", "latency")["profile"] == "latency"
-    assert _turbo(run, boosted, "--severity", "turbo-enabled=information")["exit"] == 0
-    assert _turbo(run, boosted, "--no-config")["file"] is None
+    assert _turbo(run, "--profile", "latency")["profile"] == "latency"
+    assert _turbo(run, "--severity", "turbo-enabled=information")["exit"] == 0
+    assert _turbo(run, "--no-config")["file"] is None
 
 
-def test_cpus_that_stand_before_the_command_outrank_the_file(run: Run, boosted: str) -> None:
+def test_cpus_that_stand_before_the_command_outrank_the_file(run: Run) -> None:
     Path("noisewatch.toml").write_text('cpus = "3"\n')
-    options = ("preflight", "--sysroot", boosted, "--sample", "0", "--format", "json")
+    options = ("preflight", _BOOSTED, "--sample", "0", "--format", "json")
     assert run(*options).json["target"] == [3]
     assert run("--cpus", "2", *options).json["target"] == [2]
 
 
-def test_another_tools_file_may_hold_a_table_for_us(run: Run, boosted: str) -> None:
+def test_another_tools_file_may_hold_a_table_for_us(run: Run) -> None:
     Path("pyproject.toml").write_text('[tool.noisewatch]\nprofile = "io"\n')
-    assert _turbo(run, boosted)["profile"] == "io"
+    assert _turbo(run)["profile"] == "io"
     Path("pyproject.toml").write_text('[project]\nname = "x"\n')
-    assert _turbo(run, boosted)["profile"] == "micro"
+    assert _turbo(run)["profile"] == "micro"
 
 
 @pytest.mark.parametrize(("text", "is_kept"), [("history = true", True), ("history = false", False), ("", False)])
 @pytest.mark.parametrize("file", ["noisewatch.toml", "pyproject.toml"])
 def test_a_file_may_have_calibrations_remembered(
-    run: Run, boosted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_kept: bool, file: str
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_kept: bool, file: str
 ) -> None:
     """As --history does, in the usual place: here that of somebody else, so that nothing is measured."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -126,27 +125,27 @@ def test_a_file_may_have_calibrations_remembered(
     kept.parent.mkdir(parents=True)
     kept.write_text("somebody else's")
     Path(file).write_text(text if file == "noisewatch.toml" else f"[tool.noisewatch]\n{text}\n")
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--exit-zero")
+    ran = run(*SETTINGS, "--exit-zero")
     assert (ran.status, f"{kept}: not a history of noisewatch" in ran.err) == ((2, True) if is_kept else (0, False))
 
 
-def test_a_file_may_name_the_exit_status_of_an_unknown_verdict(run: Run, boosted: str) -> None:
+def test_a_file_may_name_the_exit_status_of_an_unknown_verdict(run: Run) -> None:
     Path("noisewatch.toml").write_text('on-unknown = "fail"\n')
-    asked = ("preflight", "--sysroot", boosted, "--no-calibration")
+    asked = ("preflight", _BOOSTED, "--no-calibration")
     assert run(*asked).status == 1
     assert run(*asked, "--on-unknown", "pass").status == 0
     assert run(*asked, "--no-config").status == 3
 
 
-def test_nothing_is_looked_for_overlays_the_repository(run: Run, boosted: str) -> None:
+def test_nothing_is_looked_for_overlays_the_repository(run: Run) -> None:
     Path("../../noisewatch.toml").write_text(_FILE)
-    assert _turbo(run, boosted)["file"] is None
+    assert _turbo(run)["file"] is None
 
 
-def test_outside_of_a_repository_the_file_of_a_folder_overlays_may_be_anybodys(run: Run, boosted: str) -> None:
+def test_outside_of_a_repository_the_file_of_a_folder_overlays_may_be_anybodys(run: Run) -> None:
     Path("../noisewatch.toml").write_text(_FILE)
     Path("../.git").rmdir()
-    assert _turbo(run, boosted)["file"] is None
+    assert _turbo(run)["file"] is None
 
 
 @pytest.mark.parametrize(
@@ -169,9 +168,9 @@ def test_outside_of_a_repository_the_file_of_a_folder_overlays_may_be_anybodys(r
         ("\n\xff", "noisewatch.toml:2: wanted UTF-8, found the byte 0xff"),
     ],
 )
-def test_a_file_that_is_wrong_is_named(run: Run, boosted: str, text: str, said: str) -> None:
+def test_a_file_that_is_wrong_is_named(run: Run, text: str, said: str) -> None:
     Path("noisewatch.toml").write_bytes(text.encode("latin-1"))
-    ran = run("preflight", "--sysroot", boosted, "--sample", "0")
+    ran = run("preflight", _BOOSTED, "--sample", "0")
     assert (ran.status, ran.out) == (2, "")
     assert said in ran.err
     assert "noisewatch.toml" in ran.err
@@ -209,48 +208,46 @@ _MESSAGES = (
 @pytest.mark.parametrize(
     ("file", "above"), [("noisewatch.toml", ""), ("pyproject.toml", "[project]\nname = 'x'\n[tool.noisewatch]")]
 )
-def test_all_mistakes_of_a_file_are_reported_at_once_with_their_lines(
-    run: Run, boosted: str, file: str, above: str
-) -> None:
+def test_all_mistakes_of_a_file_are_reported_at_once_with_their_lines(run: Run, file: str, above: str) -> None:
     Path(file).write_text(above + _MISTAKES.replace("[limit]", "[tool.noisewatch.limit]" if above else "[limit]"))
-    ran = run("preflight", "--sysroot", boosted, "--sample", "0")
+    ran = run("preflight", _BOOSTED, "--sample", "0")
     assert (ran.status, ran.out) == (2, "")
     messages = [f"noisewatch: {Path.cwd() / file}:{line + above.count(chr(10))}: {text}" for line, text in _MESSAGES]
     assert [line[: len(message)] for line, message in zip(ran.err.splitlines(), messages, strict=True)] == messages
 
 
-def test_all_mistakes_of_a_file_are_one_line_of_a_monitoring_engine(run: Run, boosted: str) -> None:
+def test_all_mistakes_of_a_file_are_one_line_of_a_monitoring_engine(run: Run) -> None:
     Path("noisewatch.toml").write_text("strict = 3\nhistory = 3\n")
-    ran = run("preflight", "--sysroot", boosted, "--format", "nagios")
+    ran = run("preflight", _BOOSTED, "--format", "nagios")
     assert (ran.status, ran.out.count("\n"), ran.err.count("\n")) == (3, 1, 2)
     assert "strict: wanted true or false, found 3; " in ran.out
 
 
-def test_a_mistake_on_the_command_line_is_not_blamed_on_the_file(run: Run, boosted: str) -> None:
+def test_a_mistake_on_the_command_line_is_not_blamed_on_the_file(run: Run) -> None:
     Path("noisewatch.toml").write_text(_FILE)
-    assert "noisewatch.toml" not in run("preflight", "--sysroot", boosted, "--ignore", "clok").err
+    assert "noisewatch.toml" not in run("preflight", _BOOSTED, "--ignore", "clok").err
 
 
 def test_a_folder_that_cannot_be_looked_into_or_is_gone_has_no_file(
-    run: Run, boosted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert _turbo(run, boosted)["file"] is None
+    assert _turbo(run)["file"] is None
 
 
 @pytest.mark.parametrize("severity", ["info", "information"])
-def test_a_severity_may_be_cut_short(run: Run, boosted: str, severity: str) -> None:
-    assert _turbo(run, boosted, "--severity", f"turbo-enabled={severity}")["severity"] == "information"
+def test_a_severity_may_be_cut_short(run: Run, severity: str) -> None:
+    assert _turbo(run, "--severity", f"turbo-enabled={severity}")["severity"] == "information"
 
 
-def test_a_file_that_was_asked_for_must_be_there(run: Run, boosted: str) -> None:
-    ran = run("preflight", "--sysroot", boosted, "--config", "none.toml")
+def test_a_file_that_was_asked_for_must_be_there(run: Run) -> None:
+    ran = run("preflight", _BOOSTED, "--config", "none.toml")
     assert (ran.status, ran.err) == (2, "noisewatch: none.toml: no such file or directory\n")
 
 
-def test_other_commands_read_no_file(run: Run, boosted: str) -> None:
+def test_other_commands_read_no_file(run: Run) -> None:
     Path("noisewatch.toml").write_text("rubbish")
-    assert run("show", "--sysroot", boosted).status == 0
+    assert run("show", _BOOSTED).status == 0

@@ -6,16 +6,15 @@ takes a turbo state that it cannot read for turbo switched off.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from noisewatch.judgement.rules import PROFILES
-from tests.surfaces.running import Run, quiet_tree
+from tests.surfaces.running import SETTINGS, Run
 from tests.written.quiet_machine import CPUS
 
-_OPTIONS = ("--cpus", "2-3", "--sample", "0", "--no-calibration", "--format", "json")
+_OPTIONS = ("--cpus", "2-3", "--format", "json")
 _EACH = range(4)
 
 
@@ -42,13 +41,13 @@ _BOOSTED: dict[str, str | None] = {
 _UNREADABLE: dict[str, str | None] = {**_BOOSTED, f"{CPUS}/cpufreq/boost": None}
 
 
-def _judged(run: Run, tmp_path: Path, changes: dict[str, str | None], *options: str) -> tuple[int, dict[str, Any]]:
-    ran = run("preflight", "--sysroot", str(quiet_tree(tmp_path, changes)), *_OPTIONS, *options)
+def _judged(run: Run, machine: dict[str, str | None], *options: str) -> tuple[int, dict[str, Any]]:
+    ran = run(*SETTINGS, machine, *_OPTIONS, *options)
     return ran.status, {each["id"]: (each["status"], each["severity"]) for each in ran.json["findings"]}
 
 
-def test_an_untuned_machine_on_battery_is_unstable_for_its_governor_and_its_cable(run: Run, tmp_path: Path) -> None:
-    status, found = _judged(run, tmp_path, _UNTUNED)
+def test_an_untuned_machine_on_battery_is_unstable_for_its_governor_and_its_cable(run: Run) -> None:
+    status, found = _judged(run, _UNTUNED)
     failed = {name for name, answer in found.items() if answer == ("fail", "blocking")}
     assert (status, failed) == (1, {"governor-not-performance", "on-battery"})
     assert found["target-not-isolated"] == ("fail", "warning")
@@ -56,16 +55,15 @@ def test_an_untuned_machine_on_battery_is_unstable_for_its_governor_and_its_cabl
     assert found["irq-routed-to-target"] == ("warn", "warning")
 
 
-def test_boost_behind_an_active_driver_is_a_warning_and_in_a_laboratory_a_failure(run: Run, tmp_path: Path) -> None:
-    status, found = _judged(run, tmp_path, _BOOSTED)
+def test_boost_behind_an_active_driver_is_a_warning_and_in_a_laboratory_a_failure(run: Run) -> None:
+    status, found = _judged(run, _BOOSTED)
     assert (status, found["turbo-enabled"]) == (0, ("fail", "warning"))
-    (tmp_path / "strict").mkdir()
-    status, found = _judged(run, tmp_path / "strict", _BOOSTED, "--profile", "strict")
+    status, found = _judged(run, _BOOSTED, "--profile", "strict")
     assert (status, found["turbo-enabled"]) == (1, ("fail", "blocking"))
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_turbo_state_that_cannot_be_read_is_never_a_pass(run: Run, tmp_path: Path, profile: str) -> None:
-    status, found = _judged(run, tmp_path, _UNREADABLE, "--profile", profile)
+def test_a_turbo_state_that_cannot_be_read_is_never_a_pass(run: Run, profile: str) -> None:
+    status, found = _judged(run, _UNREADABLE, "--profile", profile)
     assert found["turbo-enabled"][0] == "unknown"
     assert status == (3 if profile == "strict" else 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from argparse import Namespace
@@ -11,15 +10,17 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.operations.calibrate import CalibratedTarget, CalibrateOptions, calibrate
 from noisewatch.operations.machines import open_machine
 from noisewatch.surfaces.cli.common import (
+    ReportOutput,
     budget_of,
     calibration_options,
     history_path,
     machine_options,
+    opened_report,
     recorded_to,
     report_damage,
 )
 from noisewatch.surfaces.cli.live import listener_of
-from noisewatch.surfaces.output import encoded, encoding_of, opened_output, takes_colour, width
+from noisewatch.surfaces.output import encoding_of, width
 from noisewatch.surfaces.picture import THEMES, png_of, svg_of
 from noisewatch.surfaces.reports.calibration.json import describe_calibrated, describe_for_pyperf
 from noisewatch.surfaces.reports.calibration.report import (
@@ -32,7 +33,7 @@ from noisewatch.surfaces.reports.calibration.report import (
     report_rows,
     text_of,
 )
-from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT, Contrast, contrast_rows
+from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT, contrast_rows
 from noisewatch.surfaces.reports.calibration.text import settling_line
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.draw.text_row import Row
@@ -52,53 +53,39 @@ def run(arguments: Namespace) -> int:
     if arguments.format == "png":
         png_of(svg_of([], 1, ""))  # raises UsageError for a missing library or font before anything is measured
     machine = open_machine(options.machine)
-    with opened_output(arguments.output) as output, recorded_to(arguments.record, machine) as source:
+    with opened_report(arguments) as report, recorded_to(arguments.record, machine) as source:
         try:
             result = calibrate(source, options, listener_of(arguments))
         except CannotMeasure as error:
             raise CannotMeasure(f"cannot calibrate: {error}") from error
-        output.write(_report(result, arguments))
+        _write(report, result, arguments)
     report_damage(machine)
     return 0
 
 
-def _report(result: CalibratedTarget, arguments: Namespace) -> bytes:
-    if arguments.format == "pyperf":
-        return _json(describe_for_pyperf(result.calibrated.calibration))
-    if arguments.format == "json":
-        return _json(describe_calibrated(result))
-    contrast = contrast_of(result)
-    if arguments.format in ("svg", "png"):
-        return _picture(result, contrast, arguments)
-    if arguments.format == "markdown":
-        rows, details = _rows_and_details(result, contrast, WIDTH, UNICODE)
-        return markdown_of(rows, details).encode()
-    glyphs = (
-        UNICODE if arguments.output is not None else glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
-    )
-    rows, details = _rows_and_details(result, contrast, width(), glyphs)
-    return encoded(text_of(rows, details, takes_colour(arguments.output, arguments.color)), arguments.output)
+def _write(report: ReportOutput, result: CalibratedTarget, arguments: Namespace) -> None:
+    match arguments.format:
+        case "pyperf":
+            report.write_json(describe_for_pyperf(result.calibrated.calibration))
+        case "json":
+            report.write_json(describe_calibrated(result))
+        case "svg" | "png":
+            rows, _ = _rows_and_details(result, WIDTH, UNICODE)
+            svg = svg_of(rows, WIDTH, "noisewatch calibrate", THEMES[arguments.theme])
+            report.write_bytes(png_of(svg) if arguments.format == "png" else svg.encode())
+        case "markdown":
+            report.write(markdown_of(*_rows_and_details(result, WIDTH, UNICODE)))
+        case _:
+            terminal = glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
+            glyphs = terminal if arguments.output is None else UNICODE
+            report.write_text(text_of(*_rows_and_details(result, width(), glyphs), report.in_colour))
 
 
-def _json(described: object) -> bytes:
-    return (json.dumps(described, indent=1) + "\n").encode()
-
-
-def _rows_and_details(
-    result: CalibratedTarget, contrast: Contrast | None, columns: int, glyphs: Glyphs
-) -> tuple[list[Row], list[str]]:
+def _rows_and_details(result: CalibratedTarget, columns: int, glyphs: Glyphs) -> tuple[list[Row], list[str]]:
     """Return the picture and the lines below it."""
+    contrast = contrast_of(result)
     settling = [] if result.settling is None else folded([settling_line(result.settling), ""], columns)
     if contrast is not None:
         return contrast_rows(contrast, columns, HEIGHT, glyphs), settling + contrast_detail_lines(contrast, columns)
     rows = report_rows(result.calibrated, result.target, columns, glyphs)
     return rows, settling + detail_lines(result.calibrated, columns)
-
-
-def _picture(result: CalibratedTarget, contrast: Contrast | None, arguments: Namespace) -> bytes:
-    if contrast is not None:
-        rows = contrast_rows(contrast, WIDTH, HEIGHT, UNICODE)
-    else:
-        rows = report_rows(result.calibrated, result.target, WIDTH, UNICODE)
-    svg = svg_of(rows, WIDTH, "noisewatch calibrate", THEMES[arguments.theme])
-    return png_of(svg) if arguments.format == "png" else svg.encode()

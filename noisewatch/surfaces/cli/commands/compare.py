@@ -7,14 +7,15 @@ from argparse import Namespace
 from noisewatch.judgement.comparison import SideComparison
 from noisewatch.operations.compare.documents import Document
 from noisewatch.operations.compare.sides import compare_files
-from noisewatch.surfaces.output import opened_output, takes_unicode, width
+from noisewatch.surfaces.cli.common import opened_report
+from noisewatch.surfaces.output import width
 
 
 def run(arguments: Namespace) -> int:
     """Print the differences; the exit status is 0 unless they block or are undecided."""
-    with opened_output(arguments.output) as output:
+    with opened_report(arguments) as report:
         comparison = compare_files(arguments.before, arguments.after, _judged)
-        output.write(_rendered(comparison, arguments).encode("utf-8", "replace"))
+        report.write(_rendered(comparison, arguments.format, report.in_unicode))
     return comparison.exit_status
 
 
@@ -30,15 +31,15 @@ def _judged(path: str) -> tuple[Document, str | None]:
     return describe_verdict(verdict, None, verdict.exit_status), getattr(machine, "damage", None)
 
 
-def _rendered(comparison: SideComparison, arguments: Namespace) -> str:
-    if arguments.format == "json":
+def _rendered(comparison: SideComparison, form: str, in_unicode: bool) -> str:
+    if form == "json":
         from noisewatch.surfaces.reports.compare.json import json_of_comparison
 
         return json_of_comparison(comparison)
-    if arguments.format == "markdown":
+    if form == "markdown":
         from noisewatch.surfaces.reports.compare.text import markdown_of_comparison
 
         return markdown_of_comparison(comparison)
     from noisewatch.surfaces.reports.compare.text import text_of_comparison
 
-    return text_of_comparison(comparison, width(), takes_unicode(arguments.output))
+    return text_of_comparison(comparison, width(), in_unicode)

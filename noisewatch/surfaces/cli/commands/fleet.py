@@ -6,7 +6,8 @@ from argparse import Namespace
 from importlib import import_module
 
 from noisewatch.operations.fleet.gathering import FleetOptions, expected_hosts, gather
-from noisewatch.surfaces.output import opened_output, takes_colour, takes_unicode, width
+from noisewatch.surfaces.cli.common import opened_report
+from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.fleet.text import FleetRendering
 
 _RENDERERS = {  # by format: the module, and its function
@@ -25,15 +26,9 @@ def run(arguments: Namespace) -> int:
         expected=None if arguments.expect is None else expected_hosts(arguments.expect),
         max_age_s=arguments.max_age,
     )
-    with opened_output(arguments.output) as output:
+    with opened_report(arguments) as report:
         fleet = gather(options)
-        rendering = FleetRendering(
-            width=width(),
-            in_colour=takes_colour(arguments.output, arguments.color),
-            in_unicode=takes_unicode(arguments.output),
-            is_verbose=arguments.verbose,
-        )
+        rendering = FleetRendering(width(), report.in_colour, report.in_unicode, arguments.verbose)
         module, render = _RENDERERS[arguments.format]
-        render = getattr(import_module(f"noisewatch.surfaces.reports.fleet.{module}"), render)
-        output.write(render(fleet, rendering).encode("utf-8", "replace"))
+        report.write(getattr(import_module(f"noisewatch.surfaces.reports.fleet.{module}"), render)(fleet, rendering))
     return fleet.exit_status

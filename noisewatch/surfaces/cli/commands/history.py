@@ -9,7 +9,8 @@ from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, UsageError
 from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.history.view import HistoryView, accept_machine, read_history
-from noisewatch.surfaces.output import opened_output, print_answer, takes_unicode, width
+from noisewatch.surfaces.cli.common import opened_report
+from noisewatch.surfaces.output import print_answer, width
 from noisewatch.surfaces.reports.history.json import json_of_history
 from noisewatch.surfaces.reports.history.text import WIDTH, history_rows, markdown_of_history, text_of_history
 
@@ -26,8 +27,8 @@ def run(arguments: Namespace) -> int:
     if arguments.why is not None:
         raise UsageError("--why: only with `noisewatch history accept`")
     view = read_history(path, None if arguments.cpus is None else _cpus(arguments.cpus))
-    with opened_output(arguments.output) as output:
-        output.write(_report(view, arguments).encode("utf-8", "replace"))
+    with opened_report(arguments) as report:
+        report.write(_rendered(view, arguments, report.in_unicode))
     return 0
 
 
@@ -39,17 +40,14 @@ def _cpus(text: str) -> CpuSet:
         raise UsageError(f"--cpus {text}: {error}") from error
 
 
-def _report(view: HistoryView, arguments: Namespace) -> str:
+def _rendered(view: HistoryView, arguments: Namespace, in_unicode: bool) -> str:
     if arguments.format == "json":
         return json_of_history(view)
     if arguments.format == "markdown":
         return markdown_of_history(view, arguments.verbose)
     if arguments.format == "svg":
-        from noisewatch.surfaces.picture import (
-            THEMES,
-            svg_of,  # imports rich, which no other format needs
-        )
+        from noisewatch.surfaces.picture import THEMES, svg_of  # imports rich, which no other format needs
 
         rows = history_rows(view, WIDTH, True, arguments.verbose)
         return svg_of(rows, WIDTH, "noisewatch history", THEMES[arguments.theme])
-    return text_of_history(view, width(), takes_unicode(arguments.output), arguments.verbose)
+    return text_of_history(view, width(), in_unicode, arguments.verbose)

@@ -8,8 +8,8 @@ from argparse import Namespace
 from noisewatch.errors import UsageError
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.plan import PlanOptions, make_plan
-from noisewatch.surfaces.cli.common import machine_options, report_damage
-from noisewatch.surfaces.output import encoded, opened_output, takes_colour, takes_unicode, width
+from noisewatch.surfaces.cli.common import machine_options, opened_report, report_damage
+from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS, PlanRenderOptions
 from noisewatch.surfaces.reports.plan.report import plan_remarks, render_plan
 
@@ -20,16 +20,11 @@ def run(arguments: Namespace) -> int:
         raise UsageError("--undo: only with --format script")
     options = PlanOptions(machine=machine_options(arguments), count=arguments.count, near=arguments.near)
     machine = open_machine(options.machine)
-    with opened_output(arguments.output) as output:
+    with opened_report(arguments) as report:
         plan = make_plan(machine, options)
-        shown = PlanRenderOptions(
-            width=width(),
-            in_colour=takes_colour(arguments.output, arguments.color),
-            in_unicode=takes_unicode(arguments.output),
-        )
-        text = render_plan(plan, arguments.format, shown, arguments.undo)
-        is_text = arguments.format == PLAN_FORMATS[0]
-        output.write(encoded(text, arguments.output) if is_text else text.encode("utf-8", "replace"))
+        shown = PlanRenderOptions(width(), report.in_colour, report.in_unicode)
+        write = report.write_text if arguments.format == PLAN_FORMATS[0] else report.write
+        write(render_plan(plan, arguments.format, shown, arguments.undo))
     for remark in plan_remarks(plan, arguments.format):
         print(f"noisewatch: {remark}", file=sys.stderr)
     report_damage(machine)

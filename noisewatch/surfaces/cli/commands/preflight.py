@@ -26,13 +26,14 @@ from noisewatch.surfaces.cli.common import (
     calibration_options,
     history_path,
     machine_options,
+    opened_report,
     recorded_to,
     report_damage,
 )
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.cli.rules import rules_of
-from noisewatch.surfaces.output import encoded, fill_step_summary, opened_output, takes_colour, takes_unicode, width
+from noisewatch.surfaces.output import fill_step_summary, opened_output, width
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
 
 _PRINTED, _TEXT = "-", "text"
@@ -47,7 +48,7 @@ def run(arguments: Namespace) -> int:
     with ExitStack() as stack:
         scripts = stack.enter_context(_opened_scripts(arguments))
         is_printed = any(script.is_printed for script in scripts)
-        output = None if is_printed else stack.enter_context(opened_output(arguments.output))
+        report = None if is_printed else stack.enter_context(opened_report(arguments))
         source = stack.enter_context(recorded_to(arguments.record, machine))
         lock = stack.enter_context(locked(machine, arguments.lock, listener))
         result = preflight(source, options, listener, lock)
@@ -57,21 +58,20 @@ def run(arguments: Namespace) -> int:
             exit_status = chosen_format.exit_status(verdict, result.has_run_out, status_if_unknown(arguments, lock))
         for script in scripts:
             script.write(verdict)
-        if output is not None:
+        if report is not None:
             render_options = RenderOptions(
                 exit_status=exit_status,
                 at_s=time.time(),
                 own_cpu_share=result.own_cpu_share,
                 width=width(),
-                in_colour=takes_colour(arguments.output, arguments.color),
-                in_unicode=takes_unicode(arguments.output),
+                in_colour=report.in_colour,
+                in_unicode=report.in_unicode,
                 is_verbose=arguments.verbose,
                 is_quiet=arguments.quiet and arguments.output is None,
                 host=os.uname().nodename if arguments.identify and verdict.case.snapshot.is_live else None,
             )
-            report = chosen_format.render(verdict, render_options)
-            is_text = arguments.format == _TEXT
-            output.write(encoded(report, arguments.output) if is_text else report.encode("utf-8", "replace"))
+            write = report.write_text if arguments.format == _TEXT else report.write
+            write(chosen_format.render(verdict, render_options))
         else:
             print(f"noisewatch: {summary_of_verdict(verdict, exit_status)}", file=sys.stderr)
         if lock is not None:
@@ -90,8 +90,8 @@ def run(arguments: Namespace) -> int:
 def _show_options(arguments: Namespace) -> int:
     from noisewatch.surfaces.cli.configuration import text_of_options  # most runs measure
 
-    with opened_output(arguments.output) as output:
-        output.write(text_of_options(arguments).encode("utf-8", "replace"))
+    with opened_report(arguments) as report:
+        report.write(text_of_options(arguments))
     return 0
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 
 from noisewatch.operations.machines import open_machine
 from noisewatch.operations.trace import TraceOptions, follow
-from noisewatch.surfaces.cli.common import machine_options, recorded_to, report_damage
+from noisewatch.surfaces.cli.common import machine_options, opened_report, recorded_to, report_damage
 from noisewatch.surfaces.cli.live import listener_of
-from noisewatch.surfaces.output import encoded, opened_output, width
+from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.trace.json import describe_followed
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 
@@ -18,11 +17,11 @@ def run(arguments: Namespace) -> int:
     """Trace the target CPUs and report. Raise CannotMeasure if there are none."""
     options = TraceOptions(machine=machine_options(arguments), seconds=arguments.duration, tracer=arguments.tracer)
     machine = open_machine(options.machine)
-    with opened_output(arguments.output) as output, recorded_to(arguments.record, machine) as source:
+    with opened_report(arguments) as report, recorded_to(arguments.record, machine) as source:
         followed = follow(source, options, listener_of(arguments))
         if arguments.format == "json":
-            output.write((json.dumps(describe_followed(followed), indent=1) + "\n").encode())
+            report.write_json(describe_followed(followed))
         else:
-            output.write(encoded(text_of_followed(followed, width()), arguments.output))
+            report.write_text(text_of_followed(followed, width()))
     report_damage(machine)
     return 0

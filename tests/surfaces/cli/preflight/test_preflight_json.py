@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from noisewatch import __version__
 from noisewatch.judgement.catalogue import CATALOGUE
-from tests.surfaces.running import Run, quiet_tree, record
+from tests.surfaces.running import SETTINGS, Run, record
 from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
 _TOP = {"schema", "noisewatch", "machine", "target", "profile", "verdict", "exit_status", "findings", "calibration",
@@ -22,8 +23,8 @@ _FIX = {"now", "persist", "undo", "needs_root", "needs_reboot", "persist_needs_r
 _STATUSES = {"pass", "warn", "fail", "unknown", "not-applicable", "ignored"}
 
 
-def _judged(run: Run, root: Path, *options: str) -> Any:
-    return run("preflight", "--format", "json", "--sample", "0", "--no-calibration", "--sysroot", root, *options).json
+def _judged(run: Run, machine: Mapping[str, str | None], *options: str) -> Any:
+    return run(*SETTINGS, "--format", "json", machine, *options).json
 
 
 def _finding(answer: Any, check_id: str) -> Any:
@@ -31,55 +32,47 @@ def _finding(answer: Any, check_id: str) -> Any:
     return found
 
 
-def test_every_promised_key_is_there(run: Run, unchanged_tree: Path) -> None:
-    answer = _judged(run, unchanged_tree)
+def test_every_promised_key_is_there_with_a_finding_for_each_check(run: Run) -> None:
+    answer = _judged(run, {})
+    findings = answer["findings"]
     assert _TOP - answer.keys() == set()
     assert _MACHINE - answer["machine"].keys() == set()
     assert next(iter(answer)) == "schema"
     assert (answer["schema"], answer["noisewatch"], answer["profile"]) == (1, __version__, "micro")
     assert (answer["target"], answer["verdict"], answer["exit_status"]) == ([2, 3], "stable", 0)
+    assert sorted(finding["id"] for finding in findings) == sorted(check.id for check in CATALOGUE)
+    assert [sorted(_FINDING - finding.keys()) for finding in findings] == [[]] * len(findings)
+    assert {finding["status"] for finding in findings} - _STATUSES == set()
+    assert {finding["severity"] for finding in findings} == {"blocking", "warning", "information"}
 
 
-def test_it_tells_what_the_machine_is_but_not_whose(run: Run, tmp_path: Path) -> None:
+def test_it_tells_what_the_machine_is_but_not_whose(run: Run) -> None:
     release, hostname = "/proc/sys/kernel/osrelease", "/proc/sys/kernel/hostname"
-    facts = _judged(run, quiet_tree(tmp_path, {release: "6.8.0+build7\n", hostname: "build7\n"}))["facts"]
+    facts = _judged(run, {release: "6.8.0+build7\n", hostname: "build7\n"})["facts"]
     assert list(facts) == ["identity", "hardware", "firmware", "kernel", "settings", "surroundings"]
     assert facts["kernel"]["kernel"] == "6.8.0+host"
     assert (facts["settings"]["CPUs online"], facts["hardware"]["memory"]) == ("0-3", "16316412 kB")
 
 
-def test_there_is_a_finding_for_each_check_with_every_promised_key(run: Run, unchanged_tree: Path) -> None:
-    findings = _judged(run, unchanged_tree)["findings"]
-    assert {each["id"] for each in findings} == {each.id for each in CATALOGUE}
-    assert len(findings) == len(CATALOGUE)
-    assert [sorted(_FINDING - each.keys()) for each in findings] == [[]] * len(findings)
-    assert {each["status"] for each in findings} - _STATUSES == set()
-    assert {each["severity"] for each in findings} == {"blocking", "warning", "information"}
-
-
-def test_what_was_not_measured_is_null(run: Run, unchanged_tree: Path) -> None:
-    answer = _judged(run, unchanged_tree)
+def test_what_was_not_measured_is_null_and_ignored_but_not_passed(run: Run) -> None:
+    answer = _judged(run, {})
     assert (answer["calibration"], answer["noise_floor"], answer["own_cpu_share"]) == (None, None, None)
     assert answer["sample_seconds"] == 0
-
-
-def test_without_a_sample_rates_are_ignored_and_not_passed(run: Run, unchanged_tree: Path) -> None:
-    answer = _judged(run, unchanged_tree)
-    ignored = {each["id"] for each in answer["findings"] if each["status"] == "ignored"}
-    assert ignored == {each.id for each in CATALOGUE if each.asks_rates or each.asks_calibration}
+    ignored = {finding["id"] for finding in answer["findings"] if finding["status"] == "ignored"}
+    assert ignored == {check.id for check in CATALOGUE if check.asks_rates or check.asks_calibration}
     assert ignored >= {"tasks-on-target", "device-interrupts-on-target", "target-cpu-busy"}
 
 
-def test_an_unknown_carries_its_reason(run: Run, tmp_path: Path) -> None:
+def test_an_unknown_carries_its_reason(run: Run) -> None:
     path = f"{CPUS}/cpu3/cpufreq/scaling_governor"
-    found = _finding(_judged(run, quiet_tree(tmp_path, {path: None})), "governor-not-performance")
+    found = _finding(_judged(run, {path: None}), "governor-not-performance")
     assert (found["status"], found["reason"], found["fix"]) == ("unknown", f"{path}: no such file", None)
 
 
-def test_a_fix_carries_the_cpus_of_this_machine_and_brings_back_its_values(run: Run, tmp_path: Path) -> None:
+def test_a_fix_carries_the_cpus_of_this_machine_and_brings_back_its_values(run: Run) -> None:
     paths = [f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor" for cpu in (2, 3)]
     changes = {paths[0]: "powersave\n", paths[1]: "ondemand\n"}
-    found = _finding(_judged(run, quiet_tree(tmp_path, changes)), "governor-not-performance")
+    found = _finding(_judged(run, changes), "governor-not-performance")
     assert found["fix"].keys() >= _FIX
     wanted = f'echo performance | sudo tee "{CPUS}/cpu$c/cpufreq/scaling_governor"'
     assert found["fix"]["now"] == f"for c in 2 3; do {wanted}; done"
@@ -87,18 +80,18 @@ def test_a_fix_carries_the_cpus_of_this_machine_and_brings_back_its_values(run: 
     assert (found["cpus"], found["fix"]["needs_root"]) == ([2, 3], True)
 
 
-def test_the_default_affinity_is_fixed_to_the_housekeeping_cpus(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {"/proc/irq/default_smp_affinity": "f\n"})
-    fix = _finding(_judged(run, root, "--cpus", "1,3"), "default-irq-affinity-includes-target")["fix"]
+def test_the_default_affinity_is_fixed_to_the_housekeeping_cpus(run: Run) -> None:
+    judged = _judged(run, {"/proc/irq/default_smp_affinity": "f\n"}, "--cpus", "1,3")
+    fix = _finding(judged, "default-irq-affinity-includes-target")["fix"]
     assert fix["now"] == "echo 5 | sudo tee /proc/irq/default_smp_affinity"
     assert fix["undo"] == "echo f | sudo tee /proc/irq/default_smp_affinity"
     assert fix["persist"].endswith("irqaffinity=0,2")
 
 
 @pytest.mark.parametrize("word", ["x; reboot", "$(reboot)", "`reboot`", "x | sh"])
-def test_a_word_of_a_copied_tree_cannot_become_a_command_in_a_fix(run: Run, tmp_path: Path, word: str) -> None:
+def test_a_word_of_a_copied_tree_cannot_become_a_command_in_a_fix(run: Run, word: str) -> None:
     path = f"{CPUS}/cpu2/cpufreq/scaling_governor"
-    found = _finding(_judged(run, quiet_tree(tmp_path, {path: f"{word}\n"})), "governor-not-performance")
+    found = _finding(_judged(run, {path: f"{word}\n"}), "governor-not-performance")
     undo = (found["fix"] or {}).get("undo") or ""
     assert found["status"] in ("fail", "unknown")
     assert f"echo {word} |" not in undo

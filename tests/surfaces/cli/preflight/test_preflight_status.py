@@ -8,78 +8,59 @@ import pytest
 
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
 from tests.surfaces.reports.verdicts import failed_verdict, unknown_verdict
-from tests.surfaces.running import Run, quiet_tree
+from tests.surfaces.running import SETTINGS, Run
 from tests.written.quiet_machine import CPUS
 
 _GOVERNOR = f"{CPUS}/cpu2/cpufreq/scaling_governor"
 _BOOST = f"{CPUS}/cpufreq/boost"
+_WORDS = {0: "STABLE", 1: "UNSTABLE", 3: "UNKNOWN"}
 _BATTERY = "/sys/class/power_supply/AC/online"
-_SETTINGS = ("--sample", "0", "--no-calibration")
 
 
-def test_a_quiet_machine_is_stable(run: Run, unchanged_tree: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree)
-    assert ran.status == 0
-    assert ran.out.splitlines()[-1].startswith("STABLE: ")
-    assert ran.err == ""
+@pytest.mark.parametrize(
+    ("change", "options", "status", "named"),
+    [
+        ({}, [], 0, "STABLE"),
+        ({}, ["--strict"], 0, "STABLE"),
+        ({_BOOST: "1\n"}, [], 0, "turbo-enabled"),
+        ({_GOVERNOR: "powersave\n"}, [], 1, "governor powersave on CPU 2"),
+        ({_GOVERNOR: "powersave\n"}, ["--cpus", "3"], 0, "STABLE"),
+        ({_GOVERNOR: "powersave\n"}, ["--cpus", "2"], 1, "governor powersave on CPU 2"),
+        ({_GOVERNOR: None}, [], 3, f"{_GOVERNOR}: no such file"),
+        ({_GOVERNOR: None, _BATTERY: "0\n"}, [], 1, "governor-not-performance"),
+        ({f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}, ["--cpus", "2-3"], 1, "CPU 3: not online"),
+        ({"/proc/self/mounts": ""}, [], 3, "quota"),
+    ],
+)
+def test_the_last_line_is_the_verdict_with_its_exit_status(
+    run: Run, change: dict[str, str | None], options: list[str], status: int, named: str
+) -> None:
+    ran = run(*SETTINGS, *options, change)
+    last = ran.out.splitlines()[-1]
+    assert last.startswith(f"{_WORDS[status]}: ")
+    assert last.endswith(f"(exit {status})")
+    assert named in ran.words
+    assert (ran.status, ran.err, ran.out[-1:]) == (status, "", "\n")
 
 
-def test_the_powersave_governor_of_acpi_cpufreq_is_unstable(run: Run, tmp_path: Path) -> None:
-    ran = run(
-        "preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
-    )
-    assert ran.status == 1
-    assert ran.out.splitlines()[-1].startswith("UNSTABLE: ")
-    assert "governor powersave on CPU 2" in ran.words
-
-
-def test_a_governor_that_cannot_be_read_is_unknown(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: None}))
-    assert ran.status == 3
-    assert ran.out.splitlines()[-1].startswith("UNKNOWN: ")
-    assert f"{_GOVERNOR}: no such file" in ran.words
-
-
-def test_a_failure_outranks_an_unknown(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {_GOVERNOR: None, _BATTERY: "0\n"})
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root)
-    assert ran.status == 1
-    assert "governor-not-performance" in ran.out
-
-
-def test_a_warning_is_still_stable(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_BOOST: "1\n"}))
-    assert ran.status == 0
-    assert "turbo-enabled" in ran.out
-
-
-def test_a_copied_tree_cannot_be_sampled_as_it_stands_still(run: Run, unchanged_tree: Path) -> None:
-    ran = run("preflight", "--sysroot", unchanged_tree)
+def test_a_copied_tree_cannot_be_sampled_as_it_stands_still(run: Run) -> None:
+    ran = run("preflight", {})
     assert ran.status == 3
     assert "a copied tree is a single snapshot" in ran.out
 
 
 @pytest.mark.parametrize("change", [{_BOOST: "1\n"}, {_BOOST: None}, {_GOVERNOR: None}], ids=["warn", "minor", "grave"])
-def test_strict_makes_warnings_and_unknowns_unstable(run: Run, tmp_path: Path, change: dict[str, str | None]) -> None:
-    root = quiet_tree(tmp_path, change)
-    assert run("preflight", "--sample", "0", "--no-calibration", "--strict", "--sysroot", root).status == 1
-    answer = run(
-        "preflight", "--sample", "0", "--no-calibration", "--strict", "--format", "json", "--sysroot", root
-    ).json
+def test_strict_makes_warnings_and_unknowns_unstable(run: Run, change: dict[str, str | None]) -> None:
+    assert run(*SETTINGS, "--strict", change).status == 1
+    answer = run(*SETTINGS, "--strict", "--format", "json", change).json
     assert (answer["verdict"], answer["exit_status"]) == ("unstable", 1)
-
-
-def test_strict_leaves_a_quiet_machine_stable(run: Run, unchanged_tree: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--strict", "--sysroot", unchanged_tree)
-    assert ran.status == 0
 
 
 @pytest.mark.parametrize(
     ("change", "verdict"), [({_GOVERNOR: "powersave\n"}, "unstable"), ({_GOVERNOR: None}, "unknown"), ({}, "stable")]
 )
-def test_exit_zero_reports_only(run: Run, tmp_path: Path, change: dict[str, str | None], verdict: str) -> None:
-    root = quiet_tree(tmp_path, change)
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--exit-zero", "--format", "json", "--sysroot", root)
+def test_exit_zero_reports_only(run: Run, change: dict[str, str | None], verdict: str) -> None:
+    ran = run(*SETTINGS, "--exit-zero", "--format", "json", change)
     assert ran.status == 0
     assert (ran.json["verdict"], ran.json["exit_status"]) == (verdict, 0)
 
@@ -87,10 +68,9 @@ def test_exit_zero_reports_only(run: Run, tmp_path: Path, change: dict[str, str 
 @pytest.mark.parametrize(("on_unknown", "status"), [("fail", 1), ("pass", 0)])
 @pytest.mark.parametrize("form", ["text", "json", "github"])
 def test_an_unknown_verdict_ends_as_requested_and_stays_unknown(
-    run: Run, tmp_path: Path, on_unknown: str, status: int, form: str
+    run: Run, on_unknown: str, status: int, form: str
 ) -> None:
-    root = quiet_tree(tmp_path, {_GOVERNOR: None})
-    ran = run("preflight", *_SETTINGS, "--on-unknown", on_unknown, "--format", form, "--sysroot", root)
+    ran = run(*SETTINGS, "--on-unknown", on_unknown, "--format", form, {_GOVERNOR: None})
     assert ran.status == status
     if form == "json":
         assert (ran.json["verdict"], ran.json["exit_status"]) == ("unknown", status)
@@ -103,16 +83,14 @@ def test_an_unknown_verdict_ends_as_requested_and_stays_unknown(
 @pytest.mark.parametrize("on_unknown", ["fail", "pass"])
 @pytest.mark.parametrize(("change", "status"), [({_GOVERNOR: "powersave\n"}, 1), ({}, 0)], ids=["unstable", "stable"])
 def test_an_answered_verdict_ends_the_same_whatever_an_unknown_one_does(
-    run: Run, tmp_path: Path, on_unknown: str, change: dict[str, str | None], status: int
+    run: Run, on_unknown: str, change: dict[str, str | None], status: int
 ) -> None:
-    root = quiet_tree(tmp_path, change)
-    assert run("preflight", *_SETTINGS, "--on-unknown", on_unknown, "--sysroot", root).status == status
+    assert run(*SETTINGS, "--on-unknown", on_unknown, change).status == status
 
 
 @pytest.mark.parametrize("form", ["nagios", "problem-detector"])
-def test_a_consumer_that_distinguishes_unknown_still_gets_it(run: Run, tmp_path: Path, form: str) -> None:
-    root = quiet_tree(tmp_path, {_GOVERNOR: None})
-    ran = run("preflight", *_SETTINGS, "--on-unknown", "pass", "--format", form, "--sysroot", root)
+def test_a_consumer_that_distinguishes_unknown_still_gets_it(run: Run, form: str) -> None:
+    ran = run(*SETTINGS, "--on-unknown", "pass", "--format", form, {_GOVERNOR: None})
     assert (ran.status, "UNKNOWN" in ran.out) == (3, True)
 
 
@@ -124,42 +102,24 @@ def test_a_wait_that_ends_unknown_ends_as_an_unknown_verdict(on_unknown: int | N
 
 
 def test_an_input_that_cannot_be_judged_is_no_unknown_verdict(run: Run, tmp_path: Path) -> None:
-    assert run("preflight", *_SETTINGS, "--on-unknown", "pass", "--replay", tmp_path / "none.nw").status == 2
-
-
-def test_the_cpus_of_the_command_line_are_the_ones_that_are_judged(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
-    assert run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root, "--cpus", "3").status == 0
-    assert run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root, "--cpus", "2").status == 1
-
-
-def test_an_offline_target_is_unstable(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"})
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root, "--cpus", "2-3")
-    assert ran.status == 1
-    assert "CPU 3: not online" in ran.words
+    assert run(*SETTINGS, "--on-unknown", "pass", "--replay", tmp_path / "none.nw").status == 2
 
 
 def test_an_empty_tree_is_unknown_and_never_stable(run: Run, tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
-    assert run("preflight", "--sample", "0", "--no-calibration", "--sysroot", tmp_path).status == 3
+    assert run(*SETTINGS, "--sysroot", tmp_path).status == 3
     assert run("preflight", "--sysroot", tmp_path).status == 3
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "9999999999999999999999\n", "-1\n"])
 @pytest.mark.parametrize("path", [f"{CPUS}/online", "/proc/interrupts", "/proc/self/mounts", "/proc/stat"])
-def test_a_rubbish_file_is_never_a_traceback(run: Run, tmp_path: Path, path: str, text: str) -> None:
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {path: text}))
+def test_a_rubbish_file_is_never_a_traceback(run: Run, path: str, text: str) -> None:
+    ran = run(*SETTINGS, {path: text})
     assert ran.status in (0, 1, 3)
     assert ran.err == ""
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "x" * 100_000, "powersave\nperformance\n"])
-def test_a_rubbish_governor_is_never_stable(run: Run, tmp_path: Path, text: str) -> None:
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: text}))
+def test_a_rubbish_governor_is_never_stable(run: Run, text: str) -> None:
+    ran = run(*SETTINGS, {_GOVERNOR: text})
     assert ran.status in (1, 3)
-
-
-def test_an_empty_list_of_mounts_does_not_prove_that_there_is_no_quota(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {"/proc/self/mounts": ""})
-    assert run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root).status == 3

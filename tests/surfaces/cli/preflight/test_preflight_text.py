@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import MACHINES
-from tests.surfaces.running import NOISEWATCH, Run, quiet_tree, record
+from tests.surfaces.running import NOISEWATCH, SETTINGS, Run, quiet_tree, record
 from tests.written import write_tree
 from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
@@ -35,24 +35,9 @@ def _entry(out: str, check_id: str) -> str:
     return " ".join(" ".join(below[:count]).split())
 
 
-@pytest.mark.parametrize(("governor", "status"), [("performance\n", 0), ("powersave\n", 1), (None, 3)])
-def test_the_last_line_is_the_verdict_with_its_exit_status(
-    run: Run, tmp_path: Path, governor: str | None, status: int
-) -> None:
-    ran = run(
-        "preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: governor})
-    )
-    words = {0: "STABLE", 1: "UNSTABLE", 3: "UNKNOWN"}
-    last = ran.out.splitlines()[-1]
-    assert last.startswith(f"{words[status]}: ")
-    assert last.endswith(f"(exit {status})")
-    assert ran.out.endswith("\n")
-
-
 @pytest.mark.parametrize("flags", ["hypervisor", "fpu"])
-def test_a_guest_has_its_profile_by_itself_and_no_other_is_advised(run: Run, tmp_path: Path, flags: str) -> None:
-    root = quiet_tree(tmp_path, {_GOVERNOR: None, "/proc/cpuinfo": f"processor : 0\nflags : {flags}\n"})
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root)
+def test_a_guest_has_its_profile_by_itself_and_no_other_is_advised(run: Run, flags: str) -> None:
+    ran = run(*SETTINGS, {_GOVERNOR: None, "/proc/cpuinfo": f"processor : 0\nflags : {flags}\n"})
     assert ("profile shared (virtual machine)" in ran.words) == (flags == "hypervisor")
     assert "--profile" not in ran.out
 
@@ -63,22 +48,19 @@ def test_a_failure_that_its_limit_rounds_to_is_told_exactly(run: Run, tmp_path: 
     assert "takes ~50.000% of CPU 2 (budget 1%, limit 50%)" in ran.words
 
 
-def test_the_last_line_tells_the_status_that_exit_zero_returns(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
-    last = run("preflight", "--sample", "0", "--no-calibration", "--exit-zero", "--sysroot", root).out.splitlines()[-1]
+def test_the_last_line_tells_the_status_that_exit_zero_returns(run: Run) -> None:
+    last = run(*SETTINGS, "--exit-zero", {_GOVERNOR: "powersave\n"}).out.splitlines()[-1]
     assert last.startswith("UNSTABLE: ")
     assert last.endswith("(exit 0)")
 
 
-def test_one_line_says_that_no_microbenchmark_was_run(run: Run, unchanged_tree: Path) -> None:
-    ran = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree)
+def test_one_line_says_that_no_microbenchmark_was_run(run: Run) -> None:
+    ran = run(*SETTINGS, {})
     assert len([line for line in ran.out.splitlines() if "No calibration was run" in line]) == 1
 
 
-def test_without_a_sample_the_report_says_so(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
-    assert (
-        "No sample was taken" in run("preflight", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree).out
-    )
+def test_without_a_sample_the_report_says_so(run: Run, tmp_path: Path) -> None:
+    assert "No sample was taken" in run(*SETTINGS, {}).out
     assert "No sample was taken" not in run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"))).out
 
 
@@ -87,17 +69,17 @@ def _marks(out: str) -> list[str]:
     return re.findall(r"^ *\d+ (\S) ", out.partition("WHAT TO DO")[2].partition("\nALL ")[0], re.MULTILINE)
 
 
-def test_failures_come_first_then_what_is_open_and_blocks_then_warnings(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n", "/proc/loadavg": None, "/proc/meminfo": None})
-    out = run("preflight", "-v", "--sample", "0", "--no-calibration", "--sysroot", root, "--cpus", "0-3").out
+def test_failures_come_first_then_what_is_open_and_blocks_then_warnings(run: Run) -> None:
+    machine = {_GOVERNOR: "powersave\n", "/proc/loadavg": None, "/proc/meminfo": None}
+    out = run("preflight", "-v", "--sample", "0", "--no-calibration", machine, "--cpus", "0-3").out
     marks = _marks(out)
     assert set(marks) == {"✗", "!", "?"}
     assert marks == sorted(marks, key="✗?!".index)
 
 
-def test_a_fix_is_one_line_that_can_be_copied(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu in (2, 3)})
-    lines = run("preflight", "--sample", "0", "--no-calibration", "--sysroot", root).out.splitlines()
+def test_a_fix_is_one_line_that_can_be_copied(run: Run) -> None:
+    machine = {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu in (2, 3)}
+    lines = run(*SETTINGS, machine).out.splitlines()
     path = f'"{CPUS}/cpu$c/cpufreq/scaling_governor"'
     assert f"     now      for c in 2 3; do echo performance | sudo tee {path}; done" in lines
 
@@ -179,9 +161,9 @@ def test_culprits_that_the_sentence_names_all_are_not_told_twice(run: Run, tmp_p
     assert _below(ran.out, "tasks-on-target") == []
 
 
-def test_what_is_ignored_is_listed_to_those_who_ask(run: Run, unchanged_tree: Path) -> None:
+def test_what_is_ignored_is_listed_to_those_who_ask(run: Run) -> None:
     options = ("--select", "swapping", "--verbose")
-    ran = run("preflight", "--sample", "0", "--no-calibration", *options, "--sysroot", unchanged_tree)
+    ran = run(*SETTINGS, *options, {})
     assert "tasks-on-target" in ran.words
 
 
@@ -200,10 +182,8 @@ def test_a_name_with_escape_sequences_is_shown_as_plain_text(run: Run, tmp_path:
     assert "·]0;x· [900]" in ran.words
 
 
-def test_a_governor_with_escape_sequences_is_shown_as_plain_text(run: Run, tmp_path: Path) -> None:
-    ran = run(
-        "preflight", "--sample", "0", "--no-calibration", "--sysroot", quiet_tree(tmp_path, {_GOVERNOR: f"{_ESCAPE}\n"})
-    )
+def test_a_governor_with_escape_sequences_is_shown_as_plain_text(run: Run) -> None:
+    ran = run(*SETTINGS, {_GOVERNOR: f"{_ESCAPE}\n"})
     assert [line for line in ran.out.splitlines() if not line.isprintable()] == []
     assert ran.status in (1, 3)
 
@@ -220,23 +200,21 @@ def test_a_driver_that_looks_like_markup_or_escapes_is_named_as_plain_text(run: 
 
 
 _NOTED = {"/proc/irq/default_smp_affinity": "f\n"}
-_SETTINGS = ("preflight", "--sample", "0", "--no-calibration", "--cpus", "2-3", "--sysroot")
 
 
-def test_what_is_only_information_is_a_note_and_no_warning(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, _NOTED)
-    brief = run(*_SETTINGS, root).out
+def test_what_is_only_information_is_a_note_and_no_warning(run: Run) -> None:
+    brief = run(*SETTINGS, "--cpus", "2-3", _NOTED).out
     assert "default-irq-affinity-includes-target" not in brief
     assert "warning" not in brief
-    lines = run(*_SETTINGS, root, "-v").out.splitlines()
+    lines = run(*SETTINGS, "--cpus", "2-3", _NOTED, "-v").out.splitlines()
     assert re.search(r"^  .*interrupts +\S*i", "\n".join(lines), re.MULTILINE)
     assert any(" 0 warn," in line for line in lines)
 
 
-def test_all_is_told_of_every_check_to_those_who_ask(run: Run, tmp_path: Path) -> None:
-    root = quiet_tree(tmp_path, _NOTED)
-    said = run(*_SETTINGS, root, "--verbose").out
-    findings = run(*_SETTINGS, root, "--format", "json").json["findings"]
+def test_all_is_told_of_every_check_to_those_who_ask(run: Run) -> None:
+    asked = (*SETTINGS, "--cpus", "2-3", _NOTED)
+    said = run(*asked, "--verbose").out
+    findings = run(*asked, "--format", "json").json["findings"]
     assert [each["id"] for each in findings if each["id"] not in said] == []
     words = " ".join(said.split())
     told = {
@@ -248,10 +226,11 @@ def test_all_is_told_of_every_check_to_those_who_ask(run: Run, tmp_path: Path) -
 
 def test_open_questions_that_block_are_named_and_others_only_to_those_who_ask(run: Run, tmp_path: Path) -> None:
     root = write_tree(tmp_path / "bare", {"/proc/stat": quiet_files()["/proc/stat"]})
-    said = run(*_SETTINGS, root).out
+    asked = (*SETTINGS, "--cpus", "2-3", "--sysroot", root)
+    said = run(*asked).out
     assert re.search(r" open .*missing files: .*governor-not-performance \(/sys/[^ :]*\)", " ".join(said.split()))
     assert "turbo-enabled" not in said
-    assert "neither no_turbo, boost nor cpb can be read" in run(*_SETTINGS, root, "--verbose").out
+    assert "neither no_turbo, boost nor cpb can be read" in run(*asked, "--verbose").out
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
@@ -266,8 +245,8 @@ def test_everything_but_commands_is_wrapped_at_the_terminals_width(
     assert [line for line in prose if len(line) > width] == []
 
 
-def test_what_the_characters_mean_stands_on_one_line(run: Run, tmp_path: Path) -> None:
-    lines = run(*_SETTINGS, quiet_tree(tmp_path), "-v").out.splitlines()
+def test_what_the_characters_mean_stands_on_one_line(run: Run) -> None:
+    lines = run(*SETTINGS, {}, "-v").out.splitlines()
     assert [line for line in lines if "fails, blocks" in line and line.endswith("not asked, or n/a")]
 
 

@@ -1,4 +1,4 @@
-"""Tools that are often beside `noisewatch run` on a command line, where they are installed."""
+"""Tools that are often beside `noisewatch run` on a command line, and what benchstat makes of its remarks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.patterns import regex
 from tests.surfaces.reports.run.running import ran, words
 
 _needs_numactl = pytest.mark.skipif(shutil.which("numactl") is None, reason="no numactl")
@@ -75,3 +76,17 @@ def test_meson_s_benchmark_prints_and_ends_within_a_run_as_alone(tmp_path: Path,
 
 def _meson(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["meson", *arguments], check=False, capture_output=True, text=True, timeout=60, cwd=folder)
+
+
+_CONFIGURATION = regex(r"[a-z][^\sA-Z:]*:")  # `parseKeyValueLine` of benchfmt, https://pkg.go.dev/golang.org/x/perf
+_RESULTS = ["goos: linux", "BenchmarkSum-2  1189  20515 ns/op", "PASS"]
+
+
+@pytest.mark.parametrize("cpus", ["0", "all"])
+def test_benchstat_takes_no_line_of_it_for_the_configuration_of_later_results(cpus: str) -> None:
+    if cpus == "all":
+        cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))  # which brings a remark
+    said = ran("--cpus", cpus, "--", "printf", r"%s\n", *_RESULTS)
+    assert said.stdout.splitlines() == _RESULTS
+    assert said.stderr
+    assert [line for line in said.stderr.splitlines() if _CONFIGURATION.match(line)] == []

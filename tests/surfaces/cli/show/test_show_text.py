@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.running import Run, quiet_tree, record
+from tests.surfaces.running import Run, record
 from tests.written.quiet.system import CONFIG
 from tests.written.quiet_machine import CPUS, quiet_files
 
@@ -22,18 +22,18 @@ def _table(out: str) -> list[dict[str, str]]:
     return [dict(zip(headings, row.split(), strict=True)) for row in rows]
 
 
-def test_each_cpu_has_one_row(run: Run, unchanged_tree: Path) -> None:
-    ran = run("show", "-v", "--sysroot", unchanged_tree)
+def test_each_cpu_has_one_row(run: Run) -> None:
+    ran = run("show", "-v", {})
     assert [row["CPU"] for row in _table(ran.out)] == ["0", "1", "2", "3"]
     assert [row["TARGET"] for row in _table(ran.out)] == ["no", "no", "yes", "yes"]
     assert [row["INTERRUPTS"] for row in _table(ran.out)] == ["9600", "9200", "123", "123"]
     assert ran.status == 0
 
 
-def test_what_is_unknown_is_a_question_mark(run: Run, tmp_path: Path) -> None:
+def test_what_is_unknown_is_a_question_mark(run: Run) -> None:
     gone = ("cpu1/cpufreq/scaling_governor", "cpu1/topology/core_id", "cpu1/topology/thread_siblings_list", "isolated")
-    root = quiet_tree(tmp_path, {f"{CPUS}/{name}": None for name in gone} | {"/proc/interrupts": None})
-    row = _table(run("show", "-v", "--sysroot", root, "--cpus", "1").out)[1]
+    machine = {f"{CPUS}/{name}": None for name in gone} | {"/proc/interrupts": None}
+    row = _table(run("show", "-v", machine, "--cpus", "1").out)[1]
     unknown = {heading for heading, cell in row.items() if cell == "?"}
     assert unknown == {"GOVERNOR", "CORE", "SIBLINGS", "INTERRUPTS", "ISOLATED"}
 
@@ -46,23 +46,21 @@ def test_what_is_unknown_is_a_question_mark(run: Run, tmp_path: Path) -> None:
         (None, "1-3 requested; whether the kernel can is unknown"),
     ],
 )
-def test_rcu_nocbs_is_shown_as_in_force_where_the_kernel_has_it(
-    run: Run, tmp_path: Path, config: str | None, shown: str
-) -> None:
+def test_rcu_nocbs_is_shown_as_in_force_where_the_kernel_has_it(run: Run, config: str | None, shown: str) -> None:
     changed = {CONFIG: config, f"{CPUS}/nohz_full": "\n", "/proc/cmdline": "rcu_nocbs=1-3\n"}
-    out = run("show", "--sysroot", quiet_tree(tmp_path, changed)).out
+    out = run("show", changed).out
     assert next(line for line in out.splitlines() if line.startswith("rcu_nocbs")).split(maxsplit=1)[1] == shown
 
 
-def test_an_offline_cpu_has_its_row_as_in_lscpu_a(run: Run, tmp_path: Path) -> None:
+def test_an_offline_cpu_has_its_row_as_in_lscpu_a(run: Run) -> None:
     offline = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/offline": "1\n", f"{CPUS}/cpu1/online": "0\n"}
-    rows = _table(run("show", "-v", "--sysroot", quiet_tree(tmp_path, offline), "--cpus", "2").out)
+    rows = _table(run("show", "-v", offline, "--cpus", "2").out)
     assert [(row["CPU"], row["ONLINE"]) for row in rows] == [("0", "yes"), ("1", "no"), ("2", "yes"), ("3", "yes")]
 
 
-def test_an_offline_target_has_its_row(run: Run, tmp_path: Path) -> None:
+def test_an_offline_target_has_its_row(run: Run) -> None:
     offline = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/offline": "1\n", f"{CPUS}/cpu1/online": "0\n"}
-    rows = _table(run("show", "-v", "--sysroot", quiet_tree(tmp_path, offline), "--cpus", "1").out)
+    rows = _table(run("show", "-v", offline, "--cpus", "1").out)
     assert [(row["CPU"], row["ONLINE"], row["TARGET"]) for row in rows if row["CPU"] == "1"] == [("1", "no", "yes")]
 
 
@@ -71,16 +69,16 @@ def test_an_irqs_row_names_where_it_goes_and_for_whom(run: Run, tmp_path: Path) 
     assert "24 500 0 0-1 yes eth0-rx-0 Ethernet Controller X550 (eth0)" in words
 
 
-def test_what_could_not_be_read_is_told_with_its_reason(run: Run, tmp_path: Path) -> None:
-    ran = run("show", "-v", "--sysroot", quiet_tree(tmp_path, {"/proc/interrupts": None, "/proc/softirqs": "x\n"}))
+def test_what_could_not_be_read_is_told_with_its_reason(run: Run) -> None:
+    ran = run("show", "-v", {"/proc/interrupts": None, "/proc/softirqs": "x\n"})
     told, _, absent = ran.out.partition("could not be read:\n")[2].partition("not exported here:\n")
     assert "/proc/softirqs: " in told
     assert "/proc/interrupts" in absent.split()
     assert "/proc/interrupts" not in told
 
 
-def test_failures_of_one_reason_are_told_together(run: Run, tmp_path: Path) -> None:
-    ran = run("show", "--sysroot", quiet_tree(tmp_path, {"/proc/interrupts": None, "/proc/softirqs": "x\n"}))
+def test_failures_of_one_reason_are_told_together(run: Run) -> None:
+    ran = run("show", {"/proc/interrupts": None, "/proc/softirqs": "x\n"})
     told = " ".join(ran.out.partition("could not be read (-v shows all):\n")[2].split())
     assert "not exported here (-v shows all): /proc/interrupts, " in told
     assert "/proc/softirqs" in told.partition("not exported")[0]
@@ -112,18 +110,16 @@ def test_a_tree_with_nothing_but_a_folder_is_shown_as_unknown(run: Run, tmp_path
     ],
     ids=lambda value: value.replace(HOSTILE, "HOSTILE") if value.startswith("/") else "",
 )
-def test_nothing_that_a_file_says_reaches_the_terminal_as_a_command(
-    run: Run, tmp_path: Path, path: str, text: str
-) -> None:
-    ran = run("show", "--sysroot", quiet_tree(tmp_path, {path: text}))
+def test_nothing_that_a_file_says_reaches_the_terminal_as_a_command(run: Run, path: str, text: str) -> None:
+    ran = run("show", {path: text})
     assert ran.status == 0
     assert [line for line in ran.out.splitlines() if not line.isprintable()] == []
     assert ran.err == ""
 
 
-def test_an_action_that_looks_like_markup_is_shown_as_it_is(run: Run, tmp_path: Path) -> None:
+def test_an_action_that_looks_like_markup_is_shown_as_it_is(run: Run) -> None:
     table = " CPU0 CPU1 CPU2 CPU3\n24: 1 0 0 0 PCI-MSI 0-edge [bold red]x[/]\n"
-    assert "[bold red]x[/]" in run("show", "--sysroot", quiet_tree(tmp_path, {"/proc/interrupts": table})).out
+    assert "[bold red]x[/]" in run("show", {"/proc/interrupts": table}).out
 
 
 def _rows(out: str, heading: str) -> list[str]:
@@ -134,7 +130,7 @@ def _rows(out: str, heading: str) -> list[str]:
     return [" ".join(line.split()) for line in rows[: rows.index("") if "" in rows else None]]
 
 
-def _large_tree(root: Path, count: int = 480) -> Path:
+def _large(count: int = 480) -> dict[str, str | None]:
     """Two sockets, each with a cache of its own; the odd CPUs are on node 1, siblings half a machine away."""
     files: dict[str, str | None] = {
         f"{CPUS}/online": f"0-{count - 1}\n",
@@ -162,11 +158,11 @@ def _large_tree(root: Path, count: int = 480) -> Path:
             f"{folder}/cpufreq/cpuinfo_max_freq": "2300000\n",
             f"{folder}/cpufreq/scaling_cur_freq": f"{2_200_000 + cpu}\n",
         }
-    return quiet_tree(root, files)
+    return files
 
 
-def test_equal_cpus_share_a_row(run: Run, tmp_path: Path) -> None:
-    ran = run("show", "--sysroot", _large_tree(tmp_path), "--cpus", "0-479")
+def test_equal_cpus_share_a_row_and_caches_have_names(run: Run) -> None:
+    ran = run("show", _large(), "--cpus", "0-479")
     assert len(ran.out.splitlines()) <= 60
     assert _rows(ran.out, "CPUS COUNT ONLINE") == [
         "0-1,4-479 478 yes yes no no ? ?",
@@ -175,18 +171,14 @@ def test_equal_cpus_share_a_row(run: Run, tmp_path: Path) -> None:
     large = next(row for row in _rows(ran.out, "CPUS DRIVER") if row.startswith("4-479 "))
     assert large.startswith("4-479 acpi-cpufreq performance ")
     assert "1.2-2.3 GHz" in large
-
-
-def test_caches_have_names_and_interleaved_cpus_their_step(run: Run, tmp_path: Path) -> None:
-    ran = run("show", "topology", "--sysroot", _large_tree(tmp_path))
     assert _rows(ran.out, "NODE PKG CACHE") == [
         "0 0 L3#0 0,2…478 240 120 0,240 2,242 … ?",
         "1 1 L3#1 1,3…479 240 120 1,241 3,243 … ?",
     ]
 
 
-def test_every_core_has_its_row_in_the_topology_where_all_is_wanted(run: Run, tmp_path: Path) -> None:
-    ran = run("show", "topology", "-v", "--sysroot", _large_tree(tmp_path, 8))
+def test_every_core_has_its_row_in_the_topology_where_all_is_wanted(run: Run) -> None:
+    ran = run("show", "topology", "-v", _large(8))
     assert _rows(ran.out, "NODE PKG CACHE") == [
         "0 0 L3#0 0,4 2 1 0,4 ?",
         "1 1 L3#1 1,5 2 1 1,5 ?",
@@ -195,8 +187,8 @@ def test_every_core_has_its_row_in_the_topology_where_all_is_wanted(run: Run, tm
     ]
 
 
-def test_every_cpu_has_its_row_where_all_is_wanted(run: Run, tmp_path: Path) -> None:
-    rows = _table(run("show", "-v", "--sysroot", _large_tree(tmp_path, 16)).out)
+def test_every_cpu_has_its_row_where_all_is_wanted(run: Run) -> None:
+    rows = _table(run("show", "-v", _large(16)).out)
     assert [row["CACHE"] for row in rows] == ["L3#0", "L3#1"] * 8
     assert {(row["MIN"], row["MAX"]) for row in rows} == {("1.2", "2.3")}
 
@@ -205,19 +197,19 @@ def test_every_cpu_has_its_row_where_all_is_wanted(run: Run, tmp_path: Path) -> 
     ("topic", "heads"),
     [("cpus", {"CPUS COUNT"}), ("topology", {"NODE PKG"}), ("clock", {"CPUS DRIVER"}), ("irqs", {"IRQ COUNT"})],
 )
-def test_a_topic_shows_its_tables_alone(run: Run, unchanged_tree: Path, topic: str, heads: set[str]) -> None:
+def test_a_topic_shows_its_tables_alone(run: Run, topic: str, heads: set[str]) -> None:
     all_heads = {"CPUS COUNT", "NODE PKG", "CPUS DRIVER", "IRQ COUNT"}
     for words, wanted in (([topic], heads), (["all"], all_heads), ([], all_heads)):
-        out = run("show", *words, "--sysroot", unchanged_tree).out
+        out = run("show", *words, {}).out
         assert {" ".join(line.split()[:2]) for line in out.splitlines()} & all_heads == wanted
 
 
-def test_json_is_all_whatever_the_topic(run: Run, unchanged_tree: Path) -> None:
-    whole = run("show", "--format", "json", "--sysroot", unchanged_tree)
-    assert run("show", "irqs", "-v", "--format", "json", "--sysroot", unchanged_tree).out == whole.out
+def test_json_is_all_whatever_the_topic(run: Run) -> None:
+    whole = run("show", "--format", "json", {})
+    assert run("show", "irqs", "-v", "--format", "json", {}).out == whole.out
 
 
-def _with_irqs(root: Path, rows: list[tuple[int, int, str]]) -> Path:
+def _with_irqs(rows: list[tuple[int, int, str]]) -> dict[str, str | None]:
     """Numbers, counts on CPU 0, and drivers."""
     table = " CPU0 CPU1 CPU2 CPU3\n" + "".join(
         f"{number}: {times} 0 0 0 PCI-MSI {number}-edge {driver}\n" for number, times, driver in rows
@@ -229,27 +221,28 @@ def _with_irqs(root: Path, rows: list[tuple[int, int, str]]) -> Path:
             f"/proc/irq/{number}/effective_affinity_list": f"{number % 4}\n",
             f"/proc/irq/{number}/{driver}/x": "",
         }
-    return quiet_tree(root, files)
+    return files
 
 
-def test_the_irqs_of_a_device_share_a_row_where_there_are_many(run: Run, tmp_path: Path) -> None:
+def test_the_irqs_of_a_device_share_a_row_where_there_are_many(run: Run) -> None:
     rows = [(100 + number, 1000, f"i40e-eth0-TxRx-{number}") for number in range(800)]
-    ran = run("show", "irqs", "--sysroot", _with_irqs(tmp_path, [*rows, (50, 7, "acpi")]))
-    assert _rows(ran.out, "IRQ COUNT")[0].startswith("100…899 (800) 800 000 0-3 0-3 ")
-    assert _rows(ran.out, "IRQ COUNT")[0].endswith("i40e-eth0-TxRx-* ?")
-    assert _rows(ran.out, "IRQ COUNT")[1].startswith("50 7 2 2 ")
-    assert len(run("show", "-v", "irqs", "--sysroot", tmp_path / "copied").out.splitlines()) > 800
+    machine = _with_irqs([*rows, (50, 7, "acpi")])
+    device, other, *_ = _rows(run("show", "irqs", machine).out, "IRQ COUNT")
+    assert device.startswith("100…899 (800) 800 000 0-3 0-3 ")
+    assert device.endswith("i40e-eth0-TxRx-* ?")
+    assert other.startswith("50 7 2 2 ")
+    assert len(run("show", "-v", "irqs", machine).out.splitlines()) > 800
 
 
-def test_silent_irqs_are_a_line_by_device(run: Run, tmp_path: Path) -> None:
+def test_silent_irqs_are_a_line_by_device(run: Run) -> None:
     rows = [(100 + number, 0, f"nvme0q{number}") for number in range(5)]
-    out = run("show", "irqs", "--sysroot", _with_irqs(tmp_path, [*rows, (50, 0, "acpi"), (51, 7, "eth0")])).out
+    out = run("show", "irqs", _with_irqs([*rows, (50, 0, "acpi"), (51, 7, "eth0")])).out
     silent = next(line for line in out.splitlines() if line.startswith("silent"))
     assert "5 of nvme0q*, acpi" in silent
     assert _rows(out, "IRQ COUNT")[0].startswith("51 ")
 
 
-def test_an_irq_whose_count_is_unknown_is_not_called_silent(run: Run, tmp_path: Path) -> None:
-    out = run("show", "irqs", "--sysroot", quiet_tree(tmp_path, {"/proc/interrupts": None})).out
+def test_an_irq_whose_count_is_unknown_is_not_called_silent(run: Run) -> None:
+    out = run("show", "irqs", {"/proc/interrupts": None}).out
     assert "silent" not in out
     assert {row.split()[1] for row in _rows(out, "IRQ COUNT")} == {"?"}
