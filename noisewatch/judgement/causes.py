@@ -86,8 +86,8 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     found = by_gravity(verdict)
     wrong, case = [*found[Gravity.FAILED], *found[Gravity.WARNED]], verdict.case
     failed = {finding.check.id for finding in found[Gravity.FAILED]}
-    about_target = [each for each in wrong if _is_about_target(each)]
-    others = [each for each in wrong if not _is_about_target(each)]
+    about_target = [each for each in wrong if is_about_target(each)]
+    others = [each for each in wrong if not is_about_target(each)]
     causes = [
         *_of_target(about_target, case, failed),
         *(_cause(group, case, failed) for group in _groups(others, case)),
@@ -138,7 +138,7 @@ def in_order(verdict: Verdict, causes: Sequence[Cause]) -> list[Finding]:
     return sorted(verdict.findings, key=rank)
 
 
-def _is_about_target(finding: Finding) -> bool:
+def is_about_target(finding: Finding) -> bool:
     """Return whether other target CPUs are the only remedy."""
     answer = finding.answer
     if answer.fix is not None:

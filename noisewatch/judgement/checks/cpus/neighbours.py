@@ -57,6 +57,7 @@ CANNOT_SEE = "cannot see which CPUs of its host share a core"
         "/proc/stat over the sample, and over the calibration",
     ),
     limits=(_SIBLING_QUIET, _SIBLING_BUSY),
+    reads_counters=True,
     why=(
         "Two hardware threads share execution units, L1 and L2 caches and the power budget. Work on the sibling slows "
         "the benchmark without taking any CPU time from it."

@@ -145,6 +145,7 @@ def _are_uncounted_calm(interval: Interval) -> bool:
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
     reads=(f"{COOLING}/cooling_device*/{{type,cur_state}}",),
+    reads_counters=True,
     why=(
         "At a temperature trip point the kernel lowers the clock or forces CPUs idle until they have cooled. On AMD "
         "and ARM nothing else shows this."
@@ -391,6 +392,7 @@ def supply_voltages(case: Case) -> list[SupplyVoltage]:
     severity=Severity.INFORMATION,
     ground=Ground.RISK,
     reads=(f"{SENSORS}/hwmon*/{{name,in0_lcrit_alarm}} (rpi_volt)", FIRMWARE),
+    reads_counters=True,
     why=(
         "A Raspberry Pi whose supply or cable does not hold 5 V lowers its clock in the firmware, mostly to 600 MHz, "
         "and mostly under load; governor and scaling_cur_freq do not show it."

@@ -34,6 +34,7 @@ _LONGEST_LIST = 4
     question="Is any device's interrupt routed to a target CPU?",
     severity=Severity.WARNING,
     reads=(f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity_list", "/proc/interrupts"),
+    reads_counters=True,
     why=(
         "A device that is silent now may interrupt in the middle of the benchmark. The effective affinity says where "
         "its interrupt goes; a requested affinity usually takes effect only with the next interrupt."

@@ -33,6 +33,7 @@ _RECENT = Limit(
     severity=Severity.WARNING,
     reads=(KERNEL_LOG,),
     limits=(_RECENT,),
+    reads_counters=True,
     why=(
         "Heat, power limits and under-voltage, failing memory, disks and links, stuck CPUs, work and handlers that "
         "hold a CPU for long, split locks, an unstable clock source, processes killed because memory ran out: the "
@@ -106,6 +107,7 @@ _SETTLED = Limit(
     severity=Severity.WARNING,
     reads=(UPTIME,),
     limits=(_SETTLED,),
+    reads_counters=True,
     why="For minutes after booting services start, updates run, huge pages are made and the machine heats up.",
     remedy="Wait.",
     sources=("https://docs.kernel.org/filesystems/proc.html", "https://github.com/softdevteam/krun"),
