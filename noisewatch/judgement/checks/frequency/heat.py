@@ -70,7 +70,7 @@ def throttled(case: Case) -> Answer:
     by_path = {path: sum(count or 0 for name, count in counts if name == path) for path in sorted(dict(counts))}
     graded = Graded(evidence={"events": by_path}).by(case, _EVENTS, events)
     if events > case.bound(_EVENTS):
-        slowdowns = [slowdown for interval in case.intervals for slowdown in _slowdowns(interval)]
+        slowdowns = [slowdown for interval in case.intervals for slowdown in slowed_between(interval) if slowdown.times]
         cpus = frozenset(cpu for slowdown in slowdowns for cpu in slowdown.cpus)
         return graded.fails(_describe_slowdowns(slowdowns), cpus=cpus, fix=_fix(case, slowdowns))
     silent = [path for path, count in counts if count is None]
@@ -86,10 +86,6 @@ def throttled(case: Case) -> Answer:
 def _events(interval: Interval) -> dict[str, int | None]:
     """Return the growth of each throttling counter by path; None is unknown."""
     return {slowdown.path: slowdown.times for slowdown in slowed_between(interval)}
-
-
-def _slowdowns(interval: Interval) -> list[Slowdown]:
-    return [slowdown for slowdown in slowed_between(interval) if slowdown.times]
 
 
 def _describe_slowdowns(slowdowns: Collection[Slowdown]) -> str:

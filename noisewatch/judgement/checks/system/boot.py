@@ -47,7 +47,7 @@ _RECENT = Limit(
     covers_calibration=True,
 )
 def kernel_log_troubled(case: Case) -> Answer:
-    settings = _latest_settings(case)
+    settings = case.under_load.after.settings if case.under_load is not None else case.snapshot.settings
     log = settings.kernel_log
     minor = Graded(severity=Severity.INFORMATION)
     if log is None:
@@ -73,10 +73,6 @@ def kernel_log_troubled(case: Case) -> Answer:
         return minor.unknown(f"{KERNEL_LOG}: entries from more than {oldest} were overwritten")
     older = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in sorted(age_s, key=lambda kind: age_s[kind]))
     return graded.passes(f"none recently; earlier: {older}" if older else "no errors logged")
-
-
-def _latest_settings(case: Case) -> Settings:
-    return case.under_load.after.settings if case.under_load is not None else case.snapshot.settings
 
 
 def _age_s(settings: Settings, at_us: int) -> float:
