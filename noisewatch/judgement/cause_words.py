@@ -65,15 +65,12 @@ def _questions(number: int) -> str:
     return describe_count(number, "blocking question")
 
 
-def _origin(case: Case) -> str:
-    return "a copied tree" if case.interval is None else "a recording"
-
-
 _ABOUT_OPEN: Mapping[Way, Callable[[int, Case], str]] = {
     Way.SAMPLE: lambda count, _: f"take a sample (--sample 3): {_questions(count)} open without one",
     Way.CALIBRATION: lambda count, _: f"calibrate (--calibration 3): {_questions(count)} open without it",
     Way.LIVE: lambda count, case: (
-        f"run noisewatch on the machine itself: {_origin(case)} cannot answer {_questions(count)}"
+        f"run noisewatch on the machine itself: {'a copied tree' if case.interval is None else 'a recording'} "
+        f"cannot answer {_questions(count)}"
     ),
     Way.ROOT: lambda count, case: (
         f"ask again as root ({as_root('preflight', case.snapshot.is_live)}): {_questions(count)} need it"

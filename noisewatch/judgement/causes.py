@@ -18,7 +18,7 @@ from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
 from noisewatch.judgement.finding_words import by_gravity
 from noisewatch.judgement.fixes.actions import Move, Write
 from noisewatch.judgement.fixes.fix import Fix, conflict, merged, share_steps
-from noisewatch.judgement.plan.cores import BOOT_CPU, Core, Wishes, alike, best_of, choose, cores_of
+from noisewatch.judgement.plan.cores import BOOT_CPU, Wishes, alike, best_of, choose, cores_of
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.judgement.rules import STRICT
 from noisewatch.judgement.terms import Area, Gravity, Status
@@ -86,8 +86,8 @@ def causes_of(verdict: Verdict) -> tuple[Cause, ...]:
     found = by_gravity(verdict)
     wrong, case = [*found[Gravity.FAILED], *found[Gravity.WARNED]], verdict.case
     failed = {finding.check.id for finding in found[Gravity.FAILED]}
-    about_target = [each for each in wrong if _is_about_target(each)]
-    others = [each for each in wrong if not _is_about_target(each)]
+    about_target = [each for each in wrong if is_about_target(each)]
+    others = [each for each in wrong if not is_about_target(each)]
     causes = [
         *_of_target(about_target, case, failed),
         *(_cause(group, case, failed) for group in _groups(others, case)),
@@ -138,7 +138,7 @@ def in_order(verdict: Verdict, causes: Sequence[Cause]) -> list[Finding]:
     return sorted(verdict.findings, key=rank)
 
 
-def _is_about_target(finding: Finding) -> bool:
+def is_about_target(finding: Finding) -> bool:
     """Return whether other target CPUs are the only remedy."""
     answer = finding.answer
     if answer.fix is not None:
@@ -301,7 +301,7 @@ def _proposed_target(case: Case) -> CpuSet | None:
     cores = cores_of(case, case.target & case.running)
     if not cores or not all(core.has_siblings and core.cache for core in cores):
         return None
-    groups = [_without_boot_core(group) for group in alike(cores)]
+    groups = [[core for core in group if BOOT_CPU not in core.cpus] or group for group in alike(cores)]
     most = max(map(len, groups))
     wishes = Wishes(isolated=case.snapshot.isolation.isolated or frozenset())
     chosen = best_of((choose(group, most, wishes) for group in groups if len(group) == most), wishes)
@@ -309,10 +309,6 @@ def _proposed_target(case: Case) -> CpuSet | None:
         chosen = chosen[1:]
     proposed = frozenset(min(core.cpus & case.target) for core in chosen)
     return proposed if proposed and proposed != case.target else None
-
-
-def _without_boot_core(cores: list[Core]) -> list[Core]:
-    return [core for core in cores if BOOT_CPU not in core.cpus] or cores
 
 
 def is_settled_by(finding: Finding, case: Case, cpus: CpuSet) -> bool:

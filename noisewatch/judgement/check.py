@@ -139,6 +139,7 @@ class Check:
     sources: tuple[str, ...]
     limits: tuple[Limit, ...] = ()
     asks_rates: bool = False  # it needs a sample, not only settings
+    reads_counters: bool = False  # it looks at threads, counters or times too, if there are any
     sees_load: bool = False  # the interval of a calibration suffices
     tells_unsampled: bool = False  # it is evaluated without a sample too, as settings may suffice
     covers_calibration: bool = False  # it cannot pass unless the calibration was observed too
@@ -149,6 +150,11 @@ class Check:
     is_hidden_from_guests: bool = False  # it is unknown in a virtual machine or a container
     ground: Ground | None = None  # why it can block; None if it never does
     asks_starter: bool = False  # about properties inherited from the parent, read from this process
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether its answer may change from one second to the next, so that it is never remembered."""
+        return self.asks_rates or self.reads_counters
 
     def severity_under(self, profile: str) -> Severity:
         """Return how much a failure of the check weighs under the profile."""

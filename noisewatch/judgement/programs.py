@@ -137,11 +137,8 @@ def named_by(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
     snapshots = [case.snapshot] if case.interval is None else [case.interval.after, case.snapshot]
     task_tables = [each.tasks.by_tid for each in snapshots if each.tasks is not None]
     task_by_pid = {pid: next((tasks[pid] for tasks in task_tables if pid in tasks), None) for pid in sorted(pids)}
-    return tuple((pid, _kernels_name(task.name)) for pid, task in task_by_pid.items() if task is not None)
-
-
-def _kernels_name(name: str) -> str:
-    return name.encode()[:KERNELS_NAME].decode(errors="ignore")
+    name_by_pid = {pid: task.name.encode()[:KERNELS_NAME] for pid, task in task_by_pid.items() if task is not None}
+    return tuple((pid, name.decode(errors="ignore")) for pid, name in name_by_pid.items())
 
 
 Members = tuple[Disturbance, ...]

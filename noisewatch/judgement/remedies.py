@@ -69,10 +69,6 @@ def common_remedy(culprits: Sequence[Culprit], case: Case, at_work: Collection[i
     return Remedy(remedy.said, replace(process, lasting=moved.lasting) if process and moved else moved)
 
 
-def _irq(culprit: Culprit, case: Case) -> Remedy:
-    return _irq_numbered(culprit.irq, case)
-
-
 def _irq_numbered(number: int | None, case: Case) -> Remedy:
     irq_record = case.irqs_by_number.get(number) if number is not None else None
     if irq_record is None:
@@ -244,17 +240,13 @@ def _quota(culprit: Culprit, case: Case) -> Remedy:
     return Remedy(advice, lift(named["folder"], f"{quota_us}" if version == 1 else f"{quota_us} {period_us}"))
 
 
-def _unexplained(culprit: Culprit, case: Case) -> Remedy:
-    return _unattributed({culprit.cpu}, case)
-
-
 def _unattributed(cpus: Collection[int], case: Case) -> Remedy:
     trace = as_root(f"trace --cpus {cpu_list_argument(cpus)}", case.snapshot.is_live)
     return Remedy(f"Usually short-lived threads; a trace names them: {trace}.")
 
 
 _BY_KIND: Mapping[Kind, Callable[[Culprit, Case], Remedy]] = {
-    Kind.IRQ: _irq,
+    Kind.IRQ: lambda culprit, case: _irq_numbered(culprit.irq, case),
     Kind.SOFTIRQ: _softirq,
     Kind.THREAD: _thread,
     Kind.KERNEL_THREAD: _kernel_thread,
@@ -266,5 +258,5 @@ _BY_KIND: Mapping[Kind, Callable[[Culprit, Case], Remedy]] = {
     Kind.SIBLING: _sibling,
     Kind.QUOTA: _quota,
     Kind.OUTSIDE: _outside,
-    Kind.UNATTRIBUTED: _unexplained,
+    Kind.UNATTRIBUTED: lambda culprit, case: _unattributed({culprit.cpu}, case),
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import field, replace
-from functools import partial
 
 from noisewatch.judgement.case import NOT_READ_AFTER, Case
 from noisewatch.judgement.catalogue import CATALOGUE
@@ -163,13 +162,13 @@ def judge(
 ) -> Verdict:
     """The verdict on the case. `strict` makes warnings and unknowns unstable.
 
-    `remembered` spares asking what was answered of the case before, and cannot be answered otherwise.
+    `remembered` has the answers on the case before, for checks that cannot answer differently.
     """
-    if remembered is None or case.rules.value_by_limit:  # these alter the case for their checks, which a view is not
-        asked = [_finding_of(each, case) for each in checks]
+    if remembered is None:
+        asked = [_finding_of(check, case) for check in checks]
     else:
         remembered.turn_to(case)
-        asked = [remembered.get(each.id, partial(_finding_of, each), is_fault=_is_fault) for each in checks]
+        asked = [_remembered_finding(check, case, remembered) for check in checks]
     findings = _answered_by_floor(link_measurements(asked), case)
     if case.rules.profile == SHARED and case.is_guest:
         findings = [_excused(finding) for finding in findings]
@@ -180,8 +179,13 @@ def _finding_of(check: Check, case: Case) -> Finding:
     return _undecided(Finding(check, _over_calibration(check, case), None, case.rules))
 
 
-def _is_fault(finding: Finding) -> bool:
-    return finding.answer.is_fault
+def _remembered_finding(check: Check, case: Case, remembered: Remembered) -> Finding:
+    if check.is_moving:
+        return _finding_of(check, case)
+    finding = remembered.get(check.id, lambda case: _finding_of(check, case))
+    if finding.answer.is_fault:
+        remembered.forget(check.id)
+    return finding
 
 
 def _answer(check: Check, case: Case) -> Answer:

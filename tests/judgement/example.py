@@ -30,7 +30,7 @@ _TICKING = {
 VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # to be hashable
 class Example:
     """`changed` is so in all snapshots, `after` only from the second on, `loaded` in the third, when the CPUs worked.
     `answers_later` hold from the second on.

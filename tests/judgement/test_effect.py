@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.effect import effect
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Finding, judge
@@ -64,7 +65,7 @@ def _case(
 
 
 def _found(case: Case, check_id: str = "tasks-on-target") -> Finding:
-    return finding(judge(case), check_id)
+    return finding(judge(case, [check for check in CATALOGUE if check.id == check_id]), check_id)
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,9 @@ class AtBoot:
         others = [setting for setting in self.settings if not setting.path.startswith(_SYSCTLS)]
         files = {}
         if sysctls:
-            files[self._file(_SYSCTL, sysctls)] = [f"{_sysctl(setting.path)} = {setting.value}" for setting in sysctls]
+            names = [setting.path.removeprefix(_SYSCTLS).replace("/", ".") for setting in sysctls]
+            lines = [f"{name} = {setting.value}" for name, setting in zip(names, sysctls, strict=True)]
+            files[self._file(_SYSCTL, sysctls)] = lines
         if others:
             files[self._file(_TMPFILES, others)] = _tmpfiles_lines(others)
         return files
@@ -158,10 +160,6 @@ class AtBoot:
 def at_boot(*writes: Write, about: str = "") -> AtBoot:
     """Return the action that repeats the writes at each boot."""
     return AtBoot(tuple(setting for write in writes for setting in write.settings), about)
-
-
-def _sysctl(path: str) -> str:
-    return path.removeprefix(_SYSCTLS).replace("/", ".")
 
 
 def _tmpfiles_lines(settings: Iterable[Setting]) -> list[str]:

@@ -68,7 +68,7 @@ def _core(case: Case, cpu: int, clocks: Mapping[int, int], ranking: Mapping[int,
         node=place.node if place is not None else None,
         cache=place.last_level_cache if place is not None else None,
         kind=place.kind if place is not None else None,
-        strength=(_capacity(place), clocks.get(cpu, 0), ranking.get(cpu, 0)),
+        strength=(place.capacity or 0 if place is not None else 0, clocks.get(cpu, 0), ranking.get(cpu, 0)),
         design=place.design if place is not None else None,
     )
 
@@ -76,10 +76,6 @@ def _core(case: Case, cpu: int, clocks: Mapping[int, int], ranking: Mapping[int,
 def _siblings(place: CpuPlace, case: Case) -> CpuSet | None:
     has_siblings = place.siblings is not None and place.cpu in place.siblings
     return (place.siblings or frozenset()) & (online_of(case) | {place.cpu}) if has_siblings else None
-
-
-def _capacity(place: CpuPlace | None) -> int:
-    return place.capacity or 0 if place is not None else 0
 
 
 def for_housekeeping(cores: Sequence[Core], usable: CpuSet | None, isolated: CpuSet) -> list[Core]:

@@ -60,7 +60,8 @@ def mark_run(run: BenchmarkRun, watched: WatchedCommand) -> MarkedRun:
         return _unknown(run, _NO_DATE)
     if run.length_ns is None:
         return _unknown(run, _NO_LENGTH)
-    if any(_have_clocks_moved(repetition) for repetition, _ in watched.repetitions):
+    shifts = [repetition.shift for repetition, _ in watched.repetitions]
+    if any(max(abs(shift.stepped_ns), shift.suspended_ns) > _CLOCKS_NS for shift in shifts):
         return _unknown(run, _CLOCKS_MOVED)
     for repetition, placement in watched.repetitions:
         for ended_wall_ns in run.ended_wall_ns:
@@ -125,10 +126,6 @@ def _with_hooked(
     settled = find_foreign_time(part, allowance, OwnWork.of(part)).unknown
     unknowns = tuple(unknown for unknown in verdict.unknowns if unknown != settled)
     return replace(verdict, outcome=RunOutcome.UNKNOWN if unknowns else RunOutcome.UNDISTURBED, unknowns=unknowns)
-
-
-def _have_clocks_moved(repetition: Repetition) -> bool:
-    return max(abs(repetition.shift.stepped_ns), repetition.shift.suspended_ns) > _CLOCKS_NS
 
 
 def _unknown(run: BenchmarkRun, why: str) -> MarkedRun:

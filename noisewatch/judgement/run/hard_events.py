@@ -86,7 +86,7 @@ def _uncounted_levels(window: Interval) -> Iterator[CgroupLevel]:
     """Yield the groups for which it is unknown whether their quota has stopped them."""
     before, after = window.before.cgroup.levels, window.after.cgroup.levels
     entered = _levels_of_command(window.after)
-    yield from (level for level in after if _is_uncounted(level))
+    yield from (level for level in after if level.throttling is None and level.quota_share != UNLIMITED)
     yield from (level for level in entered if _may_have_stopped(level, window))
     yield from uncounted_between(before, after, window.length_ns)
     yield from uncounted_between(_levels_of_command(window.before), entered, window.length_ns)
@@ -165,10 +165,6 @@ def _of_pauses(repetition: Repetition) -> Iterator[RunReason]:
         yield RunReason(
             kind=ReasonKind.PAUSED, name=_STOOD_STILL, ns=ns, share=repetition.share_of(ns), is_estimate=True
         )
-
-
-def _is_uncounted(level: CgroupLevel) -> bool:
-    return level.throttling is None and level.quota_share != UNLIMITED
 
 
 def _levels_of_command(snapshot: Snapshot) -> list[CgroupLevel]:

@@ -162,7 +162,12 @@ def _still_there(pid: int, then: Tasks | None, now: Tasks | None) -> list[Task] 
 def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Task]], case: Case) -> Remedy:
     """Return the remedy that moves all processes that can be moved, in one command."""
     fixes = {pid: keep_away(case, pid) for pid, threads in living.items() if not all(task.is_bound for task in threads)}
-    moves = {pid: move for pid, fix in fixes.items() for move in _moves_in(fix)}
+    moves = {
+        pid: action
+        for pid, fix in fixes.items()
+        for action in (fix.actions if fix is not None else ())
+        if isinstance(action, Move)
+    }
     first = next(iter(moves or living))
     remedy = common_remedy([_of_task(culprit, noise, task) for task in living[first]], case)
     if len(moves) < 2 or remedy.fix is None:
@@ -172,10 +177,6 @@ def _of_processes(culprit: RunCulprit, noise: Kind, living: Mapping[int, list[Ta
     text += f" {left} more of them still run{'s' * (left == 1)}." if left > 0 else ""
     text += f" {fixed} of them cannot be moved." if fixed else ""
     return Remedy(text, Fix((MoveProcesses(tuple(moves.values())[:_MOST_MOVED]),), remedy.fix.lasting))
-
-
-def _moves_in(fix: Fix | None) -> list[Move]:
-    return [] if fix is None else [action for action in fix.actions if isinstance(action, Move)]
 
 
 def _of_ourselves(case: Case) -> Remedy:

@@ -7,14 +7,14 @@ change. Each repetition of a run is in one frame only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.cause_words import effect_title, steps_against, title_of
-from noisewatch.judgement.causes import Cause, causes_of
+from noisewatch.judgement.causes import Cause, causes_of, is_about_target
 from noisewatch.judgement.checks.interrupts.routing import irq_balancer
 from noisewatch.judgement.finding_words import left_to_people, sentence
 from noisewatch.judgement.fixes.fix import Fix
@@ -329,11 +329,9 @@ def verdict_fields(
         remembered.turn_to(verdict.case)
     judged = [(finding, finding.gravity(verdict.is_strict)) for finding in verdict.findings]
     shown = tuple([(finding, gravity) for finding, gravity in judged if gravity in _SHOWN])
-    texts = remembered.get(
-        "telling",
-        lambda case: _shown_texts(replace(verdict, case=case), shown),
-        tuple([finding for finding, _ in shown]),
-    )
+    findings = tuple([finding for finding, _ in shown])
+    asked_again = verdict.case.snapshot if any(map(is_about_target, findings)) else None  # for other target CPUs
+    texts = remembered.get("texts", lambda _: _shown_texts(verdict, shown), (*findings, asked_again))
     answers = {
         finding.check.id: _short(sentence(finding))
         for finding, gravity in (judged if has_answers else ())

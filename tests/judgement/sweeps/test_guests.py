@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import pytest
@@ -77,7 +77,7 @@ class _Guest:
     interrupts: tuple[int, int] = (0, 0)
     work: Length = field(default=steady)
 
-    @property
+    @cached_property
     def moments(self) -> list[Files]:
         files: list[Files] = []
         for moment, base in enumerate((quiet_files(), quiet_files(3.0), loaded_files())):
@@ -97,7 +97,7 @@ class _Guest:
             files.append(without({**base, **changed}, *NO_CPUFREQ))
         return files
 
-    @property
+    @cached_property
     def samples(self) -> CalibrationSamples:
         length = round(self.lost * 10 * _MS)
         gaps = tuple((at, length, 2, length) for at in range(0, 5 * _S, 10 * _MS)) if length else ()

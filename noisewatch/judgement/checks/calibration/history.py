@@ -76,7 +76,8 @@ def machine_changed(case: Case) -> Answer:
     with_facts = sum(bool(entry.facts) for entry in entries)
     if not any(usual.values()):
         return unknown("the earlier entries do not tell what the machine was")
-    changed, hidden = differences(usual, now), _known_no_more(usual, now)
+    changed = differences(usual, now)
+    hidden = [name for name in unknown_on_one_side(usual, now) if any(named.get(name) for named in usual.values())]
     evidence = {
         difference.name: {"class": difference.of_class, "usual": difference.before, "now": difference.after}
         for difference in changed
@@ -91,10 +92,6 @@ def machine_changed(case: Case) -> Answer:
             f"no known fact differs from {with_facts} of {of_all}; the others do not tell what the machine was"
         )
     return Answer(Status.PASS, f"no known fact differs from {_count(with_facts, 'earlier entry')}")
-
-
-def _known_no_more(usual: Facts, now: Facts) -> list[str]:
-    return [name for name in unknown_on_one_side(usual, now) if any(named.get(name) for named in usual.values())]
 
 
 @_check_of_figures(
@@ -173,7 +170,8 @@ def _answer(
     A few entries that differ are noted as information unless `is_strict`, as many figures do so at times.
     """
     of_these = [figure for figure in Figure if TRAITS[figure].nature in natures]
-    judged = [figure for figure in of_these if _is_known_now(development, figure)]
+    measured = development.entries[-1].figures
+    judged = [figure for figure in of_these if figure in measured and figure not in development.unjudged]
     if not judged:
         return unknown(f"none of this was measured now and in {LEAST_BEFORE} entries before: {', '.join(of_these)}")
     departed = [move for move in (*development.departures, *development.drifts) if is_wrong(move)]
@@ -190,15 +188,15 @@ def _answer(
         return Answer(Status.WARN, text, measured=worst.change, reason=text, evidence=_evidence(apart), severity=weight)
     if missing := [figure for figure in of_these if _is_missing(development, figure)]:
         return unknown(f"{calm} by what was measured, but most earlier entries have as well: {', '.join(missing)}")
-    unjudged = [figure for figure in of_these if figure not in judged and _is_known(development, figure)]
+    unjudged = [
+        figure
+        for figure in of_these
+        if figure not in judged and any(figure in entry.figures for entry in development.entries)
+    ]
     limits = [f"not judged: {', '.join(unjudged)}"] if unjudged else []
     evidence = {"bimodal": modes} if modes else {}
     by = f"{calm}, by {_count(len(development.entries) - 1, 'earlier entry')}"
     return Answer(Status.PASS, "; ".join([calm if modes else by, *modes, *limits]), evidence=evidence)
-
-
-def _is_known_now(development: Development, figure: Figure) -> bool:
-    return figure in development.entries[-1].figures and figure not in development.unjudged
 
 
 def _is_missing(development: Development, figure: Figure) -> bool:
@@ -206,10 +204,6 @@ def _is_missing(development: Development, figure: Figure) -> bool:
     *earlier, newest = development.entries
     having = sum(figure in entry.figures for entry in earlier)
     return figure not in newest.figures and having >= LEAST_BEFORE and 2 * having > len(earlier)
-
-
-def _is_known(development: Development, figure: Figure) -> bool:
-    return any(figure in entry.figures for entry in development.entries)
 
 
 def _largest(moves: Sequence[FigureMove]) -> FigureMove:

@@ -97,6 +97,7 @@ def _dissolve(invalid: list[Partition]) -> Fix:
     severity=Severity.WARNING,
     ground=Ground.INVALIDATES,
     reads=("/proc/PID/task/TID/status", f"{CPUS}/isolated"),
+    reads_counters=True,
     why=(
         "Isolated CPUs have no load balancing: threads that may use several CPUs stay on the isolated one where they "
         "started while others idle, also where their mask has CPUs that are not isolated (numactl --cpunodebind). The "

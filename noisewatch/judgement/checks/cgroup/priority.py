@@ -63,10 +63,15 @@ def priority_lowered(case: Case) -> Answer:
     evidence = {
         "nice": None if own is None else own.nice,
         "policy": None if own is None else _POLICIES.get(own.policy, str(own.policy)),
-        "cgroups": {level.folder: _described(level) for level in levels},
+        "cgroups": {
+            level.folder: {"weight": level.weight, "idle": level.is_idle, "uclamp_max_percent": level.clamp_percent}
+            for level in levels
+        },
     }
     grave = [*_lowered_policy(own), *(f"{clean(level.folder)} is idle" for level in levels if level.is_idle)]
-    slight = [*_lowered_nice(case, own), *_lowered_weights(case, weights)]
+    slight = _lowered_weights(case, weights)
+    if own is not None and own.nice > case.bound(_NICE):
+        slight.insert(0, f"the nice value is {own.nice}")
     if grave or slight:
         text, fix = "; ".join([*grave, *slight]), _fix(case, weights)
         if grave:
@@ -92,17 +97,9 @@ def _why_unread(case: Case, own: Scheduling | None, weights: CpuWeights | None) 
     return None
 
 
-def _described(level: CpuWeight) -> dict[str, float | bool | None]:
-    return {"weight": level.weight, "idle": level.is_idle, "uclamp_max_percent": level.clamp_percent}
-
-
 def _lowered_policy(own: Scheduling | None) -> list[str]:
     policy = _LOWERED_BY_POLICY.get(own.policy) if own is not None else None
     return [] if policy is None else [f"the scheduling policy is {policy}"]
-
-
-def _lowered_nice(case: Case, own: Scheduling | None) -> list[str]:
-    return [f"the nice value is {own.nice}"] if own is not None and own.nice > case.bound(_NICE) else []
 
 
 def _lowered_weights(case: Case, weights: CpuWeights | None) -> list[str]:

@@ -39,6 +39,7 @@ _THROTTLED = Limit(
         "cpu.max and cpu.stat (v2), cpu.cfs_quota_us and cpu.stat (v1), from this cgroup up to the root",
     ),
     limits=(_THROTTLED,),
+    reads_counters=True,
     why=(
         "A CPU quota lets a group run until it is used up, then stops it for the rest of the period, usually 100 ms: "
         "some samples take many times as long. All threads of the group share it: a benchmark's helpers, the shell "

@@ -351,6 +351,7 @@ class _Fault:
     question="Do the kernel's options for isolation take effect, and agree with each other?",
     severity=Severity.WARNING,
     reads=(COMMAND_LINE, f"{CPUS}/{{isolated,nohz_full}}", "/proc/config.gz", "/proc/PID/stat of rcuo threads"),
+    reads_counters=True,
     why=(
         "A kernel ignores options that it was built without, or whose lists it rejects, and says so in its log only. "
         "isolcpus, nohz_full and rcu_nocbs name the CPUs to isolate, irqaffinity names all other CPUs: with a list "

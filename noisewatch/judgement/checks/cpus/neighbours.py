@@ -57,6 +57,7 @@ CANNOT_SEE = "cannot see which CPUs of its host share a core"
         "/proc/stat over the sample, and over the calibration",
     ),
     limits=(_SIBLING_QUIET, _SIBLING_BUSY),
+    reads_counters=True,
     why=(
         "Two hardware threads share execution units, L1 and L2 caches and the power budget. Work on the sibling slows "
         "the benchmark without taking any CPU time from it."
@@ -207,11 +208,8 @@ def busy_cache_neighbour(case: Case) -> Answer:
     if None in caches or not caches:
         return _weighed(case, unknown(why_no_cache(case, case.target)))
     neighbours = [(cache & case.running) - case.target - case.siblings for cache in caches if cache is not None]
-    what = (
-        "last-level cache"
-        if all(_has_read(case, cache) for cache in caches)
-        else "package (the kernel shows no shared cache)"
-    )
+    read_caches = {place.last_level_cache for place in case.snapshot.topology.values()}
+    what = "last-level cache" if caches <= read_caches else "package (the kernel shows no shared cache)"
     answer = _graver(case, frozenset().union(*neighbours), partial(_of_neighbours, neighbours=neighbours, what=what))
     return _weighed(case, answer)
 
@@ -246,10 +244,6 @@ def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answe
     if case.snapshot.platform.virtual != NONE:
         return graded.unknown(f"{text}; {case.guest_words} cannot see what else uses its cache", text)
     return graded.passes(text)
-
-
-def _has_read(case: Case, cache: CpuSet | None) -> bool:
-    return any(place.last_level_cache == cache for place in case.snapshot.topology.values())
 
 
 def _sum_of(shares: dict[int, float], cpus: Iterable[int]) -> float:

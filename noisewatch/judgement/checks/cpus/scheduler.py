@@ -70,6 +70,7 @@ def target_not_tickless(case: Case) -> Answer:
     severity=Severity.INFORMATION,
     severity_in={STRICT: Severity.WARNING},
     reads=(COMMAND_LINE, f"{CPUS}/nohz_full", "/proc/PID/task/TID/status of rcuo threads", "/proc/config.gz"),
+    reads_counters=True,
     why=(
         "The kernel frees much of its memory later, in RCU callbacks on the CPU that queued them: in a softirq after "
         "a tick, hundreds at a time. On offloaded CPUs rcuo threads run them, which may use other CPUs."

@@ -35,6 +35,7 @@ _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
     severity=Severity.BLOCKING,
     ground=Ground.INVALIDATES,
     reads=(f"{CPUS}/{{online,offline}}", STAT, "sched_setaffinity(2), tried on a sleeping thread of ours"),
+    reads_counters=True,
     why=(
         "The cpuset of a container or a cgroup partition can narrow a pin silently. The benchmark then runs "
         "elsewhere, and every other answer is about the wrong CPUs. The initial affinity of a process does not answer "

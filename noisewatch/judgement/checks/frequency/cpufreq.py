@@ -369,6 +369,7 @@ _DAEMONS = frozenset({*_UNITS, "gamemoded", "system76-power", "slimbookbattery"}
     question="Is the machine free of daemons that change frequency settings?",
     severity=Severity.INFORMATION,
     reads=("/proc/PID/stat",),
+    reads_counters=True,
     why=(
         "Power daemons change governor, energy preference, turbo and power limits when the charger, the load or the "
         "profile changes. Some do so every few seconds and undo manual settings."

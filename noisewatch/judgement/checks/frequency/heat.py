@@ -70,7 +70,7 @@ def throttled(case: Case) -> Answer:
     by_path = {path: sum(count or 0 for name, count in counts if name == path) for path in sorted(dict(counts))}
     graded = Graded(evidence={"events": by_path}).by(case, _EVENTS, events)
     if events > case.bound(_EVENTS):
-        slowdowns = [slowdown for interval in case.intervals for slowdown in _slowdowns(interval)]
+        slowdowns = [slowdown for interval in case.intervals for slowdown in slowed_between(interval) if slowdown.times]
         cpus = frozenset(cpu for slowdown in slowdowns for cpu in slowdown.cpus)
         return graded.fails(_describe_slowdowns(slowdowns), cpus=cpus, fix=_fix(case, slowdowns))
     silent = [path for path, count in counts if count is None]
@@ -86,10 +86,6 @@ def throttled(case: Case) -> Answer:
 def _events(interval: Interval) -> dict[str, int | None]:
     """Return the growth of each throttling counter by path; None is unknown."""
     return {slowdown.path: slowdown.times for slowdown in slowed_between(interval)}
-
-
-def _slowdowns(interval: Interval) -> list[Slowdown]:
-    return [slowdown for slowdown in slowed_between(interval) if slowdown.times]
 
 
 def _describe_slowdowns(slowdowns: Collection[Slowdown]) -> str:
@@ -145,6 +141,7 @@ def _are_uncounted_calm(interval: Interval) -> bool:
     severity=Severity.BLOCKING,
     ground=Ground.RISK,
     reads=(f"{COOLING}/cooling_device*/{{type,cur_state}}",),
+    reads_counters=True,
     why=(
         "At a temperature trip point the kernel lowers the clock or forces CPUs idle until they have cooled. On AMD "
         "and ARM nothing else shows this."
@@ -391,6 +388,7 @@ def supply_voltages(case: Case) -> list[SupplyVoltage]:
     severity=Severity.INFORMATION,
     ground=Ground.RISK,
     reads=(f"{SENSORS}/hwmon*/{{name,in0_lcrit_alarm}} (rpi_volt)", FIRMWARE),
+    reads_counters=True,
     why=(
         "A Raspberry Pi whose supply or cable does not hold 5 V lowers its clock in the firmware, mostly to 600 MHz, "
         "and mostly under load; governor and scaling_cur_freq do not show it."

@@ -134,6 +134,7 @@ def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
         f"{LATENCY_REQUEST} and /proc/PID/fd (as root)",
         f"{CPUS}/cpuN/cpuidle/state0/name",
     ),
+    reads_counters=True,
     why=(
         "With idle=poll, or while a process requests a latency of 0, every idle CPU spins: it takes execution units "
         "from its sibling, and its power and heat reduce the turbo of all other CPUs."

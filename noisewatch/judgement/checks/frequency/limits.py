@@ -62,6 +62,7 @@ _BY_HAND = (
         f"{MICROBENCHMARK}: chains of dependent multiplications",
     ),
     limits=(_HELD,),
+    reads_counters=True,
     why=(
         "Firmware and power daemons can cap the clock outside cpufreq's own limits and lift the cap again at any "
         "time: results from before and after cannot be compared. A PROCHOT signal from outside the processor (of a "

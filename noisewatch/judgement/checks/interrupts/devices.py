@@ -34,6 +34,7 @@ _LONGEST_LIST = 4
     question="Is any device's interrupt routed to a target CPU?",
     severity=Severity.WARNING,
     reads=(f"{FOLDER}/N/effective_affinity_list", f"{FOLDER}/N/smp_affinity_list", "/proc/interrupts"),
+    reads_counters=True,
     why=(
         "A device that is silent now may interrupt in the middle of the benchmark. The effective affinity says where "
         "its interrupt goes; a requested affinity usually takes effect only with the next interrupt."
@@ -71,8 +72,8 @@ def irq_routed_to_target(case: Case) -> Answer:
     )
     if routed:
         text = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
-        fix = steer(case, routed + asked_for)
-        return graded.warns(text, measured=len(routed), cpus=_cpus(case, routed), fix=fix)
+        fix, cpus = steer(case, routed + asked_for), frozenset().union(*map(_delivered, routed)) & case.target
+        return graded.warns(text, measured=len(routed), cpus=cpus, fix=fix)
     silent = {irq.irq for irq in used if _is_silent(case, irq)}
     if unlisted or silent:
         folder = f"{FOLDER}/{min(unlisted or silent)}"
@@ -166,10 +167,6 @@ def _by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) -> li
 def _delivered(irq: Irq) -> CpuSet:
     """Return the CPUs that the IRQ is delivered to, or before Linux 4.15 the requested ones."""
     return (irq.allowed if irq.effective is None else irq.effective) or frozenset()
-
-
-def _cpus(case: Case, irqs: list[Irq]) -> CpuSet:
-    return frozenset().union(*(_delivered(irq) for irq in irqs)) & case.target
 
 
 def _names(irqs: list[Irq]) -> str:

@@ -65,6 +65,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
     question="Will irqbalance leave the target CPUs alone?",
     severity=Severity.WARNING,
     reads=("/proc/PID/stat", "/proc/PID/environ", "/etc/default/irqbalance", "/etc/sysconfig/irqbalance"),
+    reads_counters=True,
     why=(
         "It rewrites affinities every ten seconds, also during a benchmark. It spares isolated and nohz_full CPUs, "
         "unless IRQBALANCE_BANNED_CPUS or IRQBALANCE_BANNED_CPULIST is set: then only the CPUs in these."

@@ -249,7 +249,11 @@ def timers_on_target(case: Case) -> Answer:
         parts = (
             [f"{name_cpus(frequent)}: up to {most:.0f} timer interrupts/s; {_describe_tick(hz)}"] if frequent else []
         )
-        parts += [_took(culprit) for culprit in culprits[:1] if culprit in traced]
+        parts += [
+            f"{culprit.name} took {culprit.share or 0.0:.1%} of CPU {culprit.cpu} {WHEN}"
+            for culprit in culprits[:1]
+            if culprit in traced
+        ]
         answer = graded.warns("; ".join(parts), cpus=often | long, culprits=culprits)
         return _judged(case, beyond if is_by_number else {}, costs, answer)
     reason = _why_unknown(case)
@@ -295,10 +299,6 @@ def _judged(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], 
     if is_long or rate <= case.bound(_FEW):
         return replace(answer, measured=cost, limit=case.bound(_LONG), unit="share")
     return replace(answer, measured=rate, limit=case.bound(_MANY), unit="per second")
-
-
-def _took(culprit: Disturbance) -> str:
-    return f"{culprit.name} took {culprit.share or 0.0:.1%} of CPU {culprit.cpu} {WHEN}"
 
 
 def _describe_tick(hz: int | None) -> str:

@@ -74,6 +74,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
     severity=Severity.INFORMATION,
     severity_in={MEMORY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(Knob.KSM_RUN, "/proc/PID/schedstat of ksmd over the sample"),
+    reads_counters=True,
     why=(
         "ksmd reads the memory of programs, which evicts cached data, and merges equal pages into one: the next write "
         "to such a page has to copy it again."
@@ -129,6 +130,7 @@ _UNMAPPED = Limit(
     severity_in={STRICT: Severity.BLOCKING},
     reads=(Knob.NUMA_BALANCING, f"{NODES}/nodeN/cpulist", f"{VMSTAT} (numa_pte_updates)"),
     limits=(_UNMAPPED,),
+    reads_counters=True,
     why=(
         "On several NUMA nodes the kernel unmaps pages to see which node uses them, then moves pages and threads "
         "closer to each other: page faults come at unpredictable times, and memory is nearer in one run than in the "
@@ -182,6 +184,7 @@ _DIRTY_FAILS = Limit(
     severity_in={IO: Severity.WARNING, STRICT: Severity.WARNING},
     reads=(f"{MEMINFO} (Dirty, Writeback, MemTotal)",),
     limits=(_DIRTY_PASSES, _DIRTY_FAILS),
+    reads_counters=True,
     why=(
         "Files that a build or an earlier run wrote go to disk within half a minute: kernel threads, on any CPU of "
         "the workqueue mask, and disk interrupts do this work while the benchmark runs."

@@ -187,6 +187,7 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
     ground=Ground.EFFECT,
     reads=(f"{VMSTAT} over the sample and the calibration", MEMINFO, SWAPS),
     limits=(_SWAPPED, _SWAPPED_COST, _USED),
+    reads_counters=True,
     why=(
         "A swapped-out page is read back when it is needed: the benchmark waits for milliseconds, or for microseconds "
         "if the page was compressed in memory. Pages that are in swap now may be needed during the benchmark. A "
@@ -305,6 +306,7 @@ class _Room:
         "memory.limit_in_bytes, .usage_in_bytes, .stat and .failcnt (v1)",
     ),
     limits=(_PASSES, _FAILS, _ROOMY),
+    reads_counters=True,
     why=(
         "When no page is free, a program that asks for one has to reclaim one first, and waits. In a container this "
         "happens at its memory limit, long before the machine is full; cached files count towards that limit."

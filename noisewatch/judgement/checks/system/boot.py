@@ -33,6 +33,7 @@ _RECENT = Limit(
     severity=Severity.WARNING,
     reads=(KERNEL_LOG,),
     limits=(_RECENT,),
+    reads_counters=True,
     why=(
         "Heat, power limits and under-voltage, failing memory, disks and links, stuck CPUs, work and handlers that "
         "hold a CPU for long, split locks, an unstable clock source, processes killed because memory ran out: the "
@@ -46,7 +47,7 @@ _RECENT = Limit(
     covers_calibration=True,
 )
 def kernel_log_troubled(case: Case) -> Answer:
-    settings = _latest_settings(case)
+    settings = case.under_load.after.settings if case.under_load is not None else case.snapshot.settings
     log = settings.kernel_log
     minor = Graded(severity=Severity.INFORMATION)
     if log is None:
@@ -72,10 +73,6 @@ def kernel_log_troubled(case: Case) -> Answer:
         return minor.unknown(f"{KERNEL_LOG}: entries from more than {oldest} were overwritten")
     older = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in sorted(age_s, key=lambda kind: age_s[kind]))
     return graded.passes(f"none recently; earlier: {older}" if older else "no errors logged")
-
-
-def _latest_settings(case: Case) -> Settings:
-    return case.under_load.after.settings if case.under_load is not None else case.snapshot.settings
 
 
 def _age_s(settings: Settings, at_us: int) -> float:
@@ -106,6 +103,7 @@ _SETTLED = Limit(
     severity=Severity.WARNING,
     reads=(UPTIME,),
     limits=(_SETTLED,),
+    reads_counters=True,
     why="For minutes after booting services start, updates run, huge pages are made and the machine heats up.",
     remedy="Wait.",
     sources=("https://docs.kernel.org/filesystems/proc.html", "https://github.com/softdevteam/krun"),

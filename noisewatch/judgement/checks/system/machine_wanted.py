@@ -48,6 +48,7 @@ class _Held:
         f"{CPUS}/present, {CPUS}/cpuN/{{topology,cache,cpufreq}}, {CONTROLLERS}",
         "and what else the description names: `noisewatch show --format machine` lists all facts",
     ),
+    reads_counters=True,
     why=(
         "Runners of a pool are called the same and are not: another CPU model, other caches, less memory, an older "
         "kernel. What one of them measures does not compare with what another did, and a difference between two "

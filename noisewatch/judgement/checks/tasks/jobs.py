@@ -24,7 +24,7 @@ from noisewatch.judgement.programs import (
 from noisewatch.judgement.shared_caches import cache_neighbourhoods, uncached
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, CronJob, Jobs, Timer, WallClock
+from noisewatch.kernel.tasks.jobs import CLOCK_QUESTION, Jobs, WallClock
 from noisewatch.kernel.tasks.jobs import QUESTION as TIMERS
 from noisewatch.kernel.tasks.machine_lock import PATH as LOCK
 from noisewatch.kinds import Kind
@@ -258,7 +258,9 @@ def job_scheduled(case: Case) -> Answer:
     crons = running(case, _CRONS)
     from_cron, doubt = _cron_jobs(jobs, jobs.clock) if crons else ([], None)
     from_anacron = [_Due("the jobs of the running anacron", 0.0)] if running(case, _ANACRON) else []
-    all_of_them = [*_timers(jobs.timers or (), jobs.clock), *from_cron, *from_anacron]
+    now_us = jobs.clock.now_us
+    from_timers = [_Due(each.unit, (each.next_us - now_us) / _US_PER_S, each.unit) for each in jobs.timers or ()]
+    all_of_them = [*from_timers, *from_cron, *from_anacron]
     due = sorted((each for each in all_of_them if each.in_s <= ahead_s), key=lambda job: job.in_s)
     evidence = {"due": [{"name": job.name, "in_s": round(job.in_s)} for job in due], "window_s": ahead_s}
     graded = Graded(limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
@@ -274,10 +276,6 @@ def job_scheduled(case: Case) -> Answer:
     return graded.passes(f"none within {_length(ahead_s)} ({_USERS})")
 
 
-def _timers(timers: Iterable[Timer], clock: WallClock) -> list[_Due]:
-    return [_Due(timer.unit, (timer.next_us - clock.now_us) / _US_PER_S, timer.unit) for timer in timers]
-
-
 def _cron_jobs(jobs: Jobs, clock: WallClock) -> tuple[list[_Due], str | None]:
     """Return when each cron job starts next, and why there may be others."""
     found: list[_Due] = []
@@ -289,12 +287,8 @@ def _cron_jobs(jobs: Jobs, clock: WallClock) -> tuple[list[_Due], str | None]:
             doubt = f"{job.path}: {error.reason}"
             continue
         if in_s is not None:
-            found.append(_Due(_name(job), in_s))
+            found.append(_Due(job.path if job.name == UNNAMED else f"{job.name} ({job.path})", in_s))
     return found, doubt
-
-
-def _name(job: CronJob) -> str:
-    return job.path if job.name == UNNAMED else f"{job.name} ({job.path})"
 
 
 def _why_cron_unseen(case: Case, is_seen: bool) -> str | None:

@@ -398,6 +398,7 @@ _AVERAGE = Limit(
     severity=Severity.INFORMATION,
     reads=(LOADAVG,),
     limits=(_AVERAGE,),
+    reads_counters=True,
     why=(
         "Three familiar numbers, for context only: they lag by a minute or more, still count a build that has just "
         "ended, and include tasks that wait for a disk. Do not rely on them."

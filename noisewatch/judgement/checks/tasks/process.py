@@ -103,6 +103,7 @@ def environment_alters_programs(case: Case) -> Answer:
     question="Is this process free of debuggers and tracers?",
     severity=Severity.WARNING,
     reads=(f"{STATUS} (TracerPid)",),
+    reads_counters=True,
     why="A traced process stops at each system call or signal until its tracer has handled it: microseconds each time.",
     remedy="Quit the debugger, or start the benchmark without strace.",
     sources=("https://man7.org/linux/man-pages/man2/ptrace.2.html",),

@@ -54,6 +54,7 @@ def _named(tasks: list[Task]) -> str:
     severity=Severity.WARNING,
     reads=("/proc/PID/stat", "/proc/interrupts (PMI) over the sample and the calibration", Knob.PERF_SAMPLE_RATE),
     limits=(_SAMPLES,),
+    reads_counters=True,
     why=("A profiler interrupts the CPUs that it samples a hundred to several thousand times a second."),
     remedy="Stop the profiler, or exclude the target CPUs from it.",
     sources=("https://docs.kernel.org/admin-guide/perf-security.html", "https://perfwiki.github.io/main/tutorial/"),
@@ -113,6 +114,7 @@ _AGENTS = frozenset(
     severity=Severity.INFORMATION,
     severity_in={IO: Severity.WARNING, LATENCY: Severity.WARNING, STRICT: Severity.WARNING},
     reads=("/proc/PID/stat",),
+    reads_counters=True,
     why=(
         "Audit and similar hooks run at every system call, or whenever a file is opened or a program starts. The "
         "agent processes their events, and scans, at times of its own."
