@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from argparse import Namespace
@@ -21,7 +20,6 @@ from noisewatch.surfaces.cli.common import (
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.output import encoded, encoding_of, opened_output, takes_colour, width
 from noisewatch.surfaces.picture import THEMES, png_of, svg_of
-from noisewatch.surfaces.reports.calibration.json import describe_calibrated, describe_for_pyperf
 from noisewatch.surfaces.reports.calibration.report import (
     WIDTH,
     contrast_detail_lines,
@@ -63,10 +61,13 @@ def run(arguments: Namespace) -> int:
 
 
 def _report(result: CalibratedTarget, arguments: Namespace) -> bytes:
-    if arguments.format == "pyperf":
-        return _json(describe_for_pyperf(result.calibrated.calibration))
-    if arguments.format == "json":
-        return _json(describe_calibrated(result))
+    if arguments.format in ("pyperf", "json"):
+        from noisewatch.documents.document import written  # imports the library of all documents
+        from noisewatch.surfaces.reports.calibration.json import describe_calibrated, describe_for_pyperf
+
+        is_whole = arguments.format == "json"
+        described = describe_calibrated(result) if is_whole else describe_for_pyperf(result.calibrated.calibration)
+        return written(described, indent=1).encode()
     contrast = contrast_of(result)
     if arguments.format in ("svg", "png"):
         return _picture(result, contrast, arguments)
@@ -78,10 +79,6 @@ def _report(result: CalibratedTarget, arguments: Namespace) -> bytes:
     )
     rows, details = _rows_and_details(result, contrast, width(), glyphs)
     return encoded(text_of(rows, details, takes_colour(arguments.output, arguments.color)), arguments.output)
-
-
-def _json(described: object) -> bytes:
-    return (json.dumps(described, indent=1) + "\n").encode()
 
 
 def _rows_and_details(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.operations.machines import last_snapshot, open_machine
 from noisewatch.surfaces.cli.common import machine_options, report_damage
 from noisewatch.surfaces.output import encoded, opened_output, width
-from noisewatch.surfaces.reports.machine.json import describe_snapshot
 from noisewatch.surfaces.reports.machine.text import Topic, text_of_snapshot
 
 _JSON, _DESCRIPTION = "json", "machine"
@@ -28,7 +26,10 @@ def run(arguments: Namespace) -> int:
 
 def _report(snapshot: Snapshot, arguments: Namespace) -> bytes:
     if arguments.format == _JSON:
-        return (json.dumps(describe_snapshot(snapshot), indent=1) + "\n").encode()
+        from noisewatch.documents.document import written  # imports the library of all documents
+        from noisewatch.surfaces.reports.machine.json import describe_snapshot
+
+        return written(describe_snapshot(snapshot), indent=1).encode()
     if arguments.format == _DESCRIPTION:
         from noisewatch.surfaces.reports.machine.description import description_of  # imports the judgement
 

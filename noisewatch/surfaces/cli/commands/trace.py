@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 
 from noisewatch.operations.machines import open_machine
@@ -10,7 +9,6 @@ from noisewatch.operations.trace import TraceOptions, follow
 from noisewatch.surfaces.cli.common import machine_options, recorded_to, report_damage
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.output import encoded, opened_output, width
-from noisewatch.surfaces.reports.trace.json import describe_followed
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 
 
@@ -21,7 +19,10 @@ def run(arguments: Namespace) -> int:
     with opened_output(arguments.output) as output, recorded_to(arguments.record, machine) as source:
         followed = follow(source, options, listener_of(arguments))
         if arguments.format == "json":
-            output.write((json.dumps(describe_followed(followed), indent=1) + "\n").encode())
+            from noisewatch.documents.document import written  # imports the library of all documents
+            from noisewatch.surfaces.reports.trace.json import describe_followed
+
+            output.write(written(describe_followed(followed), indent=1).encode())
         else:
             output.write(encoded(text_of_followed(followed, width()), arguments.output))
     report_damage(machine)

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from noisewatch import __version__
+from noisewatch.documents.document import SCHEMA
 from noisewatch.judgement.comparison import (
     ComparedFigure,
     ComparedSide,
@@ -16,7 +17,7 @@ from noisewatch.judgement.comparison import (
     SideComparison,
 )
 from noisewatch.surfaces.reports.compare.text import answer_of
-from noisewatch.surfaces.reports.machine.json import SCHEMA, listed
+from noisewatch.surfaces.reports.machine.json import listed
 
 
 def json_of_comparison(comparison: SideComparison) -> str:

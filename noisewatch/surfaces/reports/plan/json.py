@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from noisewatch import __version__
+from noisewatch.documents.document import plain, written
 from noisewatch.judgement.plan.criteria import Judged
 from noisewatch.judgement.plan.plan import Plan
-from noisewatch.surfaces.reports.machine.json import describe_machine
-from noisewatch.surfaces.reports.parts.culprits import describe_fix
+from noisewatch.surfaces.reports.parts.json import describe_fix, describe_machine
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
 
 SCHEMA_VERSION = 1
@@ -17,7 +16,7 @@ SCHEMA_VERSION = 1
 
 def render(plan: Plan, options: PlanRenderOptions) -> str:
     """Return the document of `plan --format json`."""
-    return json.dumps(describe_plan(plan), indent=1, allow_nan=False) + "\n"
+    return written(describe_plan(plan), indent=1)
 
 
 def describe_plan(plan: Plan) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def describe_plan(plan: Plan) -> dict[str, Any]:
         "said": plan.headline,
         "cost": plan.cost,
         "criteria": [_criterion(judged) for judged in plan.criteria],
-        "steps": [{"check": step.check.id, "about": step.about, **describe_fix(step.fix)} for step in steps.all],
+        "steps": [{"check": step.check.id, "about": step.about, **plain(describe_fix(step.fix))} for step in steps.all],
         "kernel_arguments": steps.kernel_arguments,
         "replaced_arguments": plan.given_options,
         "unknown": dict(steps.unknown),
