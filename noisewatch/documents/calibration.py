@@ -176,7 +176,9 @@ class DriftPart(DocumentPart, frozen=True, kw_only=True):
     """
 
     changes_seen: Count
-    margin_by_sample_ns: dict[Annotated[str, Meta(pattern="^[0-9]+$")], Annotated[float, Meta(ge=1)]]
+    margin_by_sample_ns: dict[
+        Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9]+$"})], Annotated[float, Meta(ge=1)]
+    ]
 
 
 class NeededPart(DocumentPart, frozen=True, kw_only=True):
@@ -202,7 +204,7 @@ class DetectionPart(DocumentPart, frozen=True, kw_only=True):
     reason: str | None
 
 
-FloorsByWork = dict[Annotated[str, Meta(pattern="^[a-z]+$")], list[FloorPart]]
+FloorsByWork = dict[Annotated[str, Meta(extra_json_schema={"pattern": "^[a-z]+$"})], list[FloorPart]]
 
 
 class SummaryPart(DocumentPart, frozen=True, kw_only=True):

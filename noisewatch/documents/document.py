@@ -92,6 +92,9 @@ def _view_of(kind: Any, keys: Sequence[str]) -> Any:
         return view_of(kind, keys)
     if get_origin(kind) is list:
         return list[_view_of(get_args(kind)[0], keys)]  # type: ignore[misc]
+    if get_origin(kind) is dict:
+        name, item = get_args(kind)
+        return dict[name, _view_of(item, keys)]  # type: ignore[valid-type,misc]
     members = get_args(kind)
     return Union[tuple(_view_of(member, keys) for member in members)] if members else kind  # noqa: UP007
 
@@ -109,7 +112,7 @@ def _members(kind: Any) -> Iterator[Any]:
 
 def _mended(kind: Any, value: object) -> Any:
     """Return the object or list with what is well-formed in it; None for any other value."""
-    if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, DocumentPart):
+    if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, Struct):
         keys = {field.name: field for field in msgspec.structs.fields(kind)}
         return kind(
             **{

@@ -30,7 +30,7 @@ class FindingPart(DocumentPart, frozen=True, kw_only=True):
     evidence: Raw values, by name.
     """
 
-    id: Annotated[str, Meta(pattern="^[a-z0-9]+(-[a-z0-9]+)*$")]
+    id: Annotated[str, Meta(extra_json_schema={"pattern": "^[a-z0-9]+(-[a-z0-9]+)*$"})]
     area: str
     severity: Severity
     status: Status
