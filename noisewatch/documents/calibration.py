@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from noisewatch.documents.document import Amount, Chance, Count, Cpus, DocumentPart, SchemaNumber
 from noisewatch.documents.machine import CulpritPart, FactsPart
+from noisewatch.kinds import Work
 
 Length = Annotated[int, Meta(ge=1)]
 Core = Annotated[str, Meta(extra_json_schema={"enum": ["native", "python"]})]
@@ -90,10 +91,14 @@ class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
     gaps_without_room: Gaps that are only counted, as the buffer was full.
     effective_khz_spread_share: From the 5th to the 95th percentile, as a share of the median.
     throughput_drift_share: Last third against first third.
-    work: Interpreted work.
-    native_work: Throughput work.
-    memory: Work on the cache.
-    main_memory: Work on memory.
+    interpreter: Interpreted work.
+    throughput: As many instructions a cycle as the core can do.
+    latency_work: Dependent steps.
+    cache: Work on data in the last-level cache.
+    memory: Work on data that no cache holds; until 0.2.0 (which wrote `main_memory`) the work on the cache.
+    work: Until 0.2.0 the name of `interpreter`.
+    native_work: Until 0.2.0 the name of `throughput`.
+    main_memory: Until 0.2.0 the name of `memory`.
     culprits: Who made the gaps.
     suspects: What ran there meanwhile, where no trace shows who made the gaps.
     """
@@ -113,11 +118,11 @@ class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
     effective_khz_spread_share: Amount | None
     throughput_drift_share: float | None
     mvalue: float | None = None
-    work: SpreadPart | None = None
-    native_work: SpreadPart | None = None
+    interpreter: SpreadPart | None = None
+    throughput: SpreadPart | None = None
     latency_work: SpreadPart | None = None
+    cache: SpreadPart | None = None
     memory: SpreadPart | None = None
-    main_memory: SpreadPart | None = None
     workload: SpreadPart | None = None
     locked_kb: Count | None = None
     resident_kb: Count | None = None
@@ -125,6 +130,38 @@ class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
     culprits: list[SourcePart] | UnsetType = UNSET
     suspects: list[CulpritPart] | UnsetType = UNSET
     longest_gaps: list[GapPart] | UnsetType = UNSET
+    work: SpreadPart | UnsetType | None = UNSET
+    native_work: SpreadPart | UnsetType | None = UNSET
+    main_memory: SpreadPart | UnsetType | None = UNSET
+
+
+_KEY_BY_WORK = {
+    Work.LATENCY: "latency_work",
+    Work.THROUGHPUT: "throughput",
+    Work.INTERPRETER: "interpreter",
+    Work.CACHE: "cache",
+    Work.MEMORY: "memory",
+}
+_OLD_KEY_BY_WORK = {  # until 0.2.0
+    Work.LATENCY: "latency_work",
+    Work.THROUGHPUT: "native_work",
+    Work.INTERPRETER: "work",
+    Work.CACHE: "memory",
+    Work.MEMORY: "main_memory",
+}
+_NEW_KEYS, _OLD_KEYS = ("throughput", "interpreter", "cache"), ("native_work", "work", "main_memory")
+KEYS_OF_WORK = ("latency_work", "memory", *_NEW_KEYS, *_OLD_KEYS)
+
+
+def work_of(cpu: CalibratedCpuPart) -> dict[Work, SpreadPart | None]:
+    """Return the times by kind of work, by the keys of now or of 0.2.0.
+
+    With keys of both, or with none that only one of them has, it is unknown what `memory` is, so only latency is known.
+    """
+    is_new, is_old = (any(getattr(cpu, key) for key in keys) for keys in (_NEW_KEYS, _OLD_KEYS))
+    if is_new == is_old:
+        return {**dict.fromkeys(_KEY_BY_WORK), Work.LATENCY: cpu.latency_work}
+    return {work: getattr(cpu, key) for work, key in (_KEY_BY_WORK if is_new else _OLD_KEY_BY_WORK).items()}
 
 
 class CalibrationPart(DocumentPart, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.documents.calibration import (
+    KEYS_OF_WORK,
     CalibratedCpuPart,
     CalibrationDocument,
     CalibrationPart,
@@ -22,10 +23,12 @@ from noisewatch.documents.calibration import (
     FloorPart,
     SpreadPart,
     UnderLoadPart,
+    work_of,
 )
 from noisewatch.documents.document import read_part, view_of
 from noisewatch.judgement.comparison import Condition, MeasuredFigure
 from noisewatch.judgement.noise.drift import ENDS, USUAL_DRIFT, WEIGHT
+from noisewatch.kinds import Work
 from noisewatch.model.estimate import Estimate
 from noisewatch.model.history.figures import TRAITS, Figure
 from noisewatch.operations.compare.documents import cpus_of, mappings_of, number_of, positive, word_of
@@ -33,11 +36,11 @@ from noisewatch.operations.compare.documents import cpus_of, mappings_of, number
 _BY_SPREAD = "Welch's t-test, by the spread of blocks within each calibration"
 _BY_DRIFT = "Welch's t-test, by the drift between calibrations"
 _WORK = {
-    Figure.LATENCY: "latency_work",
-    Figure.THROUGHPUT: "native_work",
-    Figure.INTERPRETER: "work",
-    Figure.CACHE: "memory",
-    Figure.MEMORY: "main_memory",
+    Figure.LATENCY: Work.LATENCY,
+    Figure.THROUGHPUT: Work.THROUGHPUT,
+    Figure.INTERPRETER: Work.INTERPRETER,
+    Figure.CACHE: Work.CACHE,
+    Figure.MEMORY: Work.MEMORY,
 }
 _GAPS = {Figure.SHORT_GAPS: (0, 10_000), Figure.MIDDLE_GAPS: (10_000, 100_000), Figure.LONG_GAPS: (100_000, math.inf)}
 _NOISE = {Figure.NOISE_1MS: 1_000_000, Figure.NOISE_10MS: 10_000_000, Figure.NOISE_100MS: 100_000_000}
@@ -62,7 +65,11 @@ class _Part(NamedTuple):
 
 _OF_CPUS = (
     *("cpu?", "trouble?", "gaps_per_s?", "gaps_without_room?", "effective_khz?", "effective_khz_spread_share?"),
-    *("histogram?.edges_ns?", "histogram?.counts?", *(f"{key}?" for key in _WORK.values())),
+    *(
+        "histogram?.edges_ns?",
+        "histogram?.counts?",
+        *(f"{key}?" for key in KEYS_OF_WORK),
+    ),
 )
 _OF_FLOORS = ("sample_ns?", "cv_expected?", "extrapolated?")
 _OF_A_CONDITION = (
@@ -190,9 +197,8 @@ def _speeds_by_cpu(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, dict[int, 
 
 
 def _speeds(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, Estimate | None]:
-    found = {
-        figure: _work(figure, [getattr(cpu, key) or SpreadPart() for cpu in cpus]) for figure, key in _WORK.items()
-    }
+    works = [work_of(cpu) for cpu in cpus]
+    found = {figure: _work(figure, [each[work] or SpreadPart() for each in works]) for figure, work in _WORK.items()}
     return found | {Figure.CLOCK: _clock(cpus)}
 
 

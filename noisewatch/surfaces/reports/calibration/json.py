@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import UNSET
+
 from noisewatch import __version__
 from noisewatch.cpus import CpuSet
 from noisewatch.documents.calibration import (
@@ -71,6 +73,13 @@ def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int, attribution: 
         trouble=figures.trouble or "none",
         gap_threshold_ns=threshold_ns,
         gaps_without_room=figures.lost_gaps,
+        interpreter=figures.work,
+        throughput=figures.native_work,
+        cache=figures.memory,
+        memory=figures.main_memory,
+        work=UNSET,
+        native_work=UNSET,
+        main_memory=UNSET,
         workload=figures.command,
         locked_kb=said.locked_kb,
         resident_kb=said.resident_kb,

@@ -55,7 +55,7 @@ def test_a_figure_that_one_side_lacks_under_load_is_open(compare: Compare) -> No
 
 def test_speeds_that_stray_too_far_under_load_are_open(compare: Compare) -> None:
     loud = {"count": 200, "median_ns": 1e6, "pieces": 5, "mad_share": 0.9, "width_share": 5.0}
-    works: dict[str, Any] = dict.fromkeys(("latency_work", "native_work", "work", "memory", "main_memory"), loud)
+    works: dict[str, Any] = dict.fromkeys(("latency_work", "throughput", "interpreter", "cache", "memory"), loud)
     noisy = under_load(cpu(**works, effective_khz_spread_share=4.0))
     ran = compare(noisy, noisy)
     assert ran.status == 3
