@@ -8,11 +8,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from inspect import cleandoc
 from typing import Any
 
 import msgspec
 
+from noisewatch.documents.document import DocumentPart
+from noisewatch.documents.history import HistoryDocument
+from noisewatch.documents.plan import PlanDocument
 from noisewatch.documents.verdict import VerdictDocument
 
 _KEY = re.compile(r"^(\w+): (.+(?:\n +.+)*)\n?", re.MULTILINE)
@@ -39,7 +43,17 @@ def _verdict() -> dict[str, Any]:
     return {**schema, "required": ["findings"]}
 
 
-_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {"preflight": _verdict}
+def _whole(kind: type[DocumentPart]) -> dict[str, Any]:
+    """Return the schema of a document that is always whole."""
+    schema = _schema_of(kind)
+    return {**schema["$defs"].pop(_name_of(kind.__name__)), "$defs": schema["$defs"]}
+
+
+_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "preflight": _verdict,
+    "plan": partial(_whole, PlanDocument),
+    "history": partial(_whole, HistoryDocument),
+}
 
 
 def _schema_of(kind: object) -> dict[str, Any]:
