@@ -246,7 +246,16 @@ def test_what_breaks_a_rule_is_found(
             {
                 *(
                     f"documents/{name}.py"
-                    for name in ("calibration", "document", "history", "machine", "plan", "schema", "verdict")
+                    for name in (
+                        "calibration",
+                        "comparison",
+                        "document",
+                        "history",
+                        "machine",
+                        "plan",
+                        "schema",
+                        "verdict",
+                    )
                 ),
                 *(f"surfaces/reports/{name}/json.py" for name in ("calibration", "verdict")),  # leave out keys
                 *(f"operations/{name}.py" for name in ("fleet/verdict_file", "frame/frame", "frame/line")),

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from noisewatch.documents.comparison import CompareDocument
 from noisewatch.documents.document import DocumentPart
 from noisewatch.documents.history import HistoryDocument
 from noisewatch.documents.plan import PlanDocument
@@ -52,6 +53,7 @@ def _whole(kind: type[DocumentPart]) -> dict[str, Any]:
 _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "preflight": _verdict,
     "plan": partial(_whole, PlanDocument),
+    "compare": partial(_whole, CompareDocument),
     "history": partial(_whole, HistoryDocument),
 }
 

@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> int:
 
 def _asked(arguments: Namespace) -> str:
     if arguments.schema:
-        if arguments.schema in ("preflight", "plan", "history"):
+        if arguments.schema != "run":
             from noisewatch.documents.schema import schema_text  # imports all documents
 
             return schema_text(arguments.schema)
