@@ -30,7 +30,7 @@ from tests.surfaces.reports.compare.documents import calibration, cpu, receipt, 
 
 _TRIES = 400
 _BLOCKS = 200
-_KINDS = ("latency_work", "native_work", "work", "memory", "main_memory")
+_KINDS = ("latency_work", "throughput", "interpreter", "cache", "memory")
 _APART = 1.03
 _CPUS = (1, 16)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
+from noisewatch.documents.document import written
 from noisewatch.faults import RAISED
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
@@ -51,7 +51,7 @@ def test_a_check_that_raises_is_unknown_by_its_name_and_the_others_are_answered(
     assert [(each.check.id, each.status) for each in broken.findings if each is not found] == others
     assert broken.verdict == "unknown"
     assert "ZeroDivisionError" in render(broken, RenderOptions(0, 0.0))
-    assert "ZeroDivisionError" in json.dumps(describe_verdict(broken, None, 0))
+    assert "ZeroDivisionError" in written(describe_verdict(broken, None, 0))
 
 
 def test_no_profile_excuses_a_check_that_raises(as_for_users: None) -> None:

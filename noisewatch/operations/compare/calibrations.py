@@ -14,20 +14,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.documents.calibration import (
+    KEYS_OF_WORK,
+    CalibratedCpuPart,
+    CalibrationDocument,
+    CalibrationPart,
+    DriftPart,
+    FloorPart,
+    SpreadPart,
+    UnderLoadPart,
+    work_of,
+)
+from noisewatch.documents.document import read_part, view_of
 from noisewatch.judgement.comparison import Condition, MeasuredFigure
 from noisewatch.judgement.noise.drift import ENDS, USUAL_DRIFT, WEIGHT
+from noisewatch.kinds import Work
 from noisewatch.model.estimate import Estimate
 from noisewatch.model.history.figures import GAPS_NS, NOISE_NS, TRAITS, Figure
-from noisewatch.operations.compare.documents import cpus_of, mapping_of, mappings_of, number_of, positive, word_of
+from noisewatch.operations.compare.documents import cpus_of, mappings_of, number_of, positive, word_of
 
 _BY_SPREAD = "Welch's t-test, by the spread of blocks within each calibration"
 _BY_DRIFT = "Welch's t-test, by the drift between calibrations"
 _WORK = {
-    Figure.LATENCY: "latency_work",
-    Figure.THROUGHPUT: "native_work",
-    Figure.INTERPRETER: "work",
-    Figure.CACHE: "memory",
-    Figure.MEMORY: "main_memory",
+    Figure.LATENCY: Work.LATENCY,
+    Figure.THROUGHPUT: Work.THROUGHPUT,
+    Figure.INTERPRETER: Work.INTERPRETER,
+    Figure.CACHE: Work.CACHE,
+    Figure.MEMORY: Work.MEMORY,
 }
 _OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # what a neighbour in a core or a cache slows hardly or not at all
 _OF_A_RECEIPT = (Figure.LATENCY, Figure.CLOCK, *NOISE_NS)
@@ -42,59 +55,86 @@ class _Part(NamedTuple):
     """The part of a document that was measured under one condition."""
 
     condition: Condition
-    cpus: Sequence[Mapping[str, Any]]
-    clock_ns: object
-    floors: object
-    drift: Mapping[str, Any]
+    cpus: Sequence[CalibratedCpuPart]
+    clock_ns: float | None
+    floors: Sequence[FloorPart]
+    drift: DriftPart | None
+
+
+_OF_CPUS = (
+    *("cpu?", "trouble?", "gaps_per_s?", "gaps_without_room?", "effective_khz?", "effective_khz_spread_share?"),
+    *(
+        "histogram?.edges_ns?",
+        "histogram?.counts?",
+        *(f"{key}?" for key in KEYS_OF_WORK),
+    ),
+)
+_OF_FLOORS = ("sample_ns?", "cv_expected?", "extrapolated?")
+_OF_A_CONDITION = (
+    *("calibration?.clock_ns?", *(f"calibration?.cpus?.{key}" for key in _OF_CPUS)),
+    *(f"noise_floor?.{key}" for key in _OF_FLOORS),
+    *("noise_floor_drift?.changes_seen?", "noise_floor_drift?.margin_by_sample_ns?"),
+)
+_MEASURED = view_of(  # of a verdict as well, which has the same keys
+    CalibrationDocument,
+    (
+        *("target?", "against?", *(f"comparison?.noise_floor?.{key}" for key in _OF_FLOORS)),
+        *_OF_A_CONDITION,
+        *("under_load?.processes?", "under_load?.cpus?", *(f"under_load?.{key}" for key in _OF_A_CONDITION)),
+    ),
+)
 
 
 def figures_of_calibration(document: Mapping[str, Any]) -> dict[str, MeasuredFigure]:
     """Return all figures of a calibration, of a verdict or of `calibrate`, under each condition."""
-    return {name: figure for part in _parts(document) for name, figure in _figures_of(part).items()}
+    measured = read_part(_MEASURED, document)
+    return {name: figure for part in _parts(measured) for name, figure in _figures_of(part).items()}
 
 
 def load_of(document: Mapping[str, Any]) -> str | None:
     """Return the load of the calibration under load: `2 busy processes on CPUs 0-1`."""
-    under_load = mapping_of(document.get("under_load"))
-    processes, cpus = number_of(under_load.get("processes")), cpus_of(under_load.get("cpus"))
+    under_load = read_part(_MEASURED, document).under_load
+    if under_load is None:
+        return None
+    processes, cpus = number_of(under_load.processes), cpus_of(under_load.cpus)
     if processes is None or not cpus:
         return None
     return f"{processes:.0f} busy process{'' if processes == 1 else 'es'} on {name_cpus(cpus)}"
 
 
-def _parts(document: Mapping[str, Any]) -> Iterator[_Part]:
-    whole = _part(document, Condition.ALONE)
-    target, against = cpus_of(document.get("target")), cpus_of(document.get("against"))
+def _parts(measured: CalibrationDocument) -> Iterator[_Part]:
+    whole = _part(measured, Condition.ALONE)
+    target, against = cpus_of(measured.target), cpus_of(measured.against)
     if target is None or against is None:
         yield whole
     else:
-        floors = mapping_of(mapping_of(document.get("comparison")).get("noise_floor"))
-        yield whole._replace(cpus=_those_of(whole.cpus, target), floors=floors.get("target"))
+        floors = (None if measured.comparison is None else measured.comparison.noise_floor) or {}
+        yield whole._replace(cpus=_those_of(whole.cpus, target), floors=floors.get("target") or ())
         compared = _those_of(whole.cpus, against)
-        yield whole._replace(condition=Condition.AGAINST, cpus=compared, floors=floors.get("against"))
-    if isinstance(document.get("under_load"), dict):
-        yield _part(document["under_load"], Condition.UNDER_LOAD)
+        yield whole._replace(condition=Condition.AGAINST, cpus=compared, floors=floors.get("against") or ())
+    if measured.under_load is not None:
+        yield _part(measured.under_load, Condition.UNDER_LOAD)
 
 
-def _part(document: Mapping[str, Any], condition: Condition) -> _Part:
-    calibration = mapping_of(document.get("calibration"))
+def _part(measured: CalibrationDocument | UnderLoadPart, condition: Condition) -> _Part:
+    calibration: CalibrationPart | None = measured.calibration
     return _Part(
         condition=condition,
-        cpus=mappings_of(calibration.get("cpus")),
-        clock_ns=calibration.get("clock_ns"),
-        floors=document.get("noise_floor"),
-        drift=mapping_of(document.get("noise_floor_drift")),
+        cpus=() if calibration is None else calibration.cpus or (),
+        clock_ns=None if calibration is None else calibration.clock_ns,
+        floors=measured.noise_floor or (),
+        drift=measured.noise_floor_drift,
     )
 
 
-def _those_of(cpus: Sequence[Mapping[str, Any]], wanted: CpuSet) -> Sequence[Mapping[str, Any]]:
-    return [cpu for cpu in cpus if (cpus_of([cpu.get("cpu")]) or frozenset()) & wanted]
+def _those_of(cpus: Sequence[CalibratedCpuPart], wanted: CpuSet) -> Sequence[CalibratedCpuPart]:
+    return [cpu for cpu in cpus if cpu.cpu in wanted]
 
 
 def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
     cpus = _complete(part.cpus)
     found = _speeds(cpus) | {figure: _gaps(figure, cpus) for figure in GAPS_NS}
-    found |= _noise(mappings_of(part.floors), part.drift)
+    found |= _noise(part.floors, part.drift)
     if part.condition != Condition.AGAINST:  # it is the shortest of all CPUs, and listed once
         reading = number_of(part.clock_ns)
         found[Figure.CLOCK_READING] = _estimate(Figure.CLOCK_READING, reading, _READING_DEVIATION, WEIGHT)
@@ -103,8 +143,11 @@ def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
 
 def figures_of_opening(calibration: Mapping[str, Any]) -> dict[str, MeasuredFigure]:
     """Return the few figures that a receipt contains of the calibration before its series."""
-    cpus = _complete(mappings_of(calibration.get("cpus")))
-    found = _speeds(cpus) | _noise(mappings_of(calibration.get("noise_floor")), {})
+    listed = [{"effective_khz_spread_share": 0.0, **cpu} for cpu in mappings_of(calibration.get("cpus"))]
+    document = {"calibration": {"cpus": listed}, "noise_floor": calibration.get("noise_floor")}
+    part = _part(read_part(_MEASURED, document), Condition.ALONE)
+    cpus = _complete(part.cpus)
+    found = _speeds(cpus) | _noise(part.floors, None)
     return _told({figure: found[figure] for figure in _OF_A_RECEIPT}, cpus, Condition.ALONE)
 
 
@@ -114,13 +157,13 @@ def core_of(calibration: Mapping[str, Any]) -> str | None:
     return f"{core} at real-time priority" if core and calibration.get("scheduler") == "fifo" else core
 
 
-def _complete(cpus: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def _complete(cpus: Sequence[CalibratedCpuPart]) -> Sequence[CalibratedCpuPart]:
     """Return the CPUs, or none if any CPU was not measured to the end."""
-    return cpus if all(cpu.get("trouble") == "none" for cpu in cpus) else []
+    return cpus if all(cpu.trouble == "none" for cpu in cpus) else []
 
 
 def _told(
-    found: Mapping[Figure, Estimate | None], cpus: Sequence[Mapping[str, Any]], condition: Condition
+    found: Mapping[Figure, Estimate | None], cpus: Sequence[CalibratedCpuPart], condition: Condition
 ) -> dict[str, MeasuredFigure]:
     by_drift = {*GAPS_NS, *NOISE_NS, Figure.CLOCK_READING}
     tests = {figure: _BY_DRIFT if figure in by_drift else _BY_SPREAD for figure in Figure}
@@ -134,15 +177,15 @@ def _told(
     }
 
 
-def _speeds_by_cpu(cpus: Sequence[Mapping[str, Any]]) -> dict[Figure, dict[int, Estimate]]:
+def _speeds_by_cpu(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, dict[int, Estimate]]:
     """Return the speeds that are a CPU's own, by figure and CPU, if there are several and all are known.
 
     In all other work, a CPU varies between calibrations by more than its blocks within one calibration show.
     """
-    numbers = [cpu.get("cpu") for cpu in cpus]
+    numbers = [cpu.cpu for cpu in cpus]
     if len(cpus) < 2 or len(cpus_of(numbers) or ()) < len(cpus):
         return {}
-    speeds = {int(cpu["cpu"]): _speeds([cpu]) for cpu in cpus}
+    speeds = {cpu.cpu: _speeds([cpu]) for cpu in cpus}
     known = {figure: {cpu: each[figure] for cpu, each in speeds.items()} for figure in _OF_EACH_CPU}
     return {
         figure: {cpu: estimate for cpu, estimate in each.items() if estimate is not None}
@@ -151,15 +194,16 @@ def _speeds_by_cpu(cpus: Sequence[Mapping[str, Any]]) -> dict[Figure, dict[int, 
     }
 
 
-def _speeds(cpus: Sequence[Mapping[str, Any]]) -> dict[Figure, Estimate | None]:
-    found = {figure: _work(figure, [mapping_of(cpu.get(key)) for cpu in cpus]) for figure, key in _WORK.items()}
+def _speeds(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, Estimate | None]:
+    works = [work_of(cpu) for cpu in cpus]
+    found = {figure: _work(figure, [each[work] or SpreadPart() for each in works]) for figure, work in _WORK.items()}
     return found | {Figure.CLOCK: _clock(cpus)}
 
 
-def _work(figure: Figure, spreads: Sequence[Mapping[str, Any]]) -> Estimate | None:
+def _work(figure: Figure, spreads: Sequence[SpreadPart]) -> Estimate | None:
     """Return the mean of all CPUs, which vary together."""
-    counts = [positive(spread.get("count")) for spread in spreads]
-    pieces = [_ratio(positive(spread.get("median_ns")), positive(spread.get("pieces"))) for spread in spreads]
+    counts = [positive(spread.count) for spread in spreads]
+    pieces = [_ratio(positive(spread.median_ns), positive(spread.pieces)) for spread in spreads]
     deviations = [_deviation(figure, spread) for spread in spreads]
     value, deviation = _mean(pieces), _mean(deviations)
     if value is None or deviation is None or None in counts:
@@ -167,33 +211,39 @@ def _work(figure: Figure, spreads: Sequence[Mapping[str, Any]]) -> Estimate | No
     return _estimate(figure, value, math.hypot(deviation, SPEED_DEVIATION), min(map(int, filter(None, counts))) - 1)
 
 
-def _deviation(figure: Figure, spread: Mapping[str, Any]) -> float | None:
+def _deviation(figure: Figure, spread: SpreadPart) -> float | None:
     if figure == Figure.LATENCY:
-        share = number_of(spread.get("mad_share"))
+        share = number_of(spread.mad_share)
         return None if share is None else share * _MAD
-    share = number_of(spread.get("width_share"))
+    share = number_of(spread.width_share)
     return None if share is None else share / _WIDTH
 
 
-def _clock(cpus: Sequence[Mapping[str, Any]]) -> Estimate | None:
-    value = _mean([positive(cpu.get("effective_khz")) for cpu in cpus])
-    widths = _mean([number_of(cpu.get("effective_khz_spread_share", 0.0)) for cpu in cpus])
+def _clock(cpus: Sequence[CalibratedCpuPart]) -> Estimate | None:
+    value = _mean([positive(cpu.effective_khz) for cpu in cpus])
+    widths = _mean([number_of(cpu.effective_khz_spread_share) for cpu in cpus])
     if widths is None:
         return None
     return _estimate(Figure.CLOCK, value, math.hypot(widths / _WIDTH, SPEED_DEVIATION), WEIGHT)
 
 
-def _gaps(figure: Figure, cpus: Sequence[Mapping[str, Any]]) -> Estimate | None:
+def _gaps(figure: Figure, cpus: Sequence[CalibratedCpuPart]) -> Estimate | None:
     """Return the rate of gaps, or None if the buffer of a CPU was too small for all of them."""
-    rates = [_gaps_per_s(mapping_of(cpu.get("histogram")), cpu, *GAPS_NS[figure]) for cpu in cpus]
+    rates = [_gaps_per_s(cpu, *GAPS_NS[figure]) for cpu in cpus]
     return _estimate(figure, _mean(rates), _GAPS_DEVIATION, WEIGHT)
 
 
-def _gaps_per_s(histogram: Mapping[str, Any], cpu: Mapping[str, Any], begin_ns: float, end_ns: float) -> float | None:
-    rate, edges, counts = number_of(cpu.get("gaps_per_s")), histogram.get("edges_ns"), histogram.get("counts")
-    if rate is None or cpu.get("gaps_without_room") != 0 or not isinstance(edges, list) or not isinstance(counts, list):
+def _gaps_per_s(cpu: CalibratedCpuPart, begin_ns: float, end_ns: float) -> float | None:
+    rate, histogram = number_of(cpu.gaps_per_s), cpu.histogram
+    if (
+        rate is None
+        or cpu.gaps_without_room != 0
+        or histogram is None
+        or None in (histogram.edges_ns, histogram.counts)
+    ):
         return None
-    buckets = [(number_of(edge), number_of(count)) for edge, count in zip(edges, counts, strict=False)]
+    pairs = zip(histogram.edges_ns, histogram.counts, strict=False)
+    buckets = [(number_of(edge), number_of(count)) for edge, count in pairs]
     known = [(edge, count) for edge, count in buckets if edge is not None and count is not None]
     total = sum(count for _, count in known)
     if len(known) < len(buckets) or (rate > 0 and total <= 0):
@@ -201,22 +251,23 @@ def _gaps_per_s(histogram: Mapping[str, Any], cpu: Mapping[str, Any], begin_ns: 
     return rate * sum(count for edge, count in known if begin_ns <= edge < end_ns) / total if total else 0.0
 
 
-def _noise(floors: Sequence[Mapping[str, Any]], drift: Mapping[str, Any]) -> dict[Figure, Estimate | None]:
-    by_length = {number_of(each.get("sample_ns")): each for each in floors if each.get("extrapolated") is False}
+def _noise(floors: Sequence[FloorPart], drift: DriftPart | None) -> dict[Figure, Estimate | None]:
+    by_length = {floor.sample_ns: floor for floor in floors if floor.extrapolated is False}
     return {
-        figure: _noise_floor(figure, by_length.get(length_ns, {}), length_ns, drift)
+        figure: _noise_floor(figure, by_length.get(length_ns), length_ns, drift)
         for figure, length_ns in NOISE_NS.items()
     }
 
 
-def _noise_floor(figure: Figure, floor: Mapping[str, Any], length_ns: int, drift: Mapping[str, Any]) -> Estimate | None:
+def _noise_floor(figure: Figure, floor: FloorPart | None, length_ns: int, drift: DriftPart | None) -> Estimate | None:
     """Return the noise floor, with its share of the drift, which is the deviation between two calibrations."""
-    margin = positive(mapping_of(drift.get("margin_by_sample_ns")).get(str(length_ns)))
+    margins = (None if drift is None else drift.margin_by_sample_ns) or {}
+    margin = positive(margins.get(str(length_ns)))
     if margin is None or margin < 1:
         margin = USUAL_DRIFT.margin_at(length_ns)
-    freedom = WEIGHT + int(number_of(drift.get("changes_seen")) or 0)
+    freedom = WEIGHT + int(number_of(None if drift is None else drift.changes_seen) or 0)
     deviation = math.log(margin) / ENDS / math.sqrt(2)
-    return _estimate(figure, number_of(floor.get("cv_expected")), deviation, freedom)
+    return _estimate(figure, None if floor is None else number_of(floor.cv_expected), deviation, freedom)
 
 
 def _estimate(figure: Figure, value: float | None, deviation: float, freedom: int) -> Estimate | None:

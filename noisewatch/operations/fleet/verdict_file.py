@@ -12,18 +12,22 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import itemgetter
-from typing import Annotated
 
 import msgspec
 
+from noisewatch.documents.calibration import CalibratedCpuPart, CalibrationPart, FloorPart
+from noisewatch.documents.document import view_of
+from noisewatch.documents.machine import CulpritPart
+from noisewatch.documents.verdict import CausePart, FindingPart, VerdictDocument
 from noisewatch.errors import Unreadable, damaged_words, system_reason
 from noisewatch.judgement.fleet import BOARD, FLOOR_NS, Floor, Reason, Report, SlowestCpu
-from noisewatch.judgement.terms import Gravity, Outcome
+from noisewatch.judgement.terms import Gravity
 from noisewatch.model.history.figures import TRAITS, Figure, Nature
 from noisewatch.text import clean
 
 _SCHEMA = 1
 _NOT_OURS = "not a verdict of noisewatch"
+_NO_DETAILS = "without further details"
 _MOST_BYTES = 64 * 1024 * 1024  # a verdict takes 0.1 MB, and 30 kB more for each CPU that was calibrated
 _LONGEST_HOST = 253  # https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -31,90 +35,20 @@ _FACTS = (("kernel", "kernel"), ("cpu_model", "cpu model"), ("virtual", "virtual
 _DECIDING = (Gravity.FAILED, Gravity.UNANSWERED)
 
 
-class _Culprit(msgspec.Struct):
-    name: str
-    pid: int | None = None
-
-
-class _Finding(msgspec.Struct):
-    id: str
-    said: str | None = None
-    reason: str | None = None
-    culprits: list[_Culprit] = []  # copied for each
-
-
-class _Cause(msgspec.Struct):
-    gravity: Gravity
-    findings: list[str]
-
-
-class _Work(msgspec.Struct):
-    """The time of blocks of work, which have fewer pieces on a slower CPU."""
-
-    median_ns: float | None = None
-    pieces: int | None = None
-
-    @property
-    def piece_ns(self) -> float | None:
-        """The median time (ns) of a piece; None if unknown."""
-        if self.median_ns is None or self.pieces is None or self.pieces <= 0:
-            return None
-        return self.median_ns / self.pieces
-
-
-class _Cpu(msgspec.Struct):
-    cpu: int
-    effective_khz: float | None = None
-    latency_work: _Work | None = None
-
-
-_SPEEDS: Sequence[tuple[Figure, Callable[[_Cpu], float | None]]] = (
+_OF_FINDINGS = ("id", "said?", "reason?", "culprits?.name", "culprits?.pid?")
+_OF_CPUS = ("cpu", "effective_khz?", "latency_work?")
+_KEYS = (
+    *("schema", "verdict", "noisewatch?", "profile?", "target?", "at?", "host?", "facts?.identity?"),
+    *("machine.kernel?", "machine.cpu_model?", "machine.virtual?", "causes.gravity", "causes.findings"),
+    *(f"findings?.{key}" for key in _OF_FINDINGS),
+    *("calibration?.core?", *(f"calibration?.cpus.{key}" for key in _OF_CPUS)),
+    *(f"noise_floor?.{key}" for key in ("sample_ns", "cv_low", "cv_expected", "cv_high")),
+    "noise_floor_chance?",
+)
+_SPEEDS: Sequence[tuple[Figure, Callable[[CalibratedCpuPart], float | None]]] = (
     (Figure.LATENCY, lambda cpu: None if cpu.latency_work is None else cpu.latency_work.piece_ns),
     (Figure.CLOCK, lambda cpu: cpu.effective_khz),
 )
-
-
-class _Calibration(msgspec.Struct):
-    cpus: list[_Cpu]
-    core: str | None = None
-
-
-class _FloorAt(msgspec.Struct):
-    sample_ns: int
-    cv_low: float
-    cv_expected: float
-    cv_high: float
-
-
-class _Identity(msgspec.Struct):
-    board: str | None = None
-
-
-class _ByClass(msgspec.Struct):
-    identity: _Identity | None = None
-
-
-class _Machine(msgspec.Struct):
-    kernel: str | None = None
-    cpu_model: str | None = None
-    virtual: str | None = None
-
-
-class _Verdict(msgspec.Struct):
-    schema: int
-    verdict: Outcome
-    machine: _Machine
-    causes: list[_Cause]
-    noisewatch: str | None = None
-    profile: str | None = None
-    target: list[int] = []
-    at: float | None = None
-    host: str | None = None
-    facts: _ByClass | None = None
-    findings: list[_Finding] = []
-    calibration: _Calibration | None = None
-    noise_floor: list[_FloorAt] | None = None
-    noise_floor_chance: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
 
 
 class _Version(msgspec.Struct):
@@ -122,8 +56,9 @@ class _Version(msgspec.Struct):
     verdict: msgspec.Raw
 
 
-_VERSIONS, _VERDICTS = msgspec.json.Decoder(_Version), msgspec.json.Decoder(_Verdict)
-_FINDINGS = msgspec.json.Decoder(_Finding)
+_VERSIONS = msgspec.json.Decoder(_Version)
+_VERDICTS = msgspec.json.Decoder(view_of(VerdictDocument, _KEYS))
+_FINDINGS = msgspec.json.Decoder(view_of(FindingPart, _OF_FINDINGS))
 
 
 def report_in(path: str, host: str) -> Report:
@@ -178,6 +113,7 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
     if verdict.host is not None and not 0 < len(verdict.host.strip()) <= _LONGEST_HOST:
         raise Unreadable(path, f"names a host with {len(verdict.host)} characters, wanted 1 to {_LONGEST_HOST}")
     floor = next((each for each in verdict.noise_floor or () if each.sample_ns == FLOOR_NS), None)
+    causes = verdict.causes or ()
     return Report(
         host=_shown((verdict.host or host).strip()),
         is_identified=verdict.host is not None,
@@ -185,8 +121,8 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
         written_s=written_s,
         outcome=verdict.verdict,
         at_s=verdict.at,
-        reason=_reason(verdict, findings),
-        open_checks=tuple(clean(id) for cause in verdict.causes if cause.gravity in _DECIDING for id in cause.findings),
+        reason=_reason(causes, findings),
+        open_checks=tuple(clean(id) for cause in causes if cause.gravity in _DECIDING for id in cause.findings),
         floor=None if floor is None else Floor(floor.cv_low, floor.cv_expected, floor.cv_high),
         chance=verdict.noise_floor_chance,
         facts=_facts(verdict),
@@ -200,7 +136,7 @@ def _shown(host: str) -> str:
     return host if host.isprintable() else host.encode("unicode_escape").decode()
 
 
-def _parsed(path: str, text: bytes) -> tuple[_Verdict, Sequence[_Finding]]:
+def _parsed(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPart]]:
     """Parse the verdict and its findings; in JSON Lines the first line is the verdict.
 
     Raise Unreadable if it is none.
@@ -210,7 +146,8 @@ def _parsed(path: str, text: bytes) -> tuple[_Verdict, Sequence[_Finding]]:
     try:
         head = first if is_lines else text
         verdict = _decoded(path, head)
-        return verdict, [*verdict.findings, *_FINDINGS.decode_lines(rest)] if is_lines else verdict.findings
+        findings = verdict.findings or []
+        return verdict, [*findings, *_FINDINGS.decode_lines(rest)] if is_lines else findings
     except RecursionError as error:
         raise Unreadable(path, damaged_words("brackets within brackets")) from error
     except msgspec.ValidationError as error:  # JSON of something else
@@ -220,7 +157,7 @@ def _parsed(path: str, text: bytes) -> tuple[_Verdict, Sequence[_Finding]]:
         raise Unreadable(path, damaged_words(why) if is_object else f"{_NOT_OURS}: {why}") from error
 
 
-def _decoded(path: str, text: bytes) -> _Verdict:
+def _decoded(path: str, text: bytes) -> VerdictDocument:
     """Decode a verdict; another schema is reported as such first.
 
     Raise Unreadable for another schema, and msgspec's errors.
@@ -244,40 +181,42 @@ def _words_of(error: Exception) -> str:
     return words[:1].lower() + words[1:]
 
 
-def _reason(verdict: _Verdict, findings: Sequence[_Finding]) -> Reason | None:
+def _reason(causes: Sequence[CausePart], findings: Sequence[FindingPart]) -> Reason | None:
     """Return the first cause, which is the worst one."""
-    if not verdict.causes or not verdict.causes[0].findings:
+    if not causes:
         return None
-    check = verdict.causes[0].findings[0]
-    finding = next((each for each in findings if each.id == check), _Finding(check))
-    said = (finding.said if finding.reason is None else finding.reason) or "without further details"
+    check = causes[0].findings[0]
+    finding = next((finding for finding in findings if finding.id == check), None)
+    if finding is None:
+        return Reason(clean(check), _NO_DETAILS, None)
+    said = (finding.said if finding.reason is None else finding.reason) or _NO_DETAILS
     return Reason(clean(check), clean(said), _culprit(finding.culprits))
 
 
-def _culprit(culprits: Sequence[_Culprit]) -> str | None:
+def _culprit(culprits: Sequence[CulpritPart]) -> str | None:
     if not culprits:
         return None
     worst = culprits[0]
     return clean(worst.name) + ("" if worst.pid is None else f" (pid {worst.pid})")
 
 
-def _facts(verdict: _Verdict) -> dict[str, str | None]:
+def _facts(verdict: VerdictDocument) -> dict[str, str | None]:
     told = {name: getattr(verdict.machine, key) for key, name in _FACTS}
     identity = None if verdict.facts is None else verdict.facts.identity
-    told[BOARD] = None if identity is None else identity.board
+    told[BOARD] = identity.get("board") if identity else None
     told["loops"] = None if verdict.calibration is None else verdict.calibration.core
     told["profile"], told["noisewatch"] = verdict.profile, verdict.noisewatch
     return {name: None if fact is None else clean(fact) for name, fact in told.items()}
 
 
-def _figures(calibration: _Calibration | None, floor: _FloorAt | None) -> dict[Figure, float]:
+def _figures(calibration: CalibrationPart | None, floor: FloorPart | None) -> dict[Figure, float]:
     """Return the noise floor and the speeds; speeds are the means of the CPUs."""
     noise = {} if floor is None else {Figure.NOISE_100MS: floor.cv_expected}
     speeds = _speeds_by_cpu(calibration)
     return noise | {figure: sum(value_by_cpu.values()) / len(value_by_cpu) for figure, value_by_cpu in speeds.items()}
 
 
-def _slowest(calibration: _Calibration | None) -> dict[Figure, SlowestCpu]:
+def _slowest(calibration: CalibrationPart | None) -> dict[Figure, SlowestCpu]:
     slowest = {}
     for figure, value_by_cpu in _speeds_by_cpu(calibration).items():
         pick = min if TRAITS[figure].nature is Nature.RATE else max
@@ -285,7 +224,7 @@ def _slowest(calibration: _Calibration | None) -> dict[Figure, SlowestCpu]:
     return slowest
 
 
-def _speeds_by_cpu(calibration: _Calibration | None) -> dict[Figure, dict[int, float]]:
+def _speeds_by_cpu(calibration: CalibrationPart | None) -> dict[Figure, dict[int, float]]:
     """Return the speeds that are known for all CPUs."""
     cpus = () if calibration is None else calibration.cpus
     speeds = {}

@@ -90,9 +90,9 @@ class ReportOutput:
         self._output.write(encoded(text, self._path))
 
     def write_json(self, described: object) -> None:
-        import json  # most reports are not JSON
+        from noisewatch.documents.document import written  # imports the library of all documents
 
-        self.write(json.dumps(described, indent=1) + "\n")
+        self.write(written(described, indent=1))
 
 
 @contextmanager

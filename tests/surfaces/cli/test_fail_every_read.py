@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
+from noisewatch.documents.document import written
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.surfaces.reports.machine.json import describe_snapshot
@@ -21,7 +20,7 @@ from tests.written.quiet_machine import ANSWERS, quiet_files
 
 def _reports(verdict: Verdict) -> list[str]:
     """All that preflight can print of it."""
-    return [render(verdict, RenderOptions(0, 0.0, width=80)), json.dumps(describe_verdict(verdict, None, 0))]
+    return [render(verdict, RenderOptions(0, 0.0, width=80)), written(describe_verdict(verdict, None, 0))]
 
 
 def _its_share(fault: object, count: int) -> range:
@@ -53,7 +52,7 @@ def test_show_has_a_text_and_a_json_whatever_read_fails(fault: object) -> None:
     for number in _its_share(fault, len(sound.reads)):
         machine = FaultyMachine(quiet_files(), fault=fault, fails_at=number)  # type: ignore[arg-type]  # from FAULTS
         snapshot = read_snapshot(machine, SnapshotOptions())
-        sizes.append(min(len(text_of_snapshot(snapshot, 100)), len(json.dumps(describe_snapshot(snapshot)))))
+        sizes.append(min(len(text_of_snapshot(snapshot, 100)), len(written(describe_snapshot(snapshot)))))
     assert len(sizes) > 25
     assert min(sizes) > 300
 

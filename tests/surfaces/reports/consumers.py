@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,8 @@ from junitparser import JUnitXml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from prometheus_client.parser import text_string_to_metric_families
+
+from noisewatch.documents.schema import schema_text
 
 COMMANDS = ("error", "warning", "notice", "debug", "group", "endgroup", "add-mask", "set-output", "stop-commands")
 _MARKUP = {"link_open", "image", "html_inline", "em_open", "strong_open", "s_open", "code_block", "hr"}
@@ -190,8 +191,7 @@ def _markdown(report: str) -> list[Token]:
 
 @cache
 def _verdict_schema() -> dict[str, Any]:
-    text = files("noisewatch.surfaces.reports.verdict").joinpath("verdict.schema.json").read_text()
-    schema: dict[str, Any] = json.loads(text)
+    schema: dict[str, Any] = json.loads(schema_text("preflight"))
     return schema
 
 

@@ -44,7 +44,9 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def _complaints(schema: dict[str, Any], document: object) -> list[str]:
-    errors = _validator(json.dumps(schema)).iter_errors(document)
+    errors = [*_validator(json.dumps(schema)).iter_errors(document)]
+    for error in errors:
+        errors += error.context or ()  # of values that may be null as well
     return [f"{error.json_path}: {error.message}" for error in errors]
 
 
@@ -74,9 +76,9 @@ def test_the_schema_is_one_of_draft_2020_12(schema: dict[str, Any]) -> None:
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
-def test_nothing_forbids_keys_that_are_added_later(run: Run) -> None:
-    assert "additionalProperties" not in run("explain", "--schema").out
-    assert "unevaluatedProperties" not in run("explain", "--schema").out
+def test_nothing_forbids_keys_that_are_added_later(schema: dict[str, Any]) -> None:
+    assert "unevaluatedProperties" not in json.dumps(schema)
+    assert [part for part in schema["$defs"].values() if {"properties", "additionalProperties"} <= part.keys()] == []
 
 
 @pytest.mark.parametrize("options", [(), ("--no-calibration",), ("--strict",), ("--exit-zero",)], ids=" ".join)

@@ -22,7 +22,6 @@ from noisewatch.surfaces.cli.common import (
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.output import encoding_of, width
 from noisewatch.surfaces.picture import THEMES, png_of, svg_of
-from noisewatch.surfaces.reports.calibration.json import describe_calibrated, describe_for_pyperf
 from noisewatch.surfaces.reports.calibration.report import (
     WIDTH,
     contrast_detail_lines,
@@ -65,10 +64,12 @@ def run(arguments: Namespace) -> int:
 
 def _write(report: ReportOutput, result: CalibratedTarget, arguments: Namespace) -> None:
     match arguments.format:
-        case "pyperf":
-            report.write_json(describe_for_pyperf(result.calibrated.calibration))
-        case "json":
-            report.write_json(describe_calibrated(result))
+        case "pyperf" | "json":
+            from noisewatch.surfaces.reports.calibration.json import describe_calibrated, describe_for_pyperf
+
+            is_whole = arguments.format == "json"  # else only what pyperf reads; the library of documents is imported
+            calibration = result.calibrated.calibration
+            report.write_json(describe_calibrated(result) if is_whole else describe_for_pyperf(calibration))
         case "svg" | "png":
             rows, _ = _rows_and_details(result, WIDTH, UNICODE)
             svg = svg_of(rows, WIDTH, "noisewatch calibrate", THEMES[arguments.theme])

@@ -21,6 +21,7 @@ def run(arguments: Namespace) -> int:
 
 def _judged(path: str) -> tuple[Document, str | None]:
     """Return the verdict on a recording, as `preflight --replay` prints it, and the damage that ended the replay."""
+    from noisewatch.documents.document import plain
     from noisewatch.operations.machines import MachineOptions, open_machine  # imports all checks, needed only here
     from noisewatch.operations.preflight import PreflightOptions, preflight
     from noisewatch.surfaces.cli.live import TerminalListener
@@ -28,7 +29,7 @@ def _judged(path: str) -> tuple[Document, str | None]:
 
     machine = open_machine(MachineOptions(replay=path))
     verdict = preflight(machine, PreflightOptions(), TerminalListener()).verdict
-    return describe_verdict(verdict, None, verdict.exit_status), getattr(machine, "damage", None)
+    return plain(describe_verdict(verdict, None, verdict.exit_status)), getattr(machine, "damage", None)
 
 
 def _rendered(comparison: SideComparison, form: str, in_unicode: bool) -> str:

@@ -33,7 +33,11 @@ def run(arguments: Namespace) -> int:
 
 def _asked(arguments: Namespace) -> str:
     if arguments.schema:
-        report = "verdict" if arguments.schema == "preflight" else arguments.schema
+        if arguments.schema != "run":
+            from noisewatch.documents.schema import schema_text  # imports all documents
+
+            return schema_text(arguments.schema)
+        report = arguments.schema
         return files(f"noisewatch.surfaces.reports.{report}").joinpath(f"{report}.schema.json").read_text("utf-8")
     if arguments.id in TOPICS:
         return _topic(arguments.id, arguments.format, takes_colour(None, arguments.color))

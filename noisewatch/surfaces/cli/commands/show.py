@@ -7,7 +7,6 @@ from argparse import Namespace
 from noisewatch.operations.machines import last_snapshot, open_machine
 from noisewatch.surfaces.cli.common import machine_options, opened_report, report_damage
 from noisewatch.surfaces.output import width
-from noisewatch.surfaces.reports.machine.json import describe_snapshot
 from noisewatch.surfaces.reports.machine.text import Topic, text_of_snapshot
 
 
@@ -19,6 +18,10 @@ def run(arguments: Namespace) -> int:
         snapshot = last_snapshot(machine, options, asks_inventory=arguments.format == "machine")
         match arguments.format:
             case "json":
+                from noisewatch.surfaces.reports.machine.json import (
+                    describe_snapshot,  # imports the library of documents
+                )
+
                 report.write_json(describe_snapshot(snapshot))
             case "machine":
                 from noisewatch.surfaces.reports.machine.description import description_of  # imports the judgement

@@ -9,7 +9,6 @@ from noisewatch.operations.trace import TraceOptions, follow
 from noisewatch.surfaces.cli.common import machine_options, opened_report, recorded_to, report_damage
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.output import width
-from noisewatch.surfaces.reports.trace.json import describe_followed
 from noisewatch.surfaces.reports.trace.text import text_of_followed
 
 
@@ -20,6 +19,8 @@ def run(arguments: Namespace) -> int:
     with opened_report(arguments) as report, recorded_to(arguments.record, machine) as source:
         followed = follow(source, options, listener_of(arguments))
         if arguments.format == "json":
+            from noisewatch.surfaces.reports.trace.json import describe_followed  # imports the library of documents
+
             report.write_json(describe_followed(followed))
         else:
             report.write_text(text_of_followed(followed, width()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.detection import WORKLOAD, Needed, SmallestChange, needed_samples, smallest_change_of
@@ -13,7 +12,7 @@ from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
 from noisewatch.units import describe_ns, share_text
 
-_NOT_CALIBRATED = "no calibration was run"
+NOT_CALIBRATED = "no calibration was run"
 _NONE = "—"
 _STEPS = (5, 2, 1)  # within a decade: the proposed changes
 _LEAST = 1e-4  # a change that no benchmark shows
@@ -89,7 +88,7 @@ def detect_lines(calibrated: Calibrated | None, share: float | None, width: int)
     if share is None:
         return []
     rows = None if calibrated is None else needed_samples(calibrated, share)
-    reasons = {_NOT_CALIBRATED} if rows is None else {row.reason for row in rows}
+    reasons = {NOT_CALIBRATED} if rows is None else {row.reason for row in rows}
     if rows is None or (len(reasons) == 1 and None not in reasons):
         (reason,) = reasons
         return wrap(f"How many samples show a change of {_requested(share)} is unknown: {reason}.", width)
@@ -129,15 +128,3 @@ def _notes(rows: Sequence[Needed]) -> list[str]:
 
 def _lengths_of(rows: Sequence[Needed]) -> list[str]:
     return [describe_ns(row.sample_ns) for row in rows]
-
-
-def describe_detection(calibrated: Calibrated | None, share: float | None) -> dict[str, Any] | None:
-    """Return `detect` of the JSON document: the share, and a row for each kind of work and length.
-
-    The result is None if no share was requested.
-    """
-    if share is None:
-        return None
-    if calibrated is None:
-        return {"share": share, "rows": [], "reason": _NOT_CALIBRATED}
-    return {"share": share, "rows": [row._asdict() for row in needed_samples(calibrated, share)], "reason": None}

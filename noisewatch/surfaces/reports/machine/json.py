@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from noisewatch.documents.document import SCHEMA
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup
 from noisewatch.kernel.cpus.cpu_time import CpuTime
 from noisewatch.kernel.cpus.topology import CpuPlace
@@ -13,41 +14,12 @@ from noisewatch.kernel.interrupts.irqs import Irq
 from noisewatch.kernel.interrupts.table import InterruptRow, Interrupts
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.pressure import Stall
-from noisewatch.machine.recording.privacy import Scrubber
-from noisewatch.model.history.fact_table import facts_of
-
-SCHEMA = 1
+from noisewatch.surfaces.reports.parts.json import describe_machine
 
 
 def listed(cpus: Iterable[int] | None) -> list[int] | None:
     """Return the CPUs in order."""
     return None if cpus is None else sorted(cpus)
-
-
-def describe_machine(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the key `machine`, which all reports share."""
-    return {
-        "is_live": snapshot.is_live,
-        "kernel": snapshot.platform.kernel,
-        "cpu_model": snapshot.platform.cpu_model,
-        "virtual": snapshot.platform.virtual,
-        "container": snapshot.platform.container,
-        "clock_source": snapshot.settings.clock_source.current,
-        "mains_power": snapshot.settings.mains_power.is_on,
-    }
-
-
-def describe_facts(snapshot: Snapshot, identifies: bool = False) -> dict[str, Any]:
-    """Return the key `facts`, by class and name: what machines are compared by.
-
-    As in a recording, the host's name is left out unless `identifies`. A snapshot keeps only the options of the
-    kernel's command line that matter to noise.
-    """
-    scrub = Scrubber("" if identifies else snapshot.platform.host or "")
-    return {
-        str(of_class): {name: None if value is None else scrub.without_host(value) for name, value in facts.items()}
-        for of_class, facts in facts_of(snapshot).items()
-    }
 
 
 def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from noisewatch import __version__
 from noisewatch.cpus import format_cpu_list
+from noisewatch.documents.document import written
 from noisewatch.errors import NothingUndisturbed
 from noisewatch.judgement.run.reasons import describe_run
 from noisewatch.operations.run.conclusion import conclude
@@ -20,7 +21,7 @@ from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.calibration.json import FORMAT_VERSION
 from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.receipt import COMMANDS, encoded
+from noisewatch.surfaces.reports.run.receipt import COMMANDS
 from noisewatch.surfaces.reports.run.sentences import headline_of, not_watched_clauses
 from noisewatch.text import printable
 
@@ -44,7 +45,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     clauses = not_watched_clauses(series)
     if clauses:
         metadata[NOT_WATCHED] = printable("; ".join(clauses))
-    return encoded({"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}, indent=1)
+    return written({"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}, indent=1)
 
 
 def _run(judged: JudgedRepetition) -> dict[str, Any]:

@@ -5,8 +5,6 @@ Durations are in ns. null means unknown; "none" or an empty list means known to 
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import signal
 import stat
@@ -18,6 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noisewatch import __version__
+from noisewatch.documents.document import SCHEMA, written
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
@@ -36,7 +35,8 @@ from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions, command_plan
 from noisewatch.operations.run.series import RunBeginning, RunListener, RunSeries
 from noisewatch.surfaces.reports.calibration.json import describe_floors
-from noisewatch.surfaces.reports.machine.json import SCHEMA, describe_cgroup, describe_facts, describe_machine
+from noisewatch.surfaces.reports.machine.json import describe_cgroup
+from noisewatch.surfaces.reports.parts.json import describe_facts, describe_machine
 from noisewatch.surfaces.reports.run.command_words import program_of
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.text import clean, printable
@@ -284,22 +284,9 @@ def series_of(series: RunSeries, options: SeriesOptions) -> dict[str, Any]:
     }
 
 
-def encoded(document: dict[str, Any], indent: int | None = None) -> str:
-    """Encode the document as a line of JSON; infinity and NaN, which JSON does not have, become null."""
-    return json.dumps(_without_unknowns(document), indent=indent, allow_nan=False) + "\n"
-
-
-def _without_unknowns(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _without_unknowns(item) for key, item in value.items()}
-    return [_without_unknowns(item) for item in value] if isinstance(value, list | tuple) else value
-
-
 def render(series: RunSeries, options: SeriesOptions) -> str:
     """Return the report of `run --format json`."""
-    return encoded(series_of(series, options), indent=1)
+    return written(series_of(series, options), indent=1)
 
 
 def describe_verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
@@ -509,15 +496,15 @@ class ReceiptKeeper(RunListener):
 
     def on_begin(self, beginning: RunBeginning) -> None:
         self._shown.on_begin(beginning)
-        self._write(encoded(header_of(beginning, self._identifies)))
+        self._write(written(header_of(beginning, self._identifies)))
 
     def on_repetition(self, judged: JudgedRepetition) -> None:
         self._shown.on_repetition(judged)
-        self._write(encoded(repetition_of(judged)))
+        self._write(written(repetition_of(judged)))
 
     def on_end(self, series: RunSeries, options: SeriesOptions) -> None:
         """Write the last line."""
-        self._write(encoded(footer_of(series, options)))
+        self._write(written(footer_of(series, options)))
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
         self._shown.on_sampling(doing, done_s, total_s)

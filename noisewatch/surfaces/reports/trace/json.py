@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from noisewatch.documents.document import SCHEMA, plain
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.kinds import Tracer
+from noisewatch.model.calibration.gap_causes import Interruption
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import TracedCpu
 from noisewatch.operations.trace import TraceRun
-from noisewatch.surfaces.reports.machine.json import SCHEMA
-from noisewatch.surfaces.reports.parts.culprits import (
+from noisewatch.surfaces.reports.parts.json import (
     describe_culprit,
     describe_fix,
-    describe_interruption,
+    describe_share_of_gap,
     describe_source,
 )
 
@@ -46,13 +47,18 @@ def _by_trace(traced: TracedCpu, followed: TraceRun) -> dict[str, Any]:
         "works": None if traced.main_thread is None else describe_source(traced.main_thread),
         "stolen_ns": traced.stolen_ns,
         "culprits": [
-            {**describe_source(culprit), **_remedy(culprit.disturbance, followed)} for culprit in traced.culprits
+            {**plain(describe_source(culprit)), **_remedy(culprit.disturbance, followed)} for culprit in traced.culprits
         ],
         "longest_stretches": [
-            describe_interruption(interruption)
-            for interruption in followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS)
+            _interruption(interruption) for interruption in followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS)
         ],
     }
+
+
+def _interruption(stretch: Interruption) -> dict[str, Any]:
+    """Return one interruption (time that others had without a break), in ns since the trace began."""
+    parts = [describe_share_of_gap(part) for part in stretch.parts]
+    return {"at_ns": stretch.start_ns, "length_ns": stretch.length_ns, "parts": parts}
 
 
 def _by_counters(followed: TraceRun, cpu: int) -> dict[str, Any]:
@@ -69,9 +75,9 @@ def _by_counters(followed: TraceRun, cpu: int) -> dict[str, Any]:
 
 def _remedy(disturbance: Disturbance, followed: TraceRun) -> dict[str, Any]:
     remedy = remedy_of(disturbance, followed.case, followed.at_work)
-    return {"remedy": remedy.said, "fix": None if remedy.fix is None else describe_fix(remedy.fix)}
+    return {"remedy": remedy.said, "fix": describe_fix(remedy.fix)}
 
 
 def _of_counters(disturbance: Disturbance) -> dict[str, Any]:
     unknown = dict.fromkeys(("count", "p50_ns", "p99_ns", "max_ns"))
-    return {**describe_culprit(disturbance), **unknown, "lengths_ns": [], "counts": []}
+    return {**plain(describe_culprit(disturbance)), **unknown, "lengths_ns": [], "counts": []}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import field
 
 from noisewatch.cpus import format_cpu_list
+from noisewatch.documents.document import SCHEMA, written
 from noisewatch.judgement.case import Calibrated
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.machine.spinning.calibration.run import Progress
@@ -17,7 +17,6 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, live_rows, picture_rows
 from noisewatch.surfaces.reports.calibration.report import detail_lines, markdown_of_calibration, opening_rows
-from noisewatch.surfaces.reports.machine.json import SCHEMA
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import (
@@ -84,7 +83,7 @@ class CalibrationOverlay(Overlay[Calibrated]):
             **describe_noise(self.result),
         }
         markdown = markdown_of_calibration(self.result, frozenset(self.target))
-        return {"json": json.dumps(figures, indent=1) + "\n", "md": markdown}
+        return {"json": written(figures, indent=1), "md": markdown}
 
     def announcement(self) -> list[str]:
         if self.origin is not None:

@@ -67,4 +67,4 @@ def test_by_how_much_the_intervals_are_wider_is_told_with_its_origin(changes: in
     calibrated = replace(recorded(), drift=Drift(learned))
     wanted = f"Intervals widened ×{calibrated.drift.margin_at(100 * _MS):.2f} for drift {said}."
     assert wanted in " ".join(" ".join(detail_lines(calibrated, 100)).split())
-    assert describe_noise(calibrated)["noise_floor_drift"]["changes_seen"] == 9
+    assert describe_noise(calibrated)["noise_floor_drift"].changes_seen == 9

@@ -41,6 +41,6 @@ def test_the_line_tells_when_and_from_which_clock_to_which(
 def test_json_tells_each_cpu() -> None:
     described = describe_settling(settling_of([CpuSpeeds(3, _TURBO, 40_000)]))
     assert described is not None
-    assert (described["is_level"], described["settled_after_s"], described["worked_s"]) == (True, 27, 43)
-    assert described["cpus"][0]["first_khz"] == 4_000_000
+    assert (described.is_level, described.settled_after_s, described.worked_s) == (True, 27, 43)
+    assert described.cpus[0].first_khz == 4_000_000
     assert describe_settling(None) is None

@@ -30,7 +30,7 @@ def with_facts(**changed: str | None) -> dict[str, dict[str, str | None]]:
 
 def cpu(speed: float = 1.0, gaps_per_s: float = 250.0, **changed: Any) -> dict[str, Any]:
     """One calibrated CPU; `speed` is how many times as fast it is."""
-    kinds = ("latency_work", "native_work", "work", "memory", "main_memory")
+    kinds = ("latency_work", "throughput", "interpreter", "cache", "memory")
     return {
         "cpu": 2,
         "trouble": "none",

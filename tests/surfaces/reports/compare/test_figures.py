@@ -65,7 +65,7 @@ def test_cpus_that_all_changed_alike_are_told_once(compare: Compare, slower: flo
 
 def test_a_cpu_whose_caches_others_filled_is_no_slower_cpu(compare: Compare) -> None:
     after = _cpus(8)
-    after["calibration"]["cpus"][7]["memory"] |= {"median_ns": 2_000_000, "width_share": 0.1}
+    after["calibration"]["cpus"][7]["cache"] |= {"median_ns": 2_000_000, "width_share": 0.1}
     assert "on CPU" not in compare(_cpus(8), after).words
 
 
@@ -92,7 +92,7 @@ def test_what_is_less_than_counts_is_no_difference(compare: Compare, speed: floa
 
 def test_a_block_of_another_number_of_pieces_is_no_slower(compare: Compare) -> None:
     other = cpu()
-    other["native_work"] |= {"pieces": 4, "median_ns": 800_000}
+    other["throughput"] |= {"pieces": 4, "median_ns": 800_000}
     assert compare(calibration(), calibration(other)).status == 0
 
 
@@ -105,7 +105,7 @@ def test_noise_that_is_within_the_drift_is_no_difference_and_far_more_is(compare
     assert "by the drift between calibrations" in ran.words
 
 
-_KINDS = ("latency_work", "native_work", "work", "memory", "main_memory")
+_KINDS = ("latency_work", "throughput", "interpreter", "cache", "memory")
 
 
 def _loud(*kinds: str, slower: float = 1.0, width: float = 5.0) -> dict[str, Any]:
@@ -135,9 +135,9 @@ _OPEN: Sequence[tuple[object, object, str]] = [
     *(
         (calibration(_loud(kind, width=width)), calibration(_loud(kind, width=width, slower=slower)), f"{name} (too ")
         for kind, name, width, changes in (
-            ("main_memory", "memory walk", 5.0, (0.5, 1.9)),
-            ("native_work", "throughput work", 0.5, (0.6, 1.8)),
-            ("native_work", "throughput work", 0.55, (0.6, 1.8)),
+            ("memory", "memory walk", 5.0, (0.5, 1.9)),
+            ("throughput", "throughput work", 0.5, (0.6, 1.8)),
+            ("throughput", "throughput work", 0.55, (0.6, 1.8)),
         )
         for slower in changes
     ),
@@ -165,7 +165,7 @@ def test_what_is_not_known_of_both_sides_leaves_it_open(
     assert unknown in names + before_sides
 
 
-@pytest.mark.parametrize(("kind", "width"), [("main_memory", 5.0), ("native_work", 0.5), ("native_work", 0.55)])
+@pytest.mark.parametrize(("kind", "width"), [("memory", 5.0), ("throughput", 0.5), ("throughput", 0.55)])
 def test_one_kind_of_work_that_is_too_noisy_is_not_open_where_it_changed_little(
     compare: Compare, kind: str, width: float
 ) -> None:
@@ -192,9 +192,9 @@ def test_other_cores_and_other_work_are_not_compared(compare: Compare) -> None:
 @pytest.mark.parametrize("form", ["text", "markdown", "json"])
 def test_the_answer_counts_the_figures_that_are_too_noisy_to_tell(compare: Compare, form: str) -> None:
     told = "no difference found; 1 of 13 figures is too noisy to tell"
-    loud = calibration(_loud("main_memory"))
+    loud = calibration(_loud("memory"))
     assert told in compare(loud, loud, "--format", form).words
-    louder = calibration(_loud("main_memory", "memory"), facts=with_facts(turbo="on"))
+    louder = calibration(_loud("memory", "cache"), facts=with_facts(turbo="on"))
     ran = compare(loud, louder)
     assert ran.words.startswith(
         "1 fact differs; no difference in what blocks; 2 of 13 figures are too noisy to tell before: "
@@ -203,7 +203,7 @@ def test_the_answer_counts_the_figures_that_are_too_noisy_to_tell(compare: Compa
 
 
 def test_a_difference_that_was_found_needs_no_count_of_what_is_too_noisy(compare: Compare) -> None:
-    ran = compare(calibration(_loud("main_memory")), calibration(_loud("main_memory") | {"effective_khz": 2e6}))
+    ran = compare(calibration(_loud("memory")), calibration(_loud("memory") | {"effective_khz": 2e6}))
     assert ran.status == 1
     assert "figures is too noisy to tell" not in ran.words
 
@@ -316,3 +316,39 @@ def test_other_cpus_that_the_target_was_compared_with_are_told(compare: Compare)
     other = against(cpu(), cpu())
     other["against"] = [0, 1]
     assert "other CPUs of --against: CPU 0 → CPUs 0-1" in compare(against(cpu(), cpu()), other).words
+
+
+_OLD_NAMES = {"throughput": "native_work", "interpreter": "work", "cache": "memory", "memory": "main_memory"}
+
+
+def _as_until_0_2_0(measured: dict[str, Any]) -> dict[str, Any]:
+    return {_OLD_NAMES.get(key, key): value for key, value in measured.items()}
+
+
+def _times_of_work(compare: Compare, *cpus: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    ran = compare(*map(calibration, cpus), "--format", "json")
+    return {each["figure"]: (each["before"], each["after"]) for each in ran.json["figures"] if each["unit"] == "ns"}
+
+
+def test_calibrations_with_the_names_of_0_2_0_are_compared_with_new_ones(compare: Compare) -> None:
+    spread = cpu()["cache"]
+    new = cpu(cache=spread | {"median_ns": 2e6}, memory=spread | {"median_ns": 8e6})
+    old = _as_until_0_2_0(new)
+    assert {"native_work", "work", "main_memory"} <= old.keys()
+    times = _times_of_work(compare, old, new)
+    assert (times["cache walk"], times["memory walk"]) == ((4e5, 4e5), (1.6e6, 1.6e6))
+    assert len(times) == 6
+    assert all(before == after for before, after in times.values())
+
+
+@pytest.mark.parametrize("added", [{"throughput"}, {"interpreter", "cache"}])
+def test_what_memory_is_in_a_calibration_with_names_of_both_versions_is_unknown(
+    compare: Compare, added: set[str]
+) -> None:
+    both = _as_until_0_2_0(cpu()) | {name: cpu()[name] for name in added}
+    assert _times_of_work(compare, both, cpu()).keys() == {"latency work", "clock reading"}
+
+
+def test_memory_alone_is_unknown(compare: Compare) -> None:
+    alone = {key: value for key, value in cpu().items() if key not in {"throughput", "interpreter", "cache"}}
+    assert _times_of_work(compare, alone, cpu()).keys() == {"latency work", "clock reading"}

@@ -1,0 +1,1 @@
+"""The JSON documents of noisewatch: one set of types, by which they are written, read, checked and published."""

@@ -1,0 +1,334 @@
+"""Calibrations and noise floors in documents. Durations are in ns, shares are fractions of 1, null is unknown."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from noisewatch.documents.document import Amount, Chance, Count, Cpus, DocumentPart, SchemaNumber
+from noisewatch.documents.machine import CulpritPart, FactsPart
+from noisewatch.kinds import Work
+
+Length = Annotated[int, Meta(ge=1)]
+Core = Annotated[str, Meta(extra_json_schema={"enum": ["native", "python"]})]
+
+
+class HistogramPart(DocumentPart, frozen=True, kw_only=True):
+    """Numbers of gaps by length; the last edge is the end of the last bucket."""
+
+    edges_ns: list[Count]
+    counts: list[Count]
+
+
+class SpreadPart(DocumentPart, frozen=True, kw_only=True):
+    """The time of blocks of work. Shares are of the median.
+
+    width_share: From the 5th to the 95th percentile.
+    pieces: In each block; a slower CPU has fewer.
+    """
+
+    count: Count | None = None
+    median_ns: Amount | None = None
+    mad_share: Amount | None = None
+    width_share: Amount | None = None
+    p01_share: float | None = None
+    p99_share: float | None = None
+    max_share: float | None = None
+    cv: Amount | None = None
+    pieces: Count | None = None
+
+    @property
+    def piece_ns(self) -> float | None:
+        """The median time (ns) of a piece; None if unknown."""
+        return None if self.median_ns is None or not self.pieces else self.median_ns / self.pieces
+
+
+class SourcePart(CulpritPart, frozen=True, kw_only=True):
+    """Who made gaps, with the interruptions by length.
+
+    counts: How many interruptions had each of the lengths.
+    """
+
+    count: Count | None = None
+    p50_ns: Amount | None = None
+    p99_ns: Amount | None = None
+    max_ns: Amount | None = None
+    lengths_ns: list[Count] | UnsetType = UNSET
+    counts: list[Count] | UnsetType = UNSET
+
+
+class ShareOfGapPart(DocumentPart, frozen=True, kw_only=True):
+    """What ran in a gap, and for how long."""
+
+    kind: str
+    name: str
+    tid: int | None
+    irq: int | None
+    ns: Count
+
+
+class GapPart(DocumentPart, frozen=True, kw_only=True):
+    """One gap.
+
+    at_ns: Since the calibration began.
+    traced_ns: How much of it the trace explains; null without a trace.
+    """
+
+    at_ns: int
+    length_ns: Count
+    kind: str
+    name: str
+    traced_ns: Count | None
+    parts: list[ShareOfGapPart]
+
+
+class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
+    """The figures of one CPU.
+
+    trouble: Why it was not measured to the end; "none" where it was.
+    waited_share: Of the time: another thread ran.
+    gaps_without_room: Gaps that are only counted, as the buffer was full.
+    effective_khz_spread_share: From the 5th to the 95th percentile, as a share of the median.
+    throughput_drift_share: Last third against first third.
+    interpreter: Interpreted work.
+    throughput: As many instructions a cycle as the core can do.
+    latency_work: Dependent steps.
+    cache: Work on data in the last-level cache.
+    memory: Work on data that no cache holds; until 0.2.0 (which wrote `main_memory`) the work on the cache.
+    work: Until 0.2.0 the name of `interpreter`.
+    native_work: Until 0.2.0 the name of `throughput`.
+    main_memory: Until 0.2.0 the name of `memory`.
+    culprits: Who made the gaps.
+    suspects: What ran there meanwhile, where no trace shows who made the gaps.
+    """
+
+    cpu: Count
+    trouble: str | UnsetType = UNSET
+    gap_threshold_ns: Count
+    gaps_per_s: Amount | None
+    stolen_share: Amount | None
+    waited_share: Amount | None = None
+    gap_p50_ns: Amount | None
+    gap_p99_ns: Amount | None
+    gap_p999_ns: Amount | None = None
+    gap_max_ns: Amount | None
+    gaps_without_room: Count | UnsetType = UNSET
+    effective_khz: Amount | None
+    effective_khz_spread_share: Amount | None
+    throughput_drift_share: float | None
+    mvalue: float | None = None
+    interpreter: SpreadPart | None = None
+    throughput: SpreadPart | None = None
+    latency_work: SpreadPart | None = None
+    cache: SpreadPart | None = None
+    memory: SpreadPart | None = None
+    workload: SpreadPart | None = None
+    locked_kb: Count | None = None
+    resident_kb: Count | None = None
+    histogram: HistogramPart
+    culprits: list[SourcePart] | UnsetType = UNSET
+    suspects: list[CulpritPart] | UnsetType = UNSET
+    longest_gaps: list[GapPart] | UnsetType = UNSET
+    work: SpreadPart | UnsetType | None = UNSET
+    native_work: SpreadPart | UnsetType | None = UNSET
+    main_memory: SpreadPart | UnsetType | None = UNSET
+
+
+_KEY_BY_WORK = {
+    Work.LATENCY: "latency_work",
+    Work.THROUGHPUT: "throughput",
+    Work.INTERPRETER: "interpreter",
+    Work.CACHE: "cache",
+    Work.MEMORY: "memory",
+}
+_OLD_KEY_BY_WORK = {  # until 0.2.0
+    Work.LATENCY: "latency_work",
+    Work.THROUGHPUT: "native_work",
+    Work.INTERPRETER: "work",
+    Work.CACHE: "memory",
+    Work.MEMORY: "main_memory",
+}
+_NEW_KEYS, _OLD_KEYS = ("throughput", "interpreter", "cache"), ("native_work", "work", "main_memory")
+KEYS_OF_WORK = ("latency_work", "memory", *_NEW_KEYS, *_OLD_KEYS)
+
+
+def work_of(cpu: CalibratedCpuPart) -> dict[Work, SpreadPart | None]:
+    """Return the times by kind of work, by the keys of now or of 0.2.0.
+
+    With keys of both, or with none that only one of them has, it is unknown what `memory` is, so only latency is known.
+    """
+    is_new, is_old = (any(getattr(cpu, key) for key in keys) for keys in (_NEW_KEYS, _OLD_KEYS))
+    if is_new == is_old:
+        return {**dict.fromkeys(_KEY_BY_WORK), Work.LATENCY: cpu.latency_work}
+    return {work: getattr(cpu, key) for work, key in (_KEY_BY_WORK if is_new else _OLD_KEY_BY_WORK).items()}
+
+
+class CalibrationPart(DocumentPart, frozen=True, kw_only=True):
+    """A run of the microbenchmark.
+
+    core: What measured: figures of different cores cannot be compared.
+    clock_ns: One turn of the loop that looks for gaps.
+    culprits_by: How it is known who made the gaps.
+    """
+
+    seconds: Amount
+    core: Core
+    clock_ns: Amount | None
+    scheduler: Literal["other", "fifo"] | UnsetType = UNSET
+    workload: list[str] | Literal["none"] | UnsetType = UNSET
+    culprits_by: Literal["trace", "gaps"] | UnsetType = UNSET
+    no_trace_reason: str | None = None
+    cpus: list[CalibratedCpuPart]
+
+
+class FloorPart(DocumentPart, frozen=True, kw_only=True):
+    """A noise floor: relative standard deviations and shares of the mean, for samples of one length.
+
+    max_expected: Worst sample by the median: median prediction.
+    max_inflation: Worst sample by the median: 95th percentile.
+    smallest_change_share: null where no change could be shown.
+    chance: That such samples stay within the budget; null where the floor is extrapolated.
+    """
+
+    sample_ns: Length
+    cpu: Count | UnsetType = UNSET
+    cv_low: Amount
+    cv_expected: Amount
+    cv_high: Amount
+    max_expected: Amount | UnsetType = UNSET
+    max_inflation: Amount | None
+    smallest_change_share: Amount | None
+    samples: Annotated[int, Meta(ge=2)]
+    bounded: bool
+    extrapolated: bool | UnsetType = UNSET
+    chance: Chance | None = None
+    test: str | UnsetType = UNSET
+
+
+class DriftPart(DocumentPart, frozen=True, kw_only=True):
+    """By how many times the ends of all intervals were moved apart, for what changes between calibrations.
+
+    changes_seen: From how many changes on this machine that is known, at the length of samples of which most are known.
+    """
+
+    changes_seen: Count
+    margin_by_sample_ns: dict[
+        Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9]+$"})], Annotated[float, Meta(ge=1)]
+    ]
+
+
+class NeededPart(DocumentPart, frozen=True, kw_only=True):
+    """The number of samples of each of two versions that show the change.
+
+    reason: Why the number is null.
+    """
+
+    work: str
+    sample_ns: Length
+    samples: Annotated[int, Meta(ge=2, le=10_000)] | None
+    reason: str | None
+
+
+class DetectionPart(DocumentPart, frozen=True, kw_only=True):
+    """How many samples show a change of `share`, by kind of work and length of samples; null without --detect.
+
+    reason: Why there are no rows.
+    """
+
+    share: Annotated[float, Meta(gt=0)]
+    rows: list[NeededPart]
+    reason: str | None
+
+
+FloorsByWork = dict[Annotated[str, Meta(extra_json_schema={"pattern": "^[a-z]+$"})], list[FloorPart]]
+
+
+class SummaryPart(DocumentPart, frozen=True, kw_only=True):
+    """Times or gaps of some CPUs."""
+
+    median_ns: Amount
+    deviation_ns: Amount
+    max_ns: Amount
+
+
+class SidesPart(DocumentPart, frozen=True, kw_only=True):
+    """Two sides of a comparison; `ratio` is the second by the first."""
+
+    target: SummaryPart | UnsetType | None = UNSET
+    against: SummaryPart | UnsetType | None = UNSET
+    idle: SummaryPart | UnsetType | None = UNSET
+    under_load: SummaryPart | UnsetType | None = UNSET
+    ratio: dict[str, Amount | None]
+
+
+class CalibrationComparisonPart(DocumentPart, frozen=True, kw_only=True):
+    """Two groups of CPUs, or the target CPUs idle and under load.
+
+    difference: Of the second side: noisier, quieter, same or unknown.
+    """
+
+    work: SidesPart
+    gaps: SidesPart
+    difference: str
+    noise_ratio: Amount | None
+    noise_floors_apart: bool | None
+    noise_share: dict[str, Amount | None]
+    noise_floor: dict[str, list[FloorPart]]
+
+
+class UnderLoadPart(DocumentPart, frozen=True, kw_only=True):
+    """The same calibration while other processes were busy."""
+
+    processes: Count
+    cpus: Cpus
+    busy_share: Amount | None
+    target_cpus_not_isolated: Cpus
+    calibration: CalibrationPart
+    noise_floor: list[FloorPart] | None
+    noise_floor_of: str | None = None
+    noise_floor_chance: Chance | None = None
+    noise_floor_by_work: FloorsByWork | None = None
+    noise_floor_drift: DriftPart | None = None
+    comparison: CalibrationComparisonPart
+
+
+class SettledCpuPart(DocumentPart, frozen=True, kw_only=True):
+    """How the speed of a CPU changed while it worked.
+
+    speed_ratio: Last by first speed.
+    """
+
+    cpu: Count
+    settled_after_s: Amount | None
+    first_khz: Amount | None
+    last_khz: Amount | None
+    speed_ratio: Amount
+
+
+class SettlingPart(DocumentPart, frozen=True, kw_only=True):
+    """The work before the calibration, until the clocks were level."""
+
+    is_level: bool
+    settled_after_s: Amount | None
+    worked_s: Amount
+    cpus: list[SettledCpuPart]
+
+
+class CalibrationDocument(DocumentPart, frozen=True, kw_only=True):
+    """The document of `noisewatch calibrate --format json`. What was not requested is null."""
+
+    schema: SchemaNumber
+    target: Cpus
+    against: Cpus | None
+    facts: FactsPart | None = None
+    comparison: CalibrationComparisonPart | None = None
+    calibration: CalibrationPart
+    noise_floor: list[FloorPart] | None
+    noise_floor_of: str | None = None
+    noise_floor_chance: Chance | None = None
+    noise_floor_by_work: FloorsByWork | None = None
+    noise_floor_drift: DriftPart | None = None
+    detect: DetectionPart | None = None
+    settling: SettlingPart | None = None
+    under_load: UnderLoadPart | None = None

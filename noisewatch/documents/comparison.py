@@ -1,0 +1,115 @@
+"""The document of `noisewatch compare --format json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from noisewatch.documents.document import Count, DocumentPart, SchemaNumber
+from noisewatch.documents.history import ChangedFactPart
+from noisewatch.judgement.terms import Severity, Status
+
+
+class KnownAlonePart(DocumentPart, frozen=True, kw_only=True):
+    """What the other side does not know.
+
+    parts: Facts, checks or figures as a whole, or all figures of a condition, as `figures under load`.
+    """
+
+    parts: list[str]
+    facts: list[str]
+    findings: list[str]
+    figures: list[str]
+
+
+class SidePart(DocumentPart, frozen=True, kw_only=True):
+    """One of the two files.
+
+    against: Of `calibrate --against`.
+    """
+
+    file: str
+    kind: Literal["verdict", "calibration", "recording", "run"]
+    target: list[Count] | None
+    against: list[Count] | None = None
+    profile: str | None
+    known_alone: KnownAlonePart
+
+
+class StatePart(DocumentPart, frozen=True, kw_only=True):
+    """The answer of a check on one side.
+
+    answered_by: The check that measured what is unknown.
+    """
+
+    status: Status
+    severity: Severity
+    said: str
+    reason: str | None
+    answered_by: str | None = None
+
+
+class DifferentFindingPart(DocumentPart, frozen=True, kw_only=True):
+    """A check with different answers."""
+
+    id: str
+    blocks: bool
+    before: StatePart
+    after: StatePart
+
+
+class ComparedFigurePart(DocumentPart, frozen=True, kw_only=True):
+    """A figure that both sides know.
+
+    cpu: null is the mean of all target CPUs, or of all that `calibrate --against` named where the figure's name says
+        so.
+    differs: By more than chance, and by as much as counts.
+    least_shown_ratio: The smallest change that would have been told.
+    """
+
+    figure: str
+    cpu: Count | None = None
+    unit: Literal["ns", "kHz", "/s", "CV"]
+    before: float
+    after: float
+    ratio: float
+    ratio_interval: Annotated[list[float | None], Meta(min_length=2, max_length=2)]
+    differs: bool
+    least_shown_ratio: float | None
+    test: str
+
+
+class CompareDocument(DocumentPart, frozen=True, kw_only=True):
+    """What `noisewatch compare --format json` found.
+
+    null could not be known, or is not bounded. Keys carry units and are only ever added.
+
+    noisewatch: The version that compared.
+    answer: For people only.
+    outcome: In what blocks.
+    other_machines: Whether the board or the CPU model differs.
+    findings: Checks whose status differs, or whose severity or answer by another check where that changes what blocks;
+        those that block first.
+    figures: All that both sides know, whether they differ or not; and of a speed the CPU on which it changed most,
+        where that is not as all CPUs together did.
+    significance: Of each figure's test (Bonferroni); 0.05 for all together.
+    undecided: What blocks, and is not known of both sides.
+    unknown_on_both: Blocking checks that neither side answers, and figures that neither measured.
+    """
+
+    schema: SchemaNumber
+    noisewatch: str
+    answer: str
+    outcome: Literal["same", "different", "unknown"]
+    exit_status: Literal[0, 1, 3]
+    before: SidePart
+    after: SidePart
+    other_machines: bool | UnsetType = UNSET
+    facts: list[ChangedFactPart]
+    findings: list[DifferentFindingPart]
+    figures: list[ComparedFigurePart]
+    significance: float | None = None
+    undecided: list[str]
+    unknown_on_both: list[str] | UnsetType = UNSET
+    remarks: list[str] | UnsetType = UNSET

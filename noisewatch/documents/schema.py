@@ -1,0 +1,95 @@
+"""The published JSON Schema of each document, generated from its types.
+
+A line `key: text` in the docstring of a type is the description of that key.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import cleandoc
+from typing import Any
+
+import msgspec
+
+from noisewatch.documents.comparison import CompareDocument
+from noisewatch.documents.document import DocumentPart
+from noisewatch.documents.history import HistoryDocument
+from noisewatch.documents.plan import PlanDocument
+from noisewatch.documents.verdict import VerdictDocument
+
+_KEY = re.compile(r"^(\w+): (.+(?:\n +.+)*)\n?", re.MULTILINE)
+_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_PREFIX = "#/$defs/"
+_GIVES_REASON = {  # a finding that is no answer
+    "if": {"properties": {"status": {"enum": ["unknown", "not-applicable", "ignored"]}}, "required": ["status"]},
+    "then": {"properties": {"reason": {"type": "string", "minLength": 1}}},
+}
+
+
+def schema_text(command: str) -> str:
+    """Return the schema of the JSON document of a command."""
+    name = "verdict" if command == "preflight" else command
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:noisewatch:{name}:1"}
+    return json.dumps(head | _SCHEMAS[command](), indent=1, ensure_ascii=False) + "\n"
+
+
+def _verdict() -> dict[str, Any]:
+    """Return the schema of the whole verdict; of JSON Lines, `head` is the first one and `finding` any other one."""
+    schema = _schema_of(VerdictDocument)
+    schema["$defs"]["finding"] |= _GIVES_REASON
+    schema["$defs"]["head"] = {"$ref": schema["$ref"]}
+    return {**schema, "required": ["findings"]}
+
+
+def _whole(kind: type[DocumentPart]) -> dict[str, Any]:
+    """Return the schema of a document that is always whole."""
+    schema = _schema_of(kind)
+    return {**schema["$defs"].pop(_name_of(kind.__name__)), "$defs": schema["$defs"]}
+
+
+_SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "preflight": _verdict,
+    "plan": partial(_whole, PlanDocument),
+    "compare": partial(_whole, CompareDocument),
+    "history": partial(_whole, HistoryDocument),
+}
+
+
+def _schema_of(kind: object) -> dict[str, Any]:
+    (schema,), parts = msgspec.json.schema_components([kind], ref_template=f"{_PREFIX}{{name}}")
+    described = {_name_of(name): _with_described_keys(part) for name, part in parts.items()}
+    return _shortened({**schema, "$defs": described})  # type: ignore[no-any-return]
+
+
+def _name_of(kind: str) -> str:
+    """Return `calibrated_cpu` for `CalibratedCpuPart`."""
+    return _WORD.sub("_", kind.removesuffix("Part").removesuffix("Document")).lower()
+
+
+def _with_described_keys(part: dict[str, Any]) -> dict[str, Any]:
+    """Move the descriptions of keys from the description of the part to the keys."""
+    text = cleandoc(part.get("description", ""))
+    for key, words in _KEY.findall(text):
+        part["properties"][key]["description"] = " ".join(words.split())
+    whole = " ".join(_KEY.sub("", text).split())
+    described = {"description": whole} if whole else {}
+    return described | {key: value for key, value in part.items() if key not in ("title", "description")}
+
+
+def _shortened(schema: Any) -> Any:
+    """Return the schema with shorter references and nulls, and without defaults, which are what a missing key means."""
+    if isinstance(schema, list):
+        return [_shortened(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    short = {key: _shortened(value) for key, value in schema.items() if key != "default"}
+    if isinstance(short.get("$ref"), str):
+        short["$ref"] = _PREFIX + _name_of(short["$ref"].removeprefix(_PREFIX))
+    match short.get("anyOf"):
+        case [{"type": str(kind), **rest}, {"type": "null"}]:
+            del short["anyOf"]
+            return {"type": [kind, "null"], **rest, **short}
+    return short

@@ -1,0 +1,84 @@
+"""The parts that several JSON documents have in common."""
+
+from __future__ import annotations
+
+from noisewatch.documents.calibration import GapPart, ShareOfGapPart, SourcePart
+from noisewatch.documents.document import filled
+from noisewatch.documents.machine import CulpritPart, FactsPart, FixPart, MachinePart
+from noisewatch.judgement.fixes.fix import Fix
+from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.machine.recording.privacy import Scrubber
+from noisewatch.model.calibration.gap_causes import GapCause, Part
+from noisewatch.model.history.fact_table import facts_of
+from noisewatch.model.interval.disturbance import Disturbance
+from noisewatch.model.trace.culprits import MeasuredCulprit
+
+
+def describe_machine(snapshot: Snapshot) -> MachinePart:
+    """Return the key `machine`, which all reports share."""
+    return filled(
+        MachinePart,
+        snapshot.platform,
+        is_live=snapshot.is_live,
+        clock_source=snapshot.settings.clock_source.current,
+        mains_power=snapshot.settings.mains_power.is_on,
+    )
+
+
+def describe_facts(snapshot: Snapshot, identifies: bool = False) -> FactsPart:
+    """Return the key `facts`, by class and name: what machines are compared by.
+
+    As in a recording, the host's name is left out unless `identifies`. A snapshot keeps only the options of the
+    kernel's command line that matter to noise.
+    """
+    scrub = Scrubber("" if identifies else snapshot.platform.host or "")
+    return FactsPart(
+        **{
+            of_class: {name: None if value is None else scrub.without_host(value) for name, value in facts.items()}
+            for of_class, facts in facts_of(snapshot).items()
+        }
+    )
+
+
+def describe_culprit(culprit: Disturbance) -> CulpritPart:
+    """Return one source of noise."""
+    return filled(CulpritPart, culprit, inferred=culprit.is_inferred)
+
+
+def describe_source(culprit: MeasuredCulprit) -> SourcePart:
+    """Return one source of noise with its interruptions by length."""
+    lengths = sorted(culprit.count_by_length.items())
+    return filled(
+        SourcePart,
+        culprit.disturbance,
+        inferred=culprit.disturbance.is_inferred,
+        count=culprit.count,
+        p50_ns=culprit.quantile_ns(0.5),
+        p99_ns=culprit.quantile_ns(0.99),
+        max_ns=culprit.max_ns,
+        lengths_ns=[length for length, _ in lengths],
+        counts=[count for _, count in lengths],
+    )
+
+
+def describe_gap(cause: GapCause) -> GapPart:
+    """Return one gap."""
+    return filled(
+        GapPart,
+        cause,
+        at_ns=cause.start_ns,
+        traced_ns=cause.kernel_ns,
+        parts=[describe_share_of_gap(part) for part in cause.parts],
+    )
+
+
+def describe_share_of_gap(part: Part) -> ShareOfGapPart:
+    """Return what ran in a gap; a crowd of threads has no one `tid`."""
+    source = part.source
+    tid = source.thread.tid if source.thread is not None and part.crowd is None else None
+    return filled(ShareOfGapPart, part, kind=source.kind, tid=tid, irq=source.irq)
+
+
+def describe_fix(fix: Fix | None) -> FixPart | None:
+    """Return the fix's commands, or None without any."""
+    return None if fix is None else filled(FixPart, fix)
