@@ -251,22 +251,19 @@ def _braille(dots_by_column: Sequence[Sequence[int]], height: int) -> list[str]:
 
 def plain_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
     """Return the rows of `braille_dots` in ASCII: a `*` for the values of two columns."""
-    rows = [[" "] * (-(-len(values) // 2)) for _ in range(height)]
-    for at, half in enumerate(values):
-        for value in half:
-            rows[row_of(value, height, low, high)][at // 2] = "*"
-    return ["".join(row) for row in rows]
+    pairs = [[*values[at], *(values[at + 1] if at + 1 < len(values) else ())] for at in range(0, len(values), 2)]
+    return _plain([[(row_of(value, height, low, high), "*") for value in pair] for pair in pairs], height)
 
 
 def plain_line(values: Sequence[float | None], height: int, low: float, high: float) -> list[str]:
     """Return the rows of `braille_line` in ASCII, two values a character: `*` is the second, `|` the way to it."""
-    rows = [[" "] * (-(-len(values) // 2)) for _ in range(height)]
-    for at, dots in enumerate(_dots(values[1::2], height, low, high)):
-        for dot in dots:
-            rows[dot][at] = "|"
-        if dots:
-            rows[dots[0]][at] = "*"
-    return ["".join(row) for row in rows]
+    dots_by_column = _dots(values[1::2], height, low, high)
+    return _plain([[(dot, "|" if at else "*") for at, dot in enumerate(dots)] for dots in dots_by_column], height)
+
+
+def _plain(signs_by_column: Sequence[Sequence[tuple[int, str]]], height: int) -> list[str]:
+    signs_by_row = [dict(signs) for signs in signs_by_column]
+    return ["".join(signs.get(row, " ") for signs in signs_by_row) for row in range(height)]
 
 
 def _dots(values: Sequence[float | None], tall: int, low: float, high: float) -> list[list[int]]:
