@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -109,17 +108,6 @@ def _large(root: Path) -> set[str]:
     return {name for name, path in _modules_of(root).items() if len(path.read_text().splitlines()) > LONGEST_FILE}
 
 
-def _shared_class_names(root: Path) -> set[str]:
-    """Public classes of one name, in several modules: a reader could not tell which one is meant."""
-    names = Counter(
-        node.name
-        for path in _modules_of(root).values()
-        for node in _nodes_of(path)
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    )
-    return {name for name, count in names.items() if count > 1}
-
-
 def _broad_handlers(root: Path) -> set[str]:
     """Return the handlers that catch any exception: faults are left to the one boundary in faults.py."""
     return {
@@ -177,10 +165,6 @@ def test_faults_end_at_one_boundary() -> None:
     assert _broad_handlers(ROOT) == set()
 
 
-def test_no_two_public_classes_share_a_name() -> None:
-    assert _shared_class_names(ROOT) == set()
-
-
 @pytest.mark.parametrize(
     ("name", "text", "check", "found"),
     [
@@ -210,8 +194,6 @@ def test_no_two_public_classes_share_a_name() -> None:
         ("model/x.py", "try:\n    f()\nexcept (OSError, Exception):\n    pass", _broad_handlers, True),
         ("model/x.py", "try:\n    f()\nexcept:\n    pass", _broad_handlers, True),
         ("model/x.py", "try:\n    f()\nexcept (OSError, ValueError):\n    pass", _broad_handlers, False),
-        ("model/x.py", "class Event: ...\nif True:\n    class Event: ...", _shared_class_names, True),
-        ("model/x.py", "class _Event: ...\nclass Event: ...\nclass Events(Event): ...", _shared_class_names, False),
     ],
 )
 def test_what_breaks_a_rule_is_found(

@@ -19,9 +19,10 @@ from noisewatch.documents.document import DocumentPart
 from noisewatch.documents.history import HistoryDocument
 from noisewatch.documents.plan import PlanDocument
 from noisewatch.documents.verdict import VerdictDocument
+from noisewatch.patterns import regex
 
-_KEY = re.compile(r"^(\w+): (.+(?:\n +.+)*)\n?", re.MULTILINE)
-_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_KEY = regex(r"^(\w+): (.+(?:\n +.+)*)\n?", re.MULTILINE)
+_WORD = regex(r"(?<=[a-z])(?=[A-Z])")
 _PREFIX = "#/$defs/"
 _GIVES_REASON = {  # a finding that is no answer
     "if": {"properties": {"status": {"enum": ["unknown", "not-applicable", "ignored"]}}, "required": ["status"]},
