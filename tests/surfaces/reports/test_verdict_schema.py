@@ -152,7 +152,7 @@ def document(_judged: dict[str, Any]) -> dict[str, Any]:
 
 
 def _places(document: dict[str, Any]) -> dict[str, Any]:
-    """An object of each kind that ARCHITECTURE.md lists."""
+    """An object of each kind that the schema defines."""
     failed = next(each for each in document["findings"] if each["culprits"] and each["fix"])
     calibration = document["calibration"]
     return {

@@ -1,4 +1,4 @@
-"""`preflight --format json` keeps the interface that ARCHITECTURE.md promises."""
+"""`preflight --format json` keeps the interface that its schema promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`show --format json` keeps the interface that ARCHITECTURE.md promises; counts belong to the CPUs of the header."""
+"""`show --format json` keeps its keys; counts belong to the CPUs of the header."""
 
 from __future__ import annotations
 
