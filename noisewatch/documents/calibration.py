@@ -45,7 +45,7 @@ class SpreadPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SourcePart(CulpritPart, frozen=True, kw_only=True):
-    """Who made gaps, with the interruptions by length.
+    """A source of gaps, with its interruptions by length.
 
     counts: How many interruptions had each of the lengths.
     """
@@ -207,7 +207,7 @@ class FloorPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class DriftPart(DocumentPart, frozen=True, kw_only=True):
-    """By how many times the ends of all intervals were moved apart, for what changes between calibrations.
+    """The factor by which intervals were widened for changes between calibrations.
 
     changes_seen: From how many changes on this machine that is known, at the length of samples of which most are known.
     """
@@ -278,7 +278,7 @@ class CalibrationComparisonPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class UnderLoadPart(DocumentPart, frozen=True, kw_only=True):
-    """The same calibration while other processes were busy."""
+    """A calibration of the same CPUs while other processes were busy."""
 
     processes: Count
     cpus: Cpus
@@ -307,7 +307,7 @@ class SettledCpuPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SettlingPart(DocumentPart, frozen=True, kw_only=True):
-    """The work before the calibration, until the clocks were level."""
+    """The work before the calibration, until the clocks were stable."""
 
     is_level: bool
     settled_after_s: Amount | None

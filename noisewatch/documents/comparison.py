@@ -60,12 +60,12 @@ class DifferentFindingPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class ComparedFigurePart(DocumentPart, frozen=True, kw_only=True):
-    """A figure that both sides know.
+    """A figure that was measured on both sides.
 
     cpu: null is the mean of all target CPUs, or of all that `calibrate --against` named where the figure's name says
         so.
     differs: By more than chance, and by as much as counts.
-    least_shown_ratio: The smallest change that would have been told.
+    least_shown_ratio: The smallest change that would have been significant.
     """
 
     figure: str

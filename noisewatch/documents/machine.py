@@ -45,10 +45,10 @@ class MachinePart(DocumentPart, frozen=True, kw_only=True):
 class CulpritPart(DocumentPart, frozen=True, kw_only=True):
     """One source of noise on one CPU.
 
-    name: Chosen by somebody else: may hold any characters.
+    name: Chosen by other programs; may contain any characters.
     pid: Of the process.
     tid: Of the thread, where it is one.
-    share: Of the time that was looked at.
+    share: Of the observed time.
     inferred: Whether the cost is an estimate from counts.
     """
 

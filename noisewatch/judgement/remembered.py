@@ -1,7 +1,7 @@
-"""Results remembered from one case to the next, valid as long as nothing changes of all that rarely does.
+"""Results remembered from one case to the next, until settings are read anew (every ten seconds) or anything differs.
 
-Checks that read anything else, such as rates, say so (`Check.is_moving`), and are asked of each case. `STILL` has what
-all others may read.
+Checks that read anything beyond `STILL`, such as rates, declare it (`Check.is_moving`), and are asked of each case. The
+answer of a check that lacks the declaration is never older than the settings.
 """
 
 from __future__ import annotations
@@ -27,13 +27,11 @@ _OF_SNAPSHOT = (
     *("frequency.driver", "frequency.turbo", "frequency.turbo_by_cpu", "frequency.turbo_path", "frequency.cpus"),
     *("machine_lock", "cgroup.folder", "jobs", "inventory", "commands", "reason_by_path"),
 )
-_MOVING_SETTINGS = ("read_at_ns", "uptime_s")
-_SETTINGS = [each.name for each in fields(Settings) if each.name not in _MOVING_SETTINGS]
 
 STILL = (  # paths from the case, as they are read: of settings that were read again, most are the same objects
     *_OF_CASE,
     *(f"snapshot.{name}" for name in _OF_SNAPSHOT),
-    *(f"snapshot.settings.{name}" for name in _SETTINGS),
+    *(f"snapshot.settings.{field.name}" for field in fields(Settings)),  # when they were read, too
 )
 _still_values = attrgetter(*STILL)
 

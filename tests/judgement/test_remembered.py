@@ -16,7 +16,7 @@ from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.terms import Area, Status
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.knobs import Knob
-from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
+from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import Example, all_examples
@@ -82,7 +82,7 @@ def test_a_part_that_a_case_keeps_is_made_only_of_what_is_compared() -> None:
 
 @pytest.mark.parametrize("area", Area)
 def test_what_is_remembered_is_what_would_be_answered_anew(area: Area) -> None:
-    """Of one machine after the other, so that nearly everything changes between two, and much of it back again."""
+    """Judge one machine after the other: nearly everything changes between two, and much of it back again."""
     remembered, checks = Remembered(), [each for each in CATALOGUE if each.area == area]
     for example in [each for each in all_examples() if _AREAS[each.id] == area][::4]:
         for case in _cases(example):
@@ -133,6 +133,14 @@ def test_a_check_is_asked_again_once_a_setting_differs_and_each_time_if_it_reads
     cases = (first, later, _case(_BALANCED), _case(_BALANCED), first)
     assert _count(_Asked(_balancing), *cases) == 3
     assert _count(_Asked(_balancing, reads_counters=True), *cases) == 5
+
+
+def test_a_check_is_asked_again_once_settings_were_read_anew_though_none_differs() -> None:
+    case = _case()
+    settings = case.snapshot.settings
+    read_anew = replace(settings, read_at_ns=settings.read_at_ns + SETTINGS_LAST_NS)
+    later = replace(case, snapshot=replace(case.snapshot, settings=read_anew))
+    assert _count(_Asked(_balancing), case, later, later) == 2
 
 
 def test_a_check_is_asked_again_under_other_rules() -> None:

@@ -118,7 +118,7 @@ def test_another_tools_file_may_hold_a_table_for_us(run: Run) -> None:
 def test_a_file_may_have_calibrations_remembered(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_kept: bool, file: str
 ) -> None:
-    """As --history does, in the usual place: here that of somebody else, so that nothing is measured."""
+    """Remember in the usual file, as --history does; it is another user's here, so that nothing is measured."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     kept = tmp_path / "state" / "noisewatch" / "history.jsonl"

@@ -103,7 +103,6 @@ _SETTLED = Limit(
     severity=Severity.WARNING,
     reads=(UPTIME,),
     limits=(_SETTLED,),
-    reads_counters=True,
     why="For minutes after booting services start, updates run, huge pages are made and the machine heats up.",
     remedy="Wait.",
     sources=("https://docs.kernel.org/filesystems/proc.html", "https://github.com/softdevteam/krun"),

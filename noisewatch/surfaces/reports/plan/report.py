@@ -235,7 +235,7 @@ _REST = "Interrupts and the kernel's own work are moved by the script (noisewatc
 
 
 def _unit(plan: Plan) -> Iterator[str]:
-    """Yield the lines of a systemd service that isolates the CPUs at its start and releases them at its end.
+    """Yield the lines of a systemd service that isolates the CPUs when it starts and releases them when it stops.
 
     The service's cgroup is directly below the root, where an isolated partition needs no other partition; the partition
     disappears with the cgroup. The kernel accepts `isolated` even for a partition that it then reports as invalid, so

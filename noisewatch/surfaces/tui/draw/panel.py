@@ -64,7 +64,7 @@ def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[R
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled part of a screen, of `height` rows inside, or as many as it has rows.
+    """A titled part of a screen, with `height` rows inside, by default all of `rows`.
 
     `right` may hold several parts between ` · `, of which the last ones go first if they do not fit. With
     `has_heading` the first row is a heading already: without a frame it gets no other one.
