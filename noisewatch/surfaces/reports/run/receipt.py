@@ -15,46 +15,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from noisewatch import __version__
-from noisewatch.documents.calibration import SpreadPart
+from noisewatch.documents import run as parts
 from noisewatch.documents.document import SCHEMA, DocumentPart, filled, written
-from noisewatch.documents.run import (
-    AllowancePart,
-    AttributionPart,
-    BooksPart,
-    ByExitPart,
-    ByFailurePart,
-    BySignalPart,
-    ClockPart,
-    CommandPart,
-    ConclusionPart,
-    DifferencePart,
-    DonePart,
-    FooterPart,
-    LeftThreadsPart,
-    MarkedRunPart,
-    MemoryElsewherePart,
-    OwnCostPart,
-    PlacementAdvicePart,
-    PlacementPart,
-    ReasonPart,
-    RepetitionPart,
-    Residency,
-    ResultsPart,
-    RunCalibrationPart,
-    RunCgroupPart,
-    RunCountsPart,
-    RunCpuPart,
-    RunCulpritPart,
-    RunDocument,
-    RunOptionsPart,
-    SpeedChangePart,
-    SpreadThreadsPart,
-    StackingPart,
-    StatisticsPart,
-    ThreadPart,
-    UsagePart,
-    VariancesPart,
-)
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE
@@ -72,7 +34,7 @@ from noisewatch.operations.run.series import RunBeginning, RunListener, RunSerie
 from noisewatch.surfaces.reports.calibration.json import describe_floors
 from noisewatch.surfaces.reports.machine.json import describe_cgroup
 from noisewatch.surfaces.reports.parts.json import describe_facts, describe_machine
-from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.formats import PRINTED, SeriesOptions
 from noisewatch.surfaces.reports.run.sentences import COMMANDS, program_of
 from noisewatch.text import clean, printable
 
@@ -87,7 +49,6 @@ _DIGITS = 4  # of a share, which is an estimate
 _NO_LOOK = "no look at its threads: it was too short"
 _NO_RUN_TIME_OBSERVED = "the looks at its threads saw none of their run time"
 _Key = TypeVar("_Key", bound=int | str | None)
-_PRINTED = (None, "-")
 
 
 def render(series: RunSeries, options: SeriesOptions) -> str:
@@ -101,14 +62,15 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
     return written(document, indent=1)
 
 
-def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> RunDocument:
+def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> parts.RunDocument:
     """Return the receipt's header: all that is known before the first repetition.
 
     It has the commands' arguments and the folders only if `identifies`.
     """
     machine, options = begun.machine, begun.options
     plan = command_plan(options, options.argv, machine)
-    return RunDocument(
+    folder = machine.cgroup.folder if identifies else UNSET
+    return parts.RunDocument(
         schema=SCHEMA,
         kind="header",
         noisewatch=__version__,
@@ -118,17 +80,17 @@ def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> RunDocument:
         target_chosen_by=machine.target.chosen_by,
         pinned_by="affinity" if plan.cgroup is None else "affinity in an isolated partition",
         memory_nodes="any" if plan.memory_nodes is None else sorted(plan.memory_nodes),
-        cgroup=RunCgroupPart(**describe_cgroup(machine.cgroup), folder=machine.cgroup.folder if identifies else UNSET),
-        attribution=AttributionPart(
+        cgroup=parts.RunCgroupPart(**describe_cgroup(machine.cgroup), folder=folder),
+        attribution=parts.AttributionPart(
             counters=_counters(machine),
             not_watched=[str(unwatched) for unwatched in not_watched(machine, calibrated_khz(begun.opening))],
             trace=begun.level.tracer,
             no_trace_reason=_or_none(begun.level.reason),
             is_root=os.geteuid() == 0,
         ),
-        own_cost=OwnCostPart(cpu_s=begun.own_cost.cpu_s, cpus=sorted(begun.own_cost.cpus)),
+        own_cost=parts.OwnCostPart(cpu_s=begun.own_cost.cpu_s, cpus=sorted(begun.own_cost.cpus)),
         commands=[
-            CommandPart(
+            parts.CommandPart(
                 command=COMMANDS[number],
                 program=program_of(argv),
                 argv=[printable(word) for word in argv] if identifies else UNSET,
@@ -153,9 +115,9 @@ def _counters(machine: Snapshot) -> Literal["ticks", "cpuacct", "schedstat"]:
     return "cpuacct" if any(time is not None and time.stays is None for time in times) else "schedstat"
 
 
-def _options(options: RunOptions) -> RunOptionsPart:
+def _options(options: RunOptions) -> parts.RunOptionsPart:
     return filled(
-        RunOptionsPart,
+        parts.RunOptionsPart,
         options,
         retry=options.most_retries,
         against=options.against is not None,
@@ -168,19 +130,14 @@ def _options(options: RunOptions) -> RunOptionsPart:
     )
 
 
-def _calibration(calibrated: Calibrated) -> RunCalibrationPart:
+def _calibration(calibrated: Calibrated) -> parts.RunCalibrationPart:
     alone, samples = calibrated.floors_by_work.get(ALONE), calibrated.calibration.samples
-    return RunCalibrationPart(
+    return parts.RunCalibrationPart(
         seconds=calibrated.calibration.seconds,
         core=samples.core,
         scheduler="fifo" if samples.is_realtime else "other",
         cpus=[
-            filled(
-                RunCpuPart,
-                figures,
-                trouble=figures.trouble or "none",
-                latency_work=_or_null(SpreadPart, figures.latency_work),
-            )
+            filled(parts.RunCpuPart, figures, trouble=figures.trouble or "none")
             for figures in calibrated.calibration.cpus
         ],
         noise_floor=describe_floors(calibrated, calibrated.floors),
@@ -188,7 +145,7 @@ def _calibration(calibrated: Calibrated) -> RunCalibrationPart:
     )
 
 
-def repetition_of(judged: JudgedRepetition) -> RepetitionPart:
+def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
     """Return one repetition, with all that decided its verdict.
 
     A key without a value here is that of the repetition by the same name.
@@ -196,7 +153,7 @@ def repetition_of(judged: JudgedRepetition) -> RepetitionPart:
     repetition, use = judged.repetition, judged.repetition.use
     trace, freezing = repetition.trace, repetition.freezing
     return filled(
-        RepetitionPart,
+        parts.RepetitionPart,
         repetition,
         kind="repetition",
         command=COMMANDS[repetition.command],
@@ -205,23 +162,22 @@ def repetition_of(judged: JudgedRepetition) -> RepetitionPart:
         wall_ns=repetition.length_ns,
         user_ns=use.user_ns,
         system_ns=use.system_ns,
-        ended=_by_signal(-repetition.status) if repetition.status < 0 else ByExitPart(status=repetition.status),
+        ended=_by_signal(-repetition.status) if repetition.status < 0 else parts.ByExitPart(status=repetition.status),
         **_verdict(judged.verdict),
-        allowance=filled(AllowancePart, judged.allowance),
+        allowance=judged.allowance,
         waited_ns=use.waited_ns,
         stopped_ns=use.stopped_ns,
         frozen_ns=None if freezing.unknown is not None and not freezing.ns else freezing.ns,
         held_ns=None if isinstance(trace, str) else trace.states.held_ns,
         blocked_ns=None if isinstance(trace, str) else trace.states.blocked_ns,
         rusage=filled(
-            UsagePart,
+            parts.UsagePart,
             use,
             voluntary_switches=use.switches,
             involuntary_switches=use.preemptions,
             max_resident_bytes=use.most_resident_bytes,
         ),
-        clock=filled(ClockPart, repetition.shift),
-        books=filled(BooksPart, repetition.books),
+        clock=repetition.shift,
         placement=placement_of(judged.placement),
         attributed_by="counters" if isinstance(trace, str) else "trace",
         no_trace_reason=_or_none(trace if isinstance(trace, str) else None),
@@ -235,10 +191,10 @@ def utc(wall_ns: int) -> str:
     return datetime.fromtimestamp(wall_ns // 1000 / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _by_signal(number: int) -> BySignalPart:
+def _by_signal(number: int) -> parts.BySignalPart:
     is_valid = number in signal.valid_signals()
     name = signal.Signals(number).name if is_valid and number in set(signal.Signals) else f"signal {number}"
-    return BySignalPart(number=number, name=name)
+    return parts.BySignalPart(number=number, name=name)
 
 
 def _verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
@@ -252,67 +208,61 @@ def _verdict(verdict: RepetitionVerdict) -> dict[str, Any]:
     }
 
 
-def _reason(reason: RunReason) -> ReasonPart:
-    return filled(ReasonPart, reason, name=printable(reason.name))
+def _reason(reason: RunReason) -> parts.ReasonPart:
+    return filled(parts.ReasonPart, reason, name=printable(reason.name))
 
 
-def footer_of(series: RunSeries, options: SeriesOptions) -> FooterPart:
+def footer_of(series: RunSeries, options: SeriesOptions) -> parts.FooterPart:
     """Return the receipt's footer: the results of the series.
 
     A receipt without a footer is incomplete: the series was killed, or the disk was full.
     """
     conclusion = conclude(series)
     culprits = conclusion.culprits[:_MOST_CULPRITS]
-    return FooterPart(
+    return filled(
+        parts.FooterPart,
+        conclusion,
         kind="footer",
         ended=_end_of(series),
         counts=_counts([command.selected for command in conclusion.commands]),
         commands=[_conclusion(command) for command in conclusion.commands],
         culprits=[_culprit(culprit) for culprit in culprits],
         culprits_left_out=len(conclusion.culprits) - len(culprits),
-        difference=_or_null(DifferencePart, conclusion.difference),
-        difference_of_all_pairs=_or_null(DifferencePart, conclusion.of_all_pairs),
+        difference_of_all_pairs=conclusion.of_all_pairs,
         is_difference_refused=conclusion.is_refused if conclusion.pairs else None,
         closing=None if series.closing is None else _calibration(series.closing),
-        speed_change=_or_null(SpeedChangePart, conclusion.speed_change),
         no_speed_change_reason=_or_none(conclusion.change_unknown),
         own_cpu_s=series.own_cpu_s,
         results=None if options.results is None else _results(options.results, options.identifies),
     )
 
 
-_Part = TypeVar("_Part", bound=DocumentPart)
-
-
-def _or_null(kind: type[_Part], figures: object | None) -> _Part | None:
-    return None if figures is None else filled(kind, figures)
-
-
-def _end_of(series: RunSeries) -> DonePart | ByFailurePart | BySignalPart:
+def _end_of(series: RunSeries) -> parts.DonePart | parts.ByFailurePart | parts.BySignalPart:
     if series.ended_by is not None:
         return _by_signal(series.ended_by)
-    return DonePart() if series.failed is None else ByFailurePart(repetition=series.failed)
+    return parts.DonePart() if series.failed is None else parts.ByFailurePart(repetition=series.failed)
 
 
-def _conclusion(command: CommandConclusion) -> ConclusionPart:
+def _conclusion(command: CommandConclusion) -> parts.ConclusionPart:
     selected = command.selected
-    return ConclusionPart(
+    return filled(
+        parts.ConclusionPart,
+        command,
         command=COMMANDS[command.command],
-        all=_or_null(StatisticsPart, selected.of_all),
-        undisturbed=_or_null(StatisticsPart, selected.of_undisturbed),
+        all=selected.of_all,
+        undisturbed=selected.of_undisturbed,
         counts=_counts([selected]),
         is_refused=selected.is_refused,
-        variances=filled(VariancesPart, command.variances),
-        placement_advice=[filled(PlacementAdvicePart, advice) for advice in command.advice],
+        placement_advice=[filled(parts.PlacementAdvicePart, advice) for advice in command.advice],
     )
 
 
-def _counts(selected: Sequence[SelectedByCause]) -> RunCountsPart:
+def _counts(selected: Sequence[SelectedByCause]) -> parts.RunCountsPart:
     """Return the number of repetitions by outcome, with no repetition counted twice.
 
     A repetition that failed or was cut short is not a measurement, and counts as nothing else.
     """
-    return RunCountsPart(
+    return parts.RunCountsPart(
         undisturbed=sum(selection.undisturbed for selection in selected),
         disturbed=sum(selection.disturbed for selection in selected),
         unknown=sum(selection.unknown for selection in selected),
@@ -321,9 +271,9 @@ def _counts(selected: Sequence[SelectedByCause]) -> RunCountsPart:
     )
 
 
-def _culprit(culprit: RunCulprit) -> RunCulpritPart:
+def _culprit(culprit: RunCulprit) -> parts.RunCulpritPart:
     return filled(
-        RunCulpritPart,
+        parts.RunCulpritPart,
         culprit,
         name=printable(culprit.name),
         pids=culprit.pids[:_MOST_PIDS],
@@ -332,16 +282,16 @@ def _culprit(culprit: RunCulprit) -> RunCulpritPart:
     )
 
 
-def _results(results: MarkedResults, identifies: bool) -> ResultsPart:
+def _results(results: MarkedResults, identifies: bool) -> parts.ResultsPart:
     """Return the runs of the results file that have values, in the file's order."""
     path = results.file.path
     outcomes = [marked.verdict.outcome for marked in results.marked]
-    return ResultsPart(
+    return parts.ResultsPart(
         file=printable(path) if identifies else clean(os.path.basename(path)),
-        counts=RunCountsPart(**{outcome: outcomes.count(outcome) for outcome in RunOutcome}),
+        counts=parts.RunCountsPart(**{outcome: outcomes.count(outcome) for outcome in RunOutcome}),
         runs=[
             filled(
-                MarkedRunPart,
+                parts.MarkedRunPart,
                 marked.run,
                 name=printable(marked.run.name),
                 began_ns=marked.began_ns,
@@ -354,14 +304,14 @@ def _results(results: MarkedResults, identifies: bool) -> ResultsPart:
     )
 
 
-def placement_of(placement: Placement) -> PlacementPart:
+def placement_of(placement: Placement) -> parts.PlacementPart:
     """Return where the threads of the command ran; at most MOST_THREADS threads.
 
     Without any look, all shares are null, with the `reason`.
     """
     spread, memory = _spread(placement.spread), _memory(placement.memory)
     if not placement.looks and not placement.is_traced:
-        return PlacementPart(
+        return parts.PlacementPart(
             source="looks",
             looks=0,
             seen_share=None,
@@ -378,7 +328,7 @@ def placement_of(placement: Placement) -> PlacementPart:
     reason = placement.reason or (why_placement_unknown(placement) if placement.seen_ns else _NO_RUN_TIME_OBSERVED)
     kinds = placement.ns_by_kind()
     has_kinds = len(placement.kinds | kinds.keys()) > 1
-    return PlacementPart(
+    return parts.PlacementPart(
         source="trace" if placement.is_traced else "looks",
         looks=placement.looks,
         seen_share=_rounded(placement.seen_share),
@@ -395,9 +345,9 @@ def placement_of(placement: Placement) -> PlacementPart:
     )
 
 
-def _thread(thread: ThreadPlacement, has_kinds: bool) -> ThreadPart:
+def _thread(thread: ThreadPlacement, has_kinds: bool) -> parts.ThreadPart:
     return filled(
-        ThreadPart,
+        parts.ThreadPart,
         thread,
         name=printable(thread.name),
         cpus=_shares(thread.ns_by_cpu),
@@ -407,7 +357,7 @@ def _thread(thread: ThreadPlacement, has_kinds: bool) -> ThreadPart:
     )
 
 
-def _shares(ns_by_place: Mapping[_Key, float]) -> Residency | None:
+def _shares(ns_by_place: Mapping[_Key, float]) -> parts.Residency | None:
     """Return (place, share) pairs, largest share first; the place null is unknown. None if no run time was observed."""
     total = sum(ns_by_place.values())
     ordered = sorted(ns_by_place.items(), key=lambda item: (-item[1], str(item[0])))
@@ -418,8 +368,8 @@ def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, _DIGITS)
 
 
-def _stacking(stacking: Stacking) -> StackingPart:
-    return StackingPart(
+def _stacking(stacking: Stacking) -> parts.StackingPart:
+    return parts.StackingPart(
         share=round(stacking.share, _DIGITS),
         most_threads=stacking.most_ready,
         cpus=sorted(stacking.stacked),
@@ -427,16 +377,16 @@ def _stacking(stacking: Stacking) -> StackingPart:
     )
 
 
-def _spread(spread: SpreadThreads | None) -> SpreadThreadsPart | Literal["none"]:
+def _spread(spread: SpreadThreads | None) -> parts.SpreadThreadsPart | Literal["none"]:
     if spread is None:
         return "none"
-    left = [LeftThreadsPart(reason=printable(reason), threads=n) for reason, n in spread.left_by_reason.items()]
-    return SpreadThreadsPart(pinned=spread.pinned, left=left)
+    left = [parts.LeftThreadsPart(reason=printable(reason), threads=n) for reason, n in spread.left_by_reason.items()]
+    return parts.SpreadThreadsPart(pinned=spread.pinned, left=left)
 
 
-def _memory(memory: MemoryElsewhere) -> MemoryElsewherePart:
+def _memory(memory: MemoryElsewhere) -> parts.MemoryElsewherePart:
     """Return the memory on other nodes; null with the reason if it is unknown."""
-    return MemoryElsewherePart(
+    return parts.MemoryElsewherePart(
         share=_rounded(memory.share),
         bytes=memory.size_bytes,
         reason=UNSET if memory.reason is None else printable(memory.reason),
@@ -512,7 +462,7 @@ def kept_receipt(path: str | None, shown: RunListener, identifies: bool) -> Iter
 
     Raise UsageError if the file cannot be opened, or standard output is closed.
     """
-    if path in _PRINTED:
+    if path in PRINTED:
         if sys.stdout is None:
             raise UsageError("standard output is closed")
         sys.stdout.flush()
