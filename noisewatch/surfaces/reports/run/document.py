@@ -35,7 +35,6 @@ from noisewatch.surfaces.reports.run.sentences import (
     machine_sentences,
     name_of_culprit,
     not_watched_sentences,
-    run_name,
     selection_rows,
     time_of_culprit,
     undisturbed_words,
@@ -147,7 +146,7 @@ def _disturbed(series: RunSeries, most_rows: int, most_reasons: int = MOST_NAMED
     judged = [judged_run for judged_run in series.repetitions if not judged_run.is_undisturbed]
     rows = [
         (
-            run_name(series, judged_run.repetition),
+            f"{letter_of(series, judged_run.repetition.command)}{judged_run.repetition.number}",
             describe_ns(judged_run.repetition.length_ns),
             judged_run.standing.value,
             printable(describe_run(judged_run.verdict, judged_run.repetition, most_reasons)),

@@ -9,7 +9,7 @@ from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.workflow import annotation_lines, workflow_command
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.sentences import (
-    advice_sentences,
+    advice_parts_of,
     command_sentences,
     command_words,
     counts_of,
@@ -55,7 +55,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 def _command_text(series: RunSeries, options: SeriesOptions, command: CommandConclusion) -> str:
     words = command_words(series.options.commands[command.command], options.identifies)
     rows = [f"{name}: {text}" for name, text in selection_rows(command.selected)]
-    advice = advice_sentences(series, command, options.identifies)
+    advice = [": ".join(parts) for parts in advice_parts_of(series, command, options.identifies)]
     return "\n".join([letter_of(series, command.command) + words, *rows, *command_sentences(command), *advice])
 
 

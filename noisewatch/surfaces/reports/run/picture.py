@@ -46,7 +46,7 @@ STYLES: dict[RunStanding, Meaning] = {
     RunStanding.UNKNOWN: "unknown",
     RunStanding.DISTURBED: "grave",
 }
-_GRAVITY = list(RunStanding)
+_GRAVITY = list(RunStanding)  # disturbed outranks all others
 _MOST_STRETCH = 4  # columns between two runs
 _STEPS = (1, 2, 5)
 
@@ -101,11 +101,6 @@ class PlaceScale:
         return place * self.columns // self.count
 
 
-def gravest(standings: Iterable[RunStanding]) -> RunStanding:
-    """Return the gravest standing; disturbed outranks all others."""
-    return max(standings, key=_GRAVITY.index)
-
-
 def mark_of_run(standing: RunStanding, glyphs: Glyphs) -> Piece:
     """Return the standing's sign and its colour."""
     return mark_of(standing, glyphs.has_braille), STYLES[standing]
@@ -116,7 +111,7 @@ def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale
     cells: dict[tuple[int, int], RunStanding] = {}
     for run in shown:
         cell = scale.row_of(run.seconds), places.column_of(run.place)
-        cells[cell] = gravest((cells.get(cell, run.standing), run.standing))
+        cells[cell] = max(cells.get(cell, run.standing), run.standing, key=_GRAVITY.index)
     return [
         runs(
             mark_of_run(cells[row, column], glyphs) if (row, column) in cells else (" ", "plain")
@@ -124,18 +119,6 @@ def plotted_rows(shown: Sequence[RunShown], scale: TimeScale, places: PlaceScale
         )
         for row in range(scale.rows - 1, -1, -1)
     ]
-
-
-def axis_rows(shown: Sequence[RunShown], places: PlaceScale) -> tuple[str, str, str]:
-    """Return three rows: the axis with its ticks, the run numbers at the ticks, and the start times of these runs."""
-    numbers, times = [" "] * places.columns, [" "] * places.columns
-    line = ["─"] * places.columns
-    for place in _ticks(places):
-        column = places.column_of(place)
-        if put(numbers, column, str(place + 1)):
-            line[column] = "┬"
-            put(times, column, short_duration(shown[place].began_ns))
-    return "".join(line), "".join(numbers), "".join(times)
 
 
 def _ticks(places: PlaceScale) -> list[int]:
@@ -224,7 +207,10 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
         plotted = _with_labels(labels, plotted_rows(panel, scale, places, glyphs), left)
         rows += _side_by_side(plotted, bars, left + 2 + places.columns) if is_side_by_side else plotted
     rows += _axis(shown, places, left, lane_rows(culprits, shown, places, width - left - 2, glyphs))
-    rows += [_shared_row(places, width)] if places.is_shared else []
+    if places.is_shared:
+        short = f"{-(-places.count // places.columns)} runs a column"
+        note = first_that_fits([f"up to {short}: of signs in one place the gravest shows", short], width)
+        rows.append([(note, "faint")])
     if not is_side_by_side:
         for bars in histograms:
             rows += [[], *_with_labels(labels, bars, left)]
@@ -264,21 +250,21 @@ def _side_by_side(plotted: Sequence[Row], bars: Sequence[Row], width: int) -> li
 
 
 def _axis(shown: Sequence[RunShown], places: PlaceScale, left: int, lanes: Sequence[Row]) -> list[Row]:
-    """Return the rows below the timeline: the axis, the culprits' lanes, the run numbers and the start times."""
-    line, numbers, times = axis_rows(shown, places)
-    before = " " * (left + 2)
+    """Return the rows below the timeline: the axis with its ticks, the culprits' lanes, and at the ticks the run
+    numbers and start times.
+    """
+    line, numbers, times = ([sign] * places.columns for sign in "─  ")
+    for place in _ticks(places):
+        column = places.column_of(place)
+        if put(numbers, column, str(place + 1)):
+            line[column] = "┬"
+            put(times, column, short_duration(shown[place].began_ns))
     return [
-        [(f"{'':>{left}} └{line}", "faint")],
-        *([(before, "plain"), *row] for row in lanes),
-        [(f"{_RUN:>{left}}  {numbers}", "faint")],
-        [(f"{_AFTER:>{left}}  {times}", "faint")],
+        [(f"{'':>{left}} └{''.join(line)}", "faint")],
+        *([(" " * (left + 2), "plain"), *row] for row in lanes),
+        [(f"{_RUN:>{left}}  {''.join(numbers)}", "faint")],
+        [(f"{_AFTER:>{left}}  {''.join(times)}", "faint")],
     ]
-
-
-def _shared_row(places: PlaceScale, width: int) -> Row:
-    most = -(-places.count // places.columns)
-    short = f"{most} runs a column"
-    return [(first_that_fits([f"up to {short}: of signs in one place the gravest shows", short], width), "faint")]
 
 
 def histogram_rows(shown: Iterable[RunShown], scale: TimeScale, width: int, glyphs: Glyphs) -> list[Row]:

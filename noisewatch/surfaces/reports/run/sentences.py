@@ -23,8 +23,7 @@ from noisewatch.judgement.run.reasons import Unwatched, left_words, named
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.model.distributions import POWER, SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
-from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads, Stacking, ThreadPlacement
-from noisewatch.model.run.repetition import Repetition
+from noisewatch.model.run.placement import Placement, ThreadPlacement
 from noisewatch.model.run.series import (
     CONFIDENCE,
     FEWEST_FOR_ORDER,
@@ -208,12 +207,9 @@ def selection_rows(selected: SelectedByCause) -> list[tuple[str, str]]:
     kept, is_result = selected.of_undisturbed, not selected.is_refused
     rows = [] if kept is None else [("undisturbed runs", mean_words(kept, is_result))]
     if selected.of_all is not None:
-        rows.append((_all_name(selected), mean_words(selected.of_all, is_result)))
+        name = "all measured" if selected.failed_statuses or selected.cut_short else "all runs"
+        rows.append((name, mean_words(selected.of_all, is_result)))
     return rows
-
-
-def _all_name(selected: SelectedByCause) -> str:
-    return "all measured" if selected.failed_statuses or selected.cut_short else "all runs"
 
 
 def _pairs(difference: MeanDifference) -> str:
@@ -278,11 +274,6 @@ def letter_of(series: RunSeries, command: int) -> str:
     return f"{_NAMES[command]}: " if len(series.options.commands) > 1 else ""
 
 
-def run_name(series: RunSeries, repetition: Repetition) -> str:
-    """Return the run's number, as `7`, or as `A: 7` if there are two commands."""
-    return f"{letter_of(series, repetition.command)}{repetition.number}"
-
-
 def headline_of(conclusion: RunConclusion) -> str:
     """Return how many runs count, and which culprit took most time from the others.
 
@@ -331,36 +322,22 @@ def advice_parts_of(series: RunSeries, command: CommandConclusion, identifies: b
     return [advice_parts(advice, argv, identifies) for advice in command.advice]
 
 
-def advice_sentences(series: RunSeries, command: CommandConclusion, identifies: bool) -> list[str]:
-    """Return each piece of placement advice as one sentence."""
-    return [": ".join(parts) for parts in advice_parts_of(series, command, identifies)]
-
-
 def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[str]:
     """Return the difference between two commands; nothing for a single command, or without a pair."""
     difference = conclusion.difference or conclusion.of_all_pairs
     if difference is None:
         return []
-    if conclusion.is_refused:
-        return [_refusal_of(series, conclusion)]
+    names = [f"{name} ({program_of(argv)})" for name, argv in zip(_NAMES, series.options.commands, strict=True)]
+    if conclusion.is_refused:  # one of them may have met more noise
+        undisturbed = 0 if conclusion.difference is None else conclusion.difference.pairs
+        counts = f"{undisturbed} of {describe_count(conclusion.pairs, 'pair')} undisturbed"
+        minimum = f"(minimum {share_text(series.options.min_undisturbed)})"
+        too_few = f"{counts} {'is' if undisturbed == 1 else 'are'} too few {minimum}"
+        return [f"{' and '.join(names)}: no result, as {too_few}"]
     which = "" if conclusion.difference is not None else "; all pairs count here, as none was undisturbed"
     if series.options.is_aa:
         return [against_itself_words(difference) + which, SAME_LAYOUT]
-    return [difference_words(relative_to_second(difference), *reversed(_names_of(series))) + which]
-
-
-def _refusal_of(series: RunSeries, conclusion: RunConclusion) -> str:
-    """Return why the difference says nothing of the commands: one of them may have met more noise."""
-    undisturbed = conclusion.difference.pairs if conclusion.difference is not None else 0
-    pairs, least = describe_count(conclusion.pairs, "pair"), share_text(series.options.min_undisturbed)
-    too_few = f"as {undisturbed} of {pairs} undisturbed {'is' if undisturbed == 1 else 'are'} too few (minimum {least})"
-    return f"{' and '.join(_names_of(series))}: no result, {too_few}"
-
-
-def _names_of(series: RunSeries) -> tuple[str, str]:
-    """Return both programs with the letters before their runs: `A (new)`, `B (old)`."""
-    first, second = (f"{name} ({program_of(argv)})" for name, argv in zip(_NAMES, series.options.commands, strict=True))
-    return first, second
+    return [difference_words(relative_to_second(difference), *reversed(names)) + which]
 
 
 def left_sentences(series: RunSeries) -> list[str]:
@@ -435,7 +412,8 @@ def placement_lines(placement: Placement, most: int = _MOST_THREADS) -> list[str
 
 def advice_parts(advice: PlacementAdvice, argv: Sequence[str], identifies: bool) -> tuple[str, str]:
     """Return why, as `threads moved between memory nodes`, and `numactl --cpunodebind=1 --membind=1 ./bench`."""
-    return _WHY[advice.fault], words_to_copy(advice.before, argv, identifies)
+    command = shlex.join([*advice.before, *argv]) if identifies else f"{shlex.join(advice.before)} {_PLACEHOLDER}"
+    return _WHY[advice.fault], printable(command)
 
 
 def _summary(placement: Placement) -> str:
@@ -490,43 +468,26 @@ def _times(count: int) -> str:
 
 def _remarks(placement: Placement) -> Iterator[str]:
     if placement.spread is not None:
-        yield _of_spread(placement.spread)
-    if placement.stacking is not None:
-        yield _of_stacking(placement.stacking)
+        pinned, left = placement.spread.pinned, placement.spread.left_by_reason.items()
+        did = f"pinned a busy thread to a CPU of its own {_times(pinned)}" if pinned else "pinned no thread"
+        yield ", ".join([f"--spread {did}", *(f"left {count} alone: {printable(reason)}" for reason, count in left)])
+    if (stacking := placement.stacking) is not None:
+        yield (
+            f"up to {stacking.most_ready} threads shared {name_cpus(stacking.stacked)} while "
+            f"{name_cpus(stacking.free)} had none, in {describe_share(stacking.share, 0)} of the looks"
+        )
     outside = [cpu for cpu, ns in placement.ns_by_cpu().items() if cpu not in placement.target and ns > 0]
     if outside:
         yield f"it also ran on {name_cpus(outside)}, not a target CPU: it chose its CPUs itself"
-    memory = _of_memory(placement.memory)
-    if memory:
-        yield memory
+    memory = placement.memory
+    if memory.share is None or memory.size_bytes is None:
+        yield f"memory of other nodes: unknown: {memory.reason}"
+    elif memory.size_bytes:
+        size = f"{'at most ' if memory.is_bound else ''}{memory.size_bytes / _MB:,.1f} MB"
+        yield f"memory of other nodes: {size} ({describe_share(memory.share, 1)})"
     for reason in (placement.reason, why_placement_unknown(placement)):
         if reason is not None:
             yield f"unknown: {reason}"
-
-
-def _of_spread(spread: SpreadThreads) -> str:
-    """Return `--spread pinned a busy thread to a CPU of its own twice, left 1 alone: it chose its CPUs itself`."""
-    did = f"pinned a busy thread to a CPU of its own {_times(spread.pinned)}" if spread.pinned else "pinned no thread"
-    left = [f"left {count} alone: {printable(reason)}" for reason, count in spread.left_by_reason.items()]
-    return f"--spread {', '.join([did, *left])}"
-
-
-def _of_stacking(stacking: Stacking) -> str:
-    return (
-        f"up to {stacking.most_ready} threads shared {name_cpus(stacking.stacked)} while {name_cpus(stacking.free)} "
-        f"had none, in {describe_share(stacking.share, 0)} of the looks"
-    )
-
-
-def _of_memory(memory: MemoryElsewhere) -> str | None:
-    """Return the memory on other nodes, or None if there is none."""
-    if memory.share is None or memory.size_bytes is None:
-        return f"memory of other nodes: unknown: {memory.reason}"
-    if not memory.size_bytes:
-        return None
-    most = "at most " if memory.is_bound else ""
-    size = memory.size_bytes / _MB
-    return f"memory of other nodes: {most}{size:,.1f} MB ({describe_share(memory.share, 1)})"
 
 
 def program_of(argv: Sequence[str]) -> str:
@@ -537,11 +498,6 @@ def program_of(argv: Sequence[str]) -> str:
 def command_words(argv: Sequence[str], identifies: bool) -> str:
     """Return the program's name, or the whole command line if `identifies`."""
     return printable(shlex.join(argv)) if identifies else program_of(argv)
-
-
-def words_to_copy(before: Sequence[str], argv: Sequence[str], identifies: bool) -> str:
-    """Return a shell command line: the words `before`, then the command if `identifies`, else a placeholder for it."""
-    return printable(shlex.join([*before, *argv])) if identifies else f"{printable(shlex.join(before))} {_PLACEHOLDER}"
 
 
 def name_of_culprit(culprit: RunCulprit) -> str:

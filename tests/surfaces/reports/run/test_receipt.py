@@ -35,13 +35,16 @@ def test_explain_prints_the_schema_of_a_run_and_by_itself_that_of_a_verdict(caps
     assert json.loads(capsys.readouterr().out)["$id"] == "urn:noisewatch:verdict:1"
 
 
-def test_a_line_that_lacks_a_key_is_refused(tmp_path: Path) -> None:
-    ran("--output", tmp_path / "receipt.jsonl", "--", "true")
-    for line in lines_of(tmp_path / "receipt.jsonl"):
-        for key in ("kind", "noisewatch", "verdict", "own_cpu_s"):
-            if key in line:
-                shortened = {name: value for name, value in line.items() if name != key}
-                assert not Draft202012Validator(schema()).is_valid(shortened)
+def test_a_line_that_lacks_a_key_is_refused() -> None:
+    whole = read(rendered("json", written_series(UNDISTURBED)))
+    for line, keys in (
+        (whole, ("kind", "noisewatch", "footer")),
+        (whole["repetitions"][0], ("kind", "verdict")),
+        (whole["footer"], ("kind", "own_cpu_s")),
+    ):
+        for key in keys:
+            shortened = {name: value for name, value in line.items() if name != key}
+            assert not Draft202012Validator(schema()).is_valid(shortened), key
 
 
 def test_a_series_has_a_header_a_line_each_and_a_footer(tmp_path: Path) -> None:
@@ -68,12 +71,6 @@ def test_noisewatch_tells_what_it_cost_itself_and_where(tmp_path: Path) -> None:
     costs = [each["own_cpu_ns"] for each in repetitions]
     assert all(100_000 < ns < each["wall_ns"] for ns, each in zip(costs, repetitions, strict=True))
     assert sum(costs) <= footer["own_cpu_s"] * 1e9
-
-
-def test_a_document_of_a_whole_series_tells_the_same_cost_as_its_receipt() -> None:
-    told = json.loads(rendered("json", written_series(UNDISTURBED)))
-    assert told["own_cost"] == {"cpu_s": 0.25, "cpus": [0, 1]}
-    assert (told["repetitions"][0]["own_cpu_ns"], told["footer"]["own_cpu_s"]) == (1_000_000, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -157,8 +154,8 @@ def test_arguments_are_told_only_when_asked_for(tmp_path: Path) -> None:
     assert lines_of(receipt)[0]["commands"][0]["argv"] == ["/bin/sh", "-c", "true # secret"]
 
 
-@pytest.mark.parametrize("name", [b"\x1b[31mred", b"a|b\nc", b"<b>&`x`", b"\xff\xfe", "\u202egnp".encode()])
-def test_a_hostile_name_is_text_and_nothing_else(tmp_path: Path, name: bytes) -> None:
+def test_a_hostile_name_is_text_and_nothing_else(tmp_path: Path) -> None:
+    name = b"\x1b[31mred a|b\nc <b>&`x` \xff\xfe" + "\u202egnp".encode()
     program, receipt = os.path.join(os.fsencode(tmp_path), name), tmp_path / "receipt.jsonl"
     os.symlink("/bin/true", program)
     assert ran("--identify", "--output", receipt, "--", os.fsdecode(program)).returncode == 0
@@ -167,7 +164,7 @@ def test_a_hostile_name_is_text_and_nothing_else(tmp_path: Path, name: bytes) ->
     assert all(word.isprintable() for word in command["argv"])
 
 
-def test_lines_may_be_printed(tmp_path: Path) -> None:
+def test_lines_may_be_printed() -> None:
     said = ran("--runs", "2", "--format", "jsonl", "--", "true")
     assert [read(line)["kind"] for line in said.stdout.splitlines()] == ["header", "repetition", "repetition", "footer"]
 
