@@ -240,7 +240,7 @@ def test_what_breaks_a_rule_is_found(
                     )
                 ),
                 *(f"surfaces/reports/{name}/json.py" for name in ("calibration", "verdict")),  # leave out keys
-                *(f"operations/{name}.py" for name in ("fleet/verdict_file", "frame/frame")),
+                *(f"operations/{name}.py" for name in ("fleet", "frame/frame")),
                 *(
                     f"operations/{name}.py" for name in ("frame/making_clock", "idle_probe", "sampling")
                 ),  # change frames

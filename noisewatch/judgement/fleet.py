@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from noisewatch.judgement.terms import EXIT_STATUS, Outcome
-from noisewatch.model.fleet.outliers import LEAST_MACHINES, OutOfLine, out_of_line
 from noisewatch.model.history.figures import TRAITS, Figure
+from noisewatch.model.outliers import LEAST_MACHINES, OutOfLine, out_of_line
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 from noisewatch.units import describe_names, long_duration, share_text

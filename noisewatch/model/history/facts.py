@@ -55,6 +55,19 @@ def in_plain_words(fact: str | None) -> str | None:
     return clean(" ".join(fact.split()))[:_LONGEST] if fact is not None else None
 
 
+def parsed_facts(value: object) -> Facts:
+    """Return the facts of the classes that this version supports, cleaned for display."""
+    classes = value if isinstance(value, dict) else {}
+    return {
+        of_class: {
+            str(in_plain_words(name)): in_plain_words(fact) if isinstance(fact, str) else None
+            for name, fact in classes[of_class].items()
+        }
+        for of_class in FactClass
+        if isinstance(classes.get(of_class), dict)
+    }
+
+
 def differences(before: Facts, after: Facts) -> tuple[FactDifference, ...]:
     """Return the facts that are known on both sides and differ, in the order of the classes."""
     return tuple(

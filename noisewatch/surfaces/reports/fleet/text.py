@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report, named_reasons
 from noisewatch.judgement.history.development import value_words
 from noisewatch.judgement.terms import Outcome
-from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
+from noisewatch.model.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, align, align_within, cell, fitting, prose, table

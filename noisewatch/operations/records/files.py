@@ -1,4 +1,4 @@
-"""Files to compare, read as JSON documents, and the values in them: of the expected type, or unknown.
+"""Files with records of machines, read as JSON documents, and their values: of the expected type, or unknown.
 
 A file is one document, or lines of which the first names the kind. Only regular files are read, so that no pipe blocks.
 A document is read up to 64 MiB; lines, of which there may be any number, one at a time.
@@ -12,10 +12,12 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from io import BufferedReader
+from typing import Any
 
 from noisewatch.cpus import CpuSet
-from noisewatch.errors import UsageError, damaged_words
+from noisewatch.errors import Unreadable, UsageError, damaged_words, system_reason
+from noisewatch.machine.regular_files import READ
 from noisewatch.text import clean
 
 _MOST_BYTES = 64 << 20  # a verdict on 1024 CPUs has 20 MB
@@ -28,20 +30,20 @@ Document = Mapping[str, Any]
 
 
 @contextmanager
-def opened_document(path: str) -> Iterator[BinaryIO]:
-    """Open the regular file. Raise UsageError if that fails, or if reading in the context does."""
+def opened_file(path: str) -> Iterator[BufferedReader]:
+    """Open the regular file; a pipe does not block. Raise Unreadable if that or reading in the context fails."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise UsageError(f"{clean(path)}: not a regular file")
+        with open(os.open(path, READ | os.O_NOCTTY), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise Unreadable(path, "not a regular file")
             yield file
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"{clean(path)}: {reason.lower()}") from error
+    except OSError as error:
+        raise Unreadable(path, system_reason(error)) from error
+    except ValueError as error:  # a NUL in the name
+        raise Unreadable(path, str(error)) from error
 
 
-def documents_in(path: str, file: BinaryIO) -> Iterator[Document]:
+def documents_in(path: str, file: BufferedReader) -> Iterator[Document]:
     """Yield the objects of the file: one, or one a line. Raise UsageError if it has none, or is damaged.
 
     A last line that was cut short is left out, because its writer was killed.
@@ -69,7 +71,7 @@ def not_ours(path: str) -> UsageError:
     return UsageError(f"{clean(path)}: {_NOT_OURS}")
 
 
-def _whole(path: str, first: bytes, file: BinaryIO) -> Document:
+def _whole(path: str, first: bytes, file: BufferedReader) -> Document:
     text = first + file.read(_MOST_BYTES + 1)
     if len(text) > _MOST_BYTES:
         raise UsageError(f"{clean(path)}: more than {_MOST_BYTES >> 20} MiB of JSON")

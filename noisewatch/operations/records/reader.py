@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from noisewatch.errors import UsageError
+from noisewatch.errors import Unreadable, UsageError
 from noisewatch.judgement.comparison import (
     ComparedSide,
     FindingState,
@@ -20,17 +20,17 @@ from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.machine.recording.replay import is_recording
 from noisewatch.model.estimate import Estimate
-from noisewatch.model.history.facts import FactClass, Facts
+from noisewatch.model.history.facts import FactClass, Facts, parsed_facts
 from noisewatch.model.history.figures import TRAITS, Figure
 from noisewatch.model.run.series import statistics_of
-from noisewatch.operations.compare.calibrations import (
+from noisewatch.operations.records.figures import (
     SPEED_DEVIATION,
     core_of,
     figures_of_calibration,
     figures_of_opening,
     load_of,
 )
-from noisewatch.operations.compare.documents import (
+from noisewatch.operations.records.files import (
     Document,
     cpus_of,
     documents_in,
@@ -38,11 +38,10 @@ from noisewatch.operations.compare.documents import (
     mappings_of,
     not_ours,
     number_of,
-    opened_document,
+    opened_file,
     positive,
     word_of,
 )
-from noisewatch.operations.history.past import parsed_facts
 from noisewatch.text import clean
 
 Judge = Callable[[str], tuple[Document, str | None]]  # a recording's verdict, and how it is damaged
@@ -70,14 +69,17 @@ def compare_files(before: str, after: str, judge: Judge) -> SideComparison:
 
 def read_side(path: str, judge: Judge) -> ComparedSide:
     """Read a file as a side of a comparison. Raise UsageError for an unusable file."""
-    with opened_document(path) as file:
-        if file.peek(2)[:2] == _GZIP:  # type: ignore[attr-defined]  # of a BufferedReader
-            return _recording(path, judge)
-        documents = documents_in(path, file)
-        head = next(documents, None)
-        if head is None:
-            raise not_ours(path)
-        return _side(path, head, documents)
+    try:
+        with opened_file(path) as file:
+            if file.peek(2)[:2] == _GZIP:
+                return _recording(path, judge)
+            documents = documents_in(path, file)
+            head = next(documents, None)
+            if head is None:
+                raise not_ours(path)
+            return _side(path, head, documents)
+    except Unreadable as error:
+        raise UsageError(f"{clean(path)}: {error.reason}") from error
 
 
 def _recording(path: str, judge: Judge) -> ComparedSide:
