@@ -25,8 +25,8 @@ from noisewatch.documents.calibration import (
     work_of,
 )
 from noisewatch.documents.document import read_part, view_of
-from noisewatch.judgement.comparison import Condition, MeasuredFigure
 from noisewatch.judgement.noise.drift import ENDS, USUAL_DRIFT, WEIGHT
+from noisewatch.judgement.record import Condition, MeasuredFigure
 from noisewatch.kinds import Work
 from noisewatch.model.estimate import Estimate
 from noisewatch.model.history.figures import GAPS_NS, NOISE_NS, TRAITS, Figure, gap_rates, mean_of

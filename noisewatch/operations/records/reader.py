@@ -1,4 +1,4 @@
-"""A side of a comparison from a file, whose kind is recognized by its content, not by its name."""
+"""Read the record of a machine from a file, whose kind is recognized by its content, not by its name."""
 
 from __future__ import annotations
 
@@ -8,14 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from noisewatch.errors import Unreadable, UsageError
-from noisewatch.judgement.comparison import (
-    ComparedSide,
-    FindingState,
-    MeasuredFigure,
-    SideComparison,
-    SideKind,
-    compare_sides,
-)
+from noisewatch.judgement.comparison import SideComparison, compare_records
+from noisewatch.judgement.record import FindingState, MachineRecord, MeasuredFigure, RecordKind
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.machine.recording.replay import is_recording
@@ -64,11 +58,11 @@ _LEAST_UNDISTURBED = 0.5
 
 def compare_files(before: str, after: str, judge: Judge) -> SideComparison:
     """Compare two files; `judge` gives the verdict on a recording. Raise UsageError for an unusable file."""
-    return compare_sides(read_side(before, judge), read_side(after, judge))
+    return compare_records(read_record(before, judge), read_record(after, judge))
 
 
-def read_side(path: str, judge: Judge) -> ComparedSide:
-    """Read a file as a side of a comparison. Raise UsageError for an unusable file."""
+def read_record(path: str, judge: Judge) -> MachineRecord:
+    """Read the record in a file. Raise UsageError for an unusable file."""
     try:
         with opened_file(path) as file:
             if file.peek(2)[:2] == _GZIP:
@@ -77,21 +71,24 @@ def read_side(path: str, judge: Judge) -> ComparedSide:
             head = next(documents, None)
             if head is None:
                 raise not_ours(path)
-            return _side(path, head, documents)
+            return _record(path, head, documents)
     except Unreadable as error:
         raise UsageError(f"{clean(path)}: {error.reason}") from error
 
 
-def _recording(path: str, judge: Judge) -> ComparedSide:
+def _recording(path: str, judge: Judge) -> MachineRecord:
     if not is_recording(path):
         raise not_ours(path)
     document, damage = judge(path)
-    side = _verdict(path, document, mappings_of(document.get("findings")))
-    remarks = () if damage is None else (f"{clean(path)}: {clean(damage)}; replayed up to there",)
-    return replace(side, kind=SideKind.RECORDING, remarks=remarks)
+    record = _measured(path, RecordKind.RECORDING, document, mappings_of(document.get("findings")))
+    return (
+        record
+        if damage is None
+        else replace(record, remarks=(f"{clean(path)}: {clean(damage)}; replayed up to there",))
+    )
 
 
-def _side(path: str, head: Document, following: Iterator[Document]) -> ComparedSide:
+def _record(path: str, head: Document, following: Iterator[Document]) -> MachineRecord:
     schema = head.get("schema", _SCHEMA)
     if schema != _SCHEMA:
         raise UsageError(f"{clean(path)}: schema {clean(str(schema))}: this noisewatch compares schema {_SCHEMA}")
@@ -100,25 +97,27 @@ def _side(path: str, head: Document, following: Iterator[Document]) -> ComparedS
         return _run(path, head, following)
     if "verdict" in head and "profile" in head:
         findings = head.get("findings")
-        return _verdict(path, head, list(following) if findings is None else mappings_of(findings))
+        return _measured(path, RecordKind.VERDICT, head, following if findings is None else mappings_of(findings))
     if isinstance(head.get("calibration"), dict):
-        return _calibration(path, head)
+        return _measured(path, RecordKind.CALIBRATION, head)
     raise not_ours(path)
 
 
-def _verdict(path: str, document: Document, findings: Any) -> ComparedSide:
-    found = {clean(str(said.get("id"))): state for said in findings if (state := _state(said)) is not None}
-    has_calibration = isinstance(document.get("calibration"), dict)
-    return ComparedSide(
-        name=clean(path),
-        kind=SideKind.VERDICT,
+def _measured(path: str, kind: RecordKind, document: Document, findings: Iterable[Document] = ()) -> MachineRecord:
+    """Return the record of a verdict or a calibration."""
+    calibration = document.get("calibration")
+    return MachineRecord(
+        source=clean(path),
+        kind=kind,
         target=cpus_of(document.get("target")),
         facts=_facts(document),
-        findings=found,
-        figures=figures_of_calibration(document) if has_calibration else {},
+        findings={clean(str(part.get("id"))): state for part in findings if (state := _state(part)) is not None},
+        figures=figures_of_calibration(document) if isinstance(calibration, dict) else {},
         profile=word_of(document.get("profile")),
-        measured_by=core_of(mapping_of(document.get("calibration"))),
+        measured_by=core_of(mapping_of(calibration)),
         noise_of=word_of(document.get("noise_floor_of")),
+        against=cpus_of(document.get("against")),
+        load=load_of(document),
     )
 
 
@@ -136,21 +135,7 @@ def _state(said: Mapping[str, Any]) -> FindingState | None:
     )
 
 
-def _calibration(path: str, document: Document) -> ComparedSide:
-    return ComparedSide(
-        name=clean(path),
-        kind=SideKind.CALIBRATION,
-        target=cpus_of(document.get("target")),
-        facts=_facts(document),
-        figures=figures_of_calibration(document),
-        measured_by=core_of(mapping_of(document.get("calibration"))),
-        noise_of=word_of(document.get("noise_floor_of")),
-        against=cpus_of(document.get("against")),
-        load=load_of(document),
-    )
-
-
-def _run(path: str, head: Document, following: Iterator[Document]) -> ComparedSide:
+def _run(path: str, head: Document, following: Iterator[Document]) -> MachineRecord:
     footers: list[Document] = [mapping_of(head["footer"])] if "footer" in head else []
 
     def repetitions() -> Iterator[Document]:
@@ -163,9 +148,9 @@ def _run(path: str, head: Document, following: Iterator[Document]) -> ComparedSi
 
     figures: dict[str, MeasuredFigure] = run_times(head, repetitions())
     opening = head.get("opening")
-    return ComparedSide(
-        name=clean(path),
-        kind=SideKind.RUN,
+    return MachineRecord(
+        source=clean(path),
+        kind=RecordKind.RUN,
         target=cpus_of(head.get("target")),
         facts=_facts(head),
         figures=figures | (figures_of_opening(opening) if isinstance(opening, dict) else {}),

@@ -8,16 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.comparison import (
-    ComparedFigure,
-    ComparedSide,
-    FindingDifference,
-    FindingState,
-    KnownAlone,
-    SideComparison,
-)
+from noisewatch.judgement.comparison import ComparedFigure, FindingDifference, KnownAlone, SideComparison
 from noisewatch.judgement.comparison import ComparisonOutcome as Outcome
 from noisewatch.judgement.history.development import words_of_change
+from noisewatch.judgement.record import FindingState, MachineRecord
 from noisewatch.judgement.terms import Status
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature
@@ -89,11 +83,11 @@ def other_machine_sentences(comparison: SideComparison) -> Iterator[str]:
             yield f"other {what}: {name_cpus(before)} → {name_cpus(after)}"
 
 
-def side_words(side: ComparedSide) -> str:
+def side_words(side: MachineRecord) -> str:
     """Return `before.json (verdict, CPUs 2-7)` or `before.json (calibration, CPU 3 against CPU 0)`."""
     cpus = f", {name_cpus(side.target)}" if side.target else ""
     against = f" against {name_cpus(side.against)}" if side.against else ""
-    return f"{side.name} ({side.kind}{cpus}{against})"
+    return f"{side.source} ({side.kind}{cpus}{against})"
 
 
 def finding_words(finding: FindingDifference) -> str:
