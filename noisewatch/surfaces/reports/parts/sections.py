@@ -19,7 +19,7 @@ from noisewatch.surfaces.reports.parts.tables import (
     prose,
     table,
 )
-from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_after
+from noisewatch.surfaces.reports.parts.wraps import Kept, wrap, wrap_after
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 
 _LEAST_WRAPPED = 30  # columns of a last column that is wrapped beside the others
@@ -30,7 +30,7 @@ class Table:
     """A table; `rest` is the number of rows that it leaves out.
 
     To fit a width the cells of the column `shortened` are cut, and the columns `spare` are dropped. Without such a
-    column the last one is wrapped.
+    column the last one is wrapped. `sentences`, if there are any, are what text shows instead of the table.
     """
 
     head: Sequence[str]
@@ -38,6 +38,7 @@ class Table:
     rest: int = 0
     shortened: str | None = None
     spare: Sequence[str] = ()
+    sentences: Sequence[str] = ()
 
     @property
     def more(self) -> list[str]:
@@ -45,7 +46,7 @@ class Table:
         return [f"{'' if self.head[0] else '  '}and {self.rest} more"] if self.rest > 0 else []
 
     def lines(self, width: int) -> list[str]:
-        if not self.rows:
+        if not self.rows or self.sentences:
             return []
         if self.shortened is not None:
             return [*align_within(width, [self.head, *self.rows], self.shortened, self.spare), *self.more]
@@ -89,7 +90,7 @@ def plain_chart(lines: Iterable[str]) -> list[Row]:
     return [[(line, "plain")] for line in lines]
 
 
-def text_of_section(section: Section, width: int, in_colour: bool = False) -> list[str]:
+def text_of_section(section: Section, width: int, in_colour: bool = False, keep: Kept = "nothing") -> list[str]:
     """Return the lines of the section; commands are not wrapped, to be copied."""
     painted = painted_row if in_colour else plain_row
     title = (section.title + section.command)[:width]
@@ -98,16 +99,17 @@ def text_of_section(section: Section, width: int, in_colour: bool = False) -> li
     indent = "  " if title and not section.steps else ""
     widest = max((len(name) for name, _ in section.facts), default=0)
     texts = [*(f"{name:<{widest}}  {text}" for name, text in section.facts), *section.sentences]
-    lines += [line for text in texts for line in wrap(text, width, indent, f"{indent}  ")]
+    texts += section.table.sentences if section.table is not None else ()
+    lines += [line for text in texts for line in wrap(text, width, indent, f"{indent}  ", keep=keep)]
     for sentence, commands in section.steps:
-        lines += wrap(sentence, width, "", "  ")
+        lines += wrap(sentence, width, "", "  ", keep=keep)
         lines += [f"    {name}: {command}" for name, command in commands]
     return lines + ([] if section.table is None else section.table.lines(width))
 
 
-def text_of_sections(sections: Iterable[Section], width: int, in_colour: bool = False) -> str:
+def text_of_sections(sections: Iterable[Section], width: int, in_colour: bool = False, keep: Kept = "nothing") -> str:
     """Return the sections with an empty line between them."""
-    parts = ("\n".join(text_of_section(section, width, in_colour)) for section in sections)
+    parts = ("\n".join(text_of_section(section, width, in_colour, keep)) for section in sections)
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
