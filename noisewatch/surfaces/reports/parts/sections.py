@@ -19,7 +19,7 @@ from noisewatch.surfaces.reports.parts.tables import (
     prose,
     table,
 )
-from noisewatch.surfaces.reports.parts.wraps import Kept, wrap, wrap_after
+from noisewatch.surfaces.reports.parts.wraps import Kept, hanging, wrap, wrap_after
 from noisewatch.surfaces.tui.draw.text_row import Row, Style
 
 _LEAST_WRAPPED = 30  # columns of a last column that is wrapped beside the others
@@ -27,7 +27,7 @@ _LEAST_WRAPPED = 30  # columns of a last column that is wrapped beside the other
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `rest` is the number of rows that it leaves out.
+    """A table; `rest` is the number of rows that it leaves out, and `rest_remark` continues `and 3 more`.
 
     To fit a width the cells of the column `shortened` are cut, and the columns `spare` are dropped. Without such a
     column the last one is wrapped. `sentences`, if there are any, are what text shows instead of the table.
@@ -39,27 +39,29 @@ class Table:
     shortened: str | None = None
     spare: Sequence[str] = ()
     sentences: Sequence[str] = ()
+    rest_remark: str = ""
 
     @property
     def more(self) -> list[str]:
         """The line `and 3 more`, below the first column that has a heading, if rows are left out."""
-        return [f"{'' if self.head[0] else '  '}and {self.rest} more"] if self.rest > 0 else []
+        return [f"{'' if self.head[0] else '  '}and {self.rest} more{self.rest_remark}"] if self.rest > 0 else []
 
-    def lines(self, width: int) -> list[str]:
+    def lines(self, width: int, keep: Kept = "nothing") -> list[str]:
         if not self.rows or self.sentences:
             return []
+        more = [line for text in self.more for line in hanging(text, width)]
         if self.shortened is not None:
-            return [*align_within(width, [self.head, *self.rows], self.shortened, self.spare), *self.more]
+            return [*align_within(width, [self.head, *self.rows], self.shortened, self.spare), *more]
         head, *rows = align([row[:-1] for row in (self.head, *self.rows)]).splitlines()
         begin = max(map(len, [head, *rows])) + 2
         is_below = width - begin < _LEAST_WRAPPED
-        lines = [head if is_below else f"{head:<{begin}}{self.head[-1]}"]
+        lines = [head[:width] if is_below else f"{head:<{begin}}{self.head[-1]}"]
         for line, (*_, text) in zip(rows, self.rows, strict=True):
             if is_below:
-                lines += [line, *wrap(text, width, "    ")]
+                lines += [line[:width], *wrap(text, width, "    ", keep=keep)]
             else:
                 lines += [part.rstrip() for part in wrap_after(f"{line:<{begin}}", text, width)]
-        return lines + self.more
+        return lines + more
 
     def markdown(self) -> str:
         parts = [table(self.head, [list(map(cell, row)) for row in self.rows])] if self.rows else []
@@ -93,8 +95,9 @@ def plain_chart(lines: Iterable[str]) -> list[Row]:
 def text_of_section(section: Section, width: int, in_colour: bool = False, keep: Kept = "nothing") -> list[str]:
     """Return the lines of the section; commands are not wrapped, to be copied."""
     painted = painted_row if in_colour else plain_row
-    title = (section.title + section.command)[:width]
-    lines = [painted([(title, section.title_style)])] if title else []
+    title = section.title + section.command
+    titles = [title[:width]] if section.command else wrap(title, width, "", "  ", keep=keep)
+    lines = [painted([(line, section.title_style)]) for line in titles]
     lines += [painted(row) for row in section.chart]
     indent = "  " if title and not section.steps else ""
     widest = max((len(name) for name, _ in section.facts), default=0)
@@ -104,7 +107,7 @@ def text_of_section(section: Section, width: int, in_colour: bool = False, keep:
     for sentence, commands in section.steps:
         lines += wrap(sentence, width, "", "  ", keep=keep)
         lines += [f"    {name}: {command}" for name, command in commands]
-    return lines + ([] if section.table is None else section.table.lines(width))
+    return lines + ([] if section.table is None else section.table.lines(width, keep))
 
 
 def text_of_sections(sections: Iterable[Section], width: int, in_colour: bool = False, keep: Kept = "nothing") -> str:
