@@ -78,22 +78,22 @@ def _whole(path: str, first: bytes, file: BufferedReader) -> Document:
     if not text.lstrip().startswith(b"{"):
         raise not_ours(path)
     try:
-        said = json.loads(text, parse_constant=_refuse)
+        document = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        told = "brackets within brackets" if isinstance(error, RecursionError) else clean(str(error))
-        raise UsageError(f"{clean(path)}: {damaged_words(told)}") from error
-    if not isinstance(said, dict):
+        reason = "brackets within brackets" if isinstance(error, RecursionError) else clean(str(error))
+        raise UsageError(f"{clean(path)}: {damaged_words(reason)}") from error
+    if not isinstance(document, dict):
         raise not_ours(path)
-    return said
+    return document
 
 
 def _parsed(line: bytes) -> Document | None:
     """Return the object of one line, or None if there is no complete object."""
     try:
-        said = json.loads(line, parse_constant=_refuse)
+        document = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _refuse(constant: str) -> float:
@@ -104,37 +104,37 @@ _MOST = 1e30  # of any figure: what is larger was never measured
 _MOST_CPU = 1 << 20
 
 
-def mapping_of(said: object) -> Mapping[str, Any]:
+def mapping_of(value: object) -> Mapping[str, Any]:
     """Return the mapping, or an empty one for any other value."""
-    return said if isinstance(said, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
-def mappings_of(said: object) -> Sequence[Mapping[str, Any]]:
+def mappings_of(value: object) -> Sequence[Mapping[str, Any]]:
     """Return the mappings in a list; none for any other value."""
-    return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def number_of(said: object) -> float | None:
+def number_of(value: object) -> float | None:
     """Return a finite number that is not negative, or None for any other value."""
-    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said <= _MOST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
         return None
-    return float(said) if math.isfinite(said) else None
+    return float(value) if math.isfinite(value) else None
 
 
-def positive(said: object) -> float | None:
+def positive(value: object) -> float | None:
     """Return a finite number above 0, or None for any other value."""
-    return number_of(said) or None
+    return number_of(value) or None
 
 
-def word_of(said: object) -> str | None:
+def word_of(value: object) -> str | None:
     """Return a cleaned text, or None for any other value."""
-    return clean(said) if isinstance(said, str) else None
+    return clean(value) if isinstance(value, str) else None
 
 
-def cpus_of(said: object) -> CpuSet | None:
+def cpus_of(value: object) -> CpuSet | None:
     """Return a set of CPU numbers, or None for any other value than a list of them."""
-    if not isinstance(said, list) or not all(
-        isinstance(cpu, int) and not isinstance(cpu, bool) and 0 <= cpu <= _MOST_CPU for cpu in said
+    if not isinstance(value, list) or not all(
+        isinstance(cpu, int) and not isinstance(cpu, bool) and 0 <= cpu <= _MOST_CPU for cpu in value
     ):
         return None
-    return frozenset(said)
+    return frozenset(value)

@@ -81,11 +81,8 @@ def _recording(path: str, judge: Judge) -> MachineRecord:
         raise not_ours(path)
     document, damage = judge(path)
     record = _measured(path, RecordKind.RECORDING, document, mappings_of(document.get("findings")))
-    return (
-        record
-        if damage is None
-        else replace(record, remarks=(f"{clean(path)}: {clean(damage)}; replayed up to there",))
-    )
+    remarks = () if damage is None else (f"{clean(path)}: {clean(damage)}; replayed up to there",)
+    return replace(record, remarks=remarks)
 
 
 def _record(path: str, head: Document, following: Iterator[Document]) -> MachineRecord:
