@@ -235,11 +235,14 @@ def test_what_breaks_a_rule_is_found(
                         "history",
                         "machine",
                         "plan",
+                        "run",
                         "schema",
                         "verdict",
                     )
                 ),
-                *(f"surfaces/reports/{name}/json.py" for name in ("calibration", "verdict")),  # leave out keys
+                *(  # leave out keys
+                    f"surfaces/reports/{name}.py" for name in ("calibration/json", "run/receipt", "verdict/json")
+                ),
                 *(f"operations/{name}.py" for name in ("fleet", "frame/frame")),
                 *(
                     f"operations/{name}.py" for name in ("frame/making_clock", "idle_probe", "sampling")

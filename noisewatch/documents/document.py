@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, UnsetType
 
 SCHEMA: Final = 1
 SchemaNumber = Literal[1]
@@ -31,9 +32,27 @@ _Part = TypeVar("_Part", bound=DocumentPart)
 
 
 def filled(kind: type[_Part], source: object, /, **others: Any) -> _Part:
-    """Return the part with the attributes of `source` that have the names of its keys; `others` are set directly."""
-    names = [name for name in kind.__struct_fields__ if name not in others]
-    return kind(**{name: getattr(source, name) for name in names}, **others)
+    """Return the part with the attributes of `source` that have the names of its keys; `others` are set directly.
+
+    A record that is the value of a key becomes the part that the key has, in the same way.
+    """
+    values = {name: others[name] if name in others else getattr(source, name) for name in kind.__struct_fields__}
+    for name, part in _part_by_key(kind).items():
+        if not isinstance(values[name], DocumentPart | UnsetType | str | None):
+            values[name] = filled(part, values[name])
+    return kind(**values)
+
+
+@cache
+def _part_by_key(kind: type[DocumentPart]) -> dict[str, type[DocumentPart]]:
+    """Return the keys of a part whose value is another part, of one type."""
+    part_by_key = {}
+    for field in msgspec.structs.fields(kind):
+        members = [member for member in _members(field.type) if isinstance(member, type)]
+        parts = [member for member in members if issubclass(member, DocumentPart)]
+        if len(parts) == 1:
+            part_by_key[field.name] = parts[0]
+    return part_by_key
 
 
 def plain(document: object) -> Any:

@@ -18,6 +18,7 @@ from noisewatch.documents.comparison import CompareDocument
 from noisewatch.documents.document import DocumentPart
 from noisewatch.documents.history import HistoryDocument
 from noisewatch.documents.plan import PlanDocument
+from noisewatch.documents.run import RunDocument
 from noisewatch.documents.verdict import VerdictDocument
 from noisewatch.patterns import regex
 
@@ -45,6 +46,18 @@ def _verdict() -> dict[str, Any]:
     return {**schema, "required": ["findings"]}
 
 
+def _run() -> dict[str, Any]:
+    """Return the schema of a line of the receipt (header, repetition or footer), or of all of it (series)."""
+    schema = _schema_of(RunDocument)
+    parts, head = schema["$defs"], {"$ref": schema["$ref"]}
+    parts["header"] = head | {"properties": {"kind": {"const": "header"}}}
+    parts["series"] = head | {"properties": {"kind": {"const": "series"}}, "required": ["repetitions", "footer"]}
+    return {
+        "oneOf": [{"$ref": _PREFIX + name} for name in ("header", "repetition", "footer", "series")],
+        "$defs": parts,
+    }
+
+
 def _whole(kind: type[DocumentPart]) -> dict[str, Any]:
     """Return the schema of a document that is always whole."""
     schema = _schema_of(kind)
@@ -56,6 +69,7 @@ _SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "plan": partial(_whole, PlanDocument),
     "compare": partial(_whole, CompareDocument),
     "history": partial(_whole, HistoryDocument),
+    "run": _run,
 }
 
 
@@ -81,12 +95,15 @@ def _with_described_keys(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shortened(schema: Any) -> Any:
-    """Return the schema with shorter references and nulls, and without defaults, which are what a missing key means."""
+    """Return the schema with shorter references and nulls, and without defaults, which are what a missing key means.
+
+    Discriminators are not of JSON Schema, and each type has its constant anyway.
+    """
     if isinstance(schema, list):
         return [_shortened(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    short = {key: _shortened(value) for key, value in schema.items() if key != "default"}
+    short = {key: _shortened(value) for key, value in schema.items() if key not in ("default", "discriminator")}
     if isinstance(short.get("$ref"), str):
         short["$ref"] = _PREFIX + _name_of(short["$ref"].removeprefix(_PREFIX))
     match short.get("anyOf"):

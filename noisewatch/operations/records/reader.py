@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from noisewatch.documents.document import read_part, view_of
+from noisewatch.documents.run import ByExitPart, RepetitionPart, RunDocument, RunOptionsPart
 from noisewatch.errors import Unreadable, UsageError
 from noisewatch.judgement.comparison import SideComparison, compare_records
 from noisewatch.judgement.record import FindingState, MachineRecord, MeasuredFigure, RecordKind
@@ -52,6 +54,8 @@ _OF_OLD = {  # facts of what was written before there was `facts`: class, name, 
 _RUN_TIME = {"a": "run time", "b": "run time of the other command"}
 _TEST = "Welch's t-test of the means of the undisturbed runs"
 _TRAITS = TRAITS[Figure.LATENCY]
+_HEADER = view_of(RunDocument, ("commands?", "options?.min_undisturbed?"))
+_REPETITION = view_of(RepetitionPart, ("command?", "wall_ns?", "ended?", "is_cut_short?", "verdict?"))
 _FEWEST = 3
 _LEAST_UNDISTURBED = 0.5
 
@@ -135,15 +139,16 @@ def _state(said: Mapping[str, Any]) -> FindingState | None:
 def _run(path: str, head: Document, following: Iterator[Document]) -> MachineRecord:
     footers: list[Document] = [mapping_of(head["footer"])] if "footer" in head else []
 
-    def repetitions() -> Iterator[Document]:
-        yield from mappings_of(head.get("repetitions"))
+    def repetitions() -> Iterator[RepetitionPart]:
+        yield from (read_part(_REPETITION, said) for said in mappings_of(head.get("repetitions")))
         for line in following:
             if line.get("kind") == "footer":
                 footers.append(line)
             elif line.get("kind") == "repetition":
-                yield line
+                yield read_part(_REPETITION, line)
 
-    figures: dict[str, MeasuredFigure] = run_times(head, repetitions())
+    header = read_part(_HEADER, head)
+    figures: dict[str, MeasuredFigure] = run_times(header, repetitions())
     opening = head.get("opening")
     return MachineRecord(
         source=clean(path),
@@ -153,7 +158,7 @@ def _run(path: str, head: Document, following: Iterator[Document]) -> MachineRec
         figures=figures | (figures_of_opening(opening) if isinstance(opening, dict) else {}),
         measured_by=core_of(mapping_of(opening)),
         noise_of="mixed work",
-        commands=commands_of(head),
+        commands=commands_of(header),
         remarks=() if footers else (f"{clean(path)}: cut short, the receipt has no end",),
     )
 
@@ -177,16 +182,16 @@ class _Times:
         self.undisturbed_s: list[float] = []
         self.count = 0
 
-    def take(self, repetition: Mapping[str, Any]) -> None:
+    def take(self, repetition: RepetitionPart) -> None:
         """Add a repetition; one that failed, was cut short or has no time counts, but is not a measurement."""
         self.count += 1
-        wall_ns = positive(repetition.get("wall_ns"))
-        is_whole = mapping_of(repetition.get("ended")).get("status") == 0 and repetition.get("is_cut_short") is False
-        if wall_ns is not None and is_whole and repetition.get("verdict") == RunOutcome.UNDISTURBED:
+        wall_ns, ended = positive(repetition.wall_ns), repetition.ended
+        is_whole = isinstance(ended, ByExitPart) and ended.status == 0 and repetition.is_cut_short is False
+        if wall_ns is not None and is_whole and repetition.verdict == RunOutcome.UNDISTURBED:
             self.undisturbed_s.append(wall_ns / 1e9)
 
 
-def run_times(header: Mapping[str, Any], repetitions: Iterable[Mapping[str, Any]]) -> dict[str, MeasuredFigure]:
+def run_times(header: RunDocument, repetitions: Iterable[RepetitionPart]) -> dict[str, MeasuredFigure]:
     """Return the mean time of the undisturbed repetitions of each command, by name; unknown if they are too few.
 
     Two series that ran at other times are independent samples, not pairs. Repetitions are read one at a time, as there
@@ -194,10 +199,10 @@ def run_times(header: Mapping[str, Any], repetitions: Iterable[Mapping[str, Any]
     """
     times: dict[str, _Times] = {}
     for repetition in repetitions:
-        command = repetition.get("command")
-        if isinstance(command, str) and command in _RUN_TIME:
-            times.setdefault(command, _Times()).take(repetition)
-    wanted = number_of(mapping_of(header.get("options")).get("min_undisturbed"))
+        if repetition.command in _RUN_TIME:
+            times.setdefault(repetition.command, _Times()).take(repetition)
+    options: RunOptionsPart | None = header.options
+    wanted = None if options is None else number_of(options.min_undisturbed)
     least = _LEAST_UNDISTURBED if wanted is None else wanted
     commands = [command for command in _RUN_TIME if command in times or command in commands_of(header)]
     return {
@@ -206,17 +211,13 @@ def run_times(header: Mapping[str, Any], repetitions: Iterable[Mapping[str, Any]
     }
 
 
-def commands_of(header: Mapping[str, Any]) -> dict[str, str]:
+def commands_of(header: RunDocument) -> dict[str, str]:
     """Return the commands in the receipt, by name: the whole command line, or the program alone."""
-    found = {}
-    for said in mappings_of(header.get("commands")):
-        name, argv = said.get("command"), said.get("argv")
-        words = (
-            [word_of(word) or "?" for word in argv] if isinstance(argv, list) else [word_of(said.get("program")) or "?"]
-        )
-        if isinstance(name, str) and name in _RUN_TIME:
-            found[name] = " ".join(words)
-    return found
+    return {
+        command.command: " ".join(map(clean, command.argv or [command.program or "?"]))
+        for command in header.commands or ()
+        if command.command in _RUN_TIME
+    }
 
 
 def _mean(times: _Times, least_share: float) -> Estimate | None:

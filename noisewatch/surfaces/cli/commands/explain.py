@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 from noisewatch.judgement.check import Check
@@ -33,12 +32,9 @@ def run(arguments: Namespace) -> int:
 
 def _asked(arguments: Namespace) -> str:
     if arguments.schema:
-        if arguments.schema != "run":
-            from noisewatch.documents.schema import schema_text  # imports all documents
+        from noisewatch.documents.schema import schema_text  # imports all documents
 
-            return schema_text(arguments.schema)
-        report = arguments.schema
-        return files(f"noisewatch.surfaces.reports.{report}").joinpath(f"{report}.schema.json").read_text("utf-8")
+        return schema_text(arguments.schema)
     if arguments.id in TOPICS:
         return _topic(arguments.id, arguments.format, takes_colour(None, arguments.color))
     if arguments.id == ALL_TOPICS:

@@ -31,14 +31,14 @@ from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
 from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, opened_output, width
 from noisewatch.surfaces.reports.parts.colours import painted_row
-from noisewatch.surfaces.reports.run.report import ReportOptions, opened_report
+from noisewatch.surfaces.reports.run.formats import ReportOptions, opened_report
 from noisewatch.text import printable
 
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
     from noisewatch.operations.run.judging import JudgedRepetition
     from noisewatch.operations.run.series import RunBeginning
-    from noisewatch.surfaces.reports.run.progress_row import SeriesProgress
+    from noisewatch.surfaces.reports.run.picture import SeriesProgress
 
 
 _PROGRAM = "noisewatch run"
@@ -68,7 +68,7 @@ class RunProgress(TerminalListener):
     def on_begin(self, beginning: RunBeginning) -> None:
         self._is_between_output = beginning.options.shows_output
         if self._shows and not self._is_between_output:
-            from noisewatch.surfaces.reports.run.progress_row import SeriesProgress  # only a terminal needs it
+            from noisewatch.surfaces.reports.run.picture import SeriesProgress  # only a terminal needs it
 
             self._progress = SeriesProgress(self._expected)
             self._draw()

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.finding_words import describe_host
-from noisewatch.judgement.run.reasons import MOST_NAMED, RunOutcome, describe_reasons, describe_run
-from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude
+from noisewatch.judgement.finding_words import commands_of, describe_host
+from noisewatch.judgement.remedies import Remedy
+from noisewatch.judgement.run.reasons import MOST_NAMED, ReasonKind, RunOutcome, describe_reasons, describe_run
+from noisewatch.judgement.run.run_culprits import RunCulprit
+from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude, remedy_in
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.colours import Meaning, painted
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_section, text_of_section
 from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, fitting
 from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
-from noisewatch.surfaces.reports.run.command_words import command_words
-from noisewatch.surfaces.reports.run.culprit_words import culprit_table, remedies_in
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.picture import picture_rows
 from noisewatch.surfaces.reports.run.sentences import (
     advice_parts_of,
     command_sentences,
+    command_words,
     counts_of,
     difference_sentences,
     ending_sentences,
+    fitting_cpu_names,
     headline_of,
     left_sentences,
     letter_of,
     level_sentences,
     machine_sentences,
+    name_of_culprit,
     not_watched_sentences,
     run_name,
     selection_rows,
+    time_of_culprit,
     undisturbed_words,
 )
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
@@ -40,6 +45,7 @@ from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_ns
 
 _MOST_ROWS, _MOST_ROWS_OF_MARKDOWN = 12, 50
+_MOST_CULPRITS, _MOST_REMEDIES = 6, 3
 _NARROWEST = 20
 _WIDTH = 100  # columns of the picture in Markdown
 
@@ -173,3 +179,35 @@ def text_of_results(results: MarkedResults, width: int) -> str:
     ]
     table = Table(("run", "benchmark", "time", "verdict", "why"), rows)
     return "\n".join([title, *table.lines(width)]) + "\n"
+
+
+def culprit_table(culprits: Sequence[RunCulprit]) -> Table:
+    """Return the table of the first culprits, the costliest first."""
+    rows = [
+        (name_of_culprit(culprit), time_of_culprit(culprit), str(len(culprit.numbers)), _where(culprit))
+        for culprit in culprits[:_MOST_CULPRITS]
+    ]
+    return Table(("who", "time", "runs", "where"), rows, len(culprits) - len(rows), "who", ("where", "runs"))
+
+
+def remedies_in(series: RunSeries, culprits: Sequence[RunCulprit]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the remedies of the first culprits: a sentence, and its commands as (purpose, command) pairs.
+
+    No remedy is listed twice.
+    """
+    remedies = ((culprit, remedy_in(series, culprit)) for culprit in culprits)
+    first: dict[Remedy, RunCulprit] = {}
+    for culprit, remedy in islice(remedies, _MOST_CULPRITS):
+        if remedy is not None and len(first) < _MOST_REMEDIES:
+            first.setdefault(remedy, culprit)
+    return [
+        (printable(f"{name_of_culprit(culprit)}: {remedy.said}"), commands_of(remedy.fix))
+        for remedy, culprit in first.items()
+    ]
+
+
+def _where(culprit: RunCulprit) -> str:
+    if not culprit.cpus:
+        return ""
+    where = fitting_cpu_names(culprit.cpus)
+    return f"sibling {where}" if culprit.kind == ReasonKind.SIBLING else where

@@ -1,18 +1,30 @@
-"""The formats of a series, as data. A format's module is imported only when it is asked for."""
+"""The formats of a series, as data, and its output: lines as runs end, a whole report at the end, a summary.
+
+A format's module is imported only when it is asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
+from noisewatch.errors import UsageError
 from noisewatch.records import dataclass
+from noisewatch.surfaces.output import ALWAYS, AUTO, encoding_of, fill_step_summary, opened_output, takes_colour
 
 if TYPE_CHECKING:
     from noisewatch.operations.run.results import MarkedResults
-    from noisewatch.operations.run.series import RunSeries
+    from noisewatch.operations.run.series import RunListener, RunSeries
+    from noisewatch.surfaces.reports.run.receipt import ReceiptKeeper
 
 TEXT, LINES, GITHUB = "text", "jsonl", "github"
+PRINTED = (None, "-")  # paths of standard output
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +65,100 @@ def render_series(form: str, series: RunSeries, options: SeriesOptions) -> str:
         import_module(f"noisewatch.surfaces.reports.run.{module}"), function
     )
     return render(series, options)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """The requested report. A single run leaves standard output to its command."""
+
+    form: str | None
+    output: str | None
+    is_single: bool
+    identifies: bool = False
+    is_gated: bool = False
+    color: str = AUTO
+
+    @property
+    def effective_form(self) -> str:
+        """The requested format, or else the one that the file's name implies."""
+        return self.form or (LINES if self.output is not None and self.output.endswith(".jsonl") else TEXT)
+
+    @property
+    def is_printed(self) -> bool:
+        return self.output in PRINTED
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is no report, only messages on standard error."""
+        return self.is_single and self.is_printed
+
+
+class RunReport:
+    """The output of one series; its `listener` has to be passed to the code that runs the series."""
+
+    def __init__(
+        self,
+        options: ReportOptions,
+        shown: RunListener,
+        keeper: ReceiptKeeper | None,
+        output: BinaryIO | None,
+        summary: BinaryIO | None,
+    ) -> None:
+        self.listener = shown if keeper is None else keeper
+        self._options, self._keeper, self._output, self._summary = options, keeper, output, summary
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether lines of the receipt are missing; a message has reported that."""
+        return self._keeper is not None and self._keeper.is_incomplete
+
+    def write_reports(self, series: RunSeries, width: int, results: MarkedResults | None = None) -> None:
+        """Write all reports at the end; the file comes first, as the reader of standard output may have gone."""
+        asked = self._options
+        form, in_colour = asked.effective_form, asked.color == ALWAYS
+        options = SeriesOptions(width, asked.identifies, results, asked.is_gated, in_colour)
+        if self._keeper is not None:
+            self._keeper.on_end(series, options)
+        if self._output is not None:
+            shown = _for_terminal(form, options, asked.color) if asked.is_printed else options
+            self._output.write(render_series(form, series, shown).encode("utf-8", "replace"))
+        if self._summary is not None:
+            shown = _for_terminal(TEXT, options, asked.color)
+            self._summary.write(render_series(TEXT, series, shown).encode("utf-8", "replace"))
+        if form == GITHUB:
+            from noisewatch.surfaces.reports.run.document import markdown_of_series  # other formats need none
+
+            trouble = fill_step_summary(partial(markdown_of_series, series, options))
+            if trouble is not None:
+                self.listener.on_remark(trouble)
+
+
+def _for_terminal(form: str, options: SeriesOptions, color: str) -> SeriesOptions:
+    """Render for a terminal: its colours and character set. Text repeats the command, which its reader has typed."""
+    from noisewatch.surfaces.tui.draw.glyphs import glyphs_for  # a single run prints nothing
+
+    glyphs = glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
+    identifies = options.identifies or form == TEXT
+    return replace(options, identifies=identifies, in_colour=takes_colour(None, color), in_unicode=glyphs.has_braille)
+
+
+@contextmanager
+def opened_report(options: ReportOptions, shown: RunListener) -> Iterator[RunReport]:
+    """Yield the report with all its files open.
+
+    Raise UsageError, before a command runs, if a file cannot be written.
+    """
+    form = options.effective_form
+    if options.is_silent and form != TEXT:
+        raise UsageError(f"standard output is the command's: where to write the {form}? Add --output FILE")
+    with ExitStack() as stack:
+        has_summary = not options.is_single and not options.is_printed and form != TEXT
+        summary = stack.enter_context(opened_output(None)) if has_summary else None
+        if form == LINES:
+            from noisewatch.surfaces.reports.run.receipt import kept_receipt  # most runs keep none
+
+            keeper = stack.enter_context(kept_receipt(options.output, shown, options.identifies))
+            yield RunReport(options, shown, keeper, None, summary)
+        else:
+            output = None if options.is_silent else stack.enter_context(opened_output(options.output))
+            yield RunReport(options, shown, None, output, summary)

@@ -7,11 +7,11 @@ from noisewatch.operations.run.conclusion import CommandConclusion, conclude, ga
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.workflow import annotation_lines, workflow_command
-from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.sentences import (
     advice_sentences,
     command_sentences,
+    command_words,
     counts_of,
     difference_sentences,
     ending_sentences,

@@ -19,10 +19,14 @@ from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.junit import add_case, add_result, add_suite, document_with_totals, timestamp
-from noisewatch.surfaces.reports.run.command_words import command_words
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
-from noisewatch.surfaces.reports.run.receipt import COMMANDS
-from noisewatch.surfaces.reports.run.sentences import ending_sentences, machine_sentences, not_watched_clauses
+from noisewatch.surfaces.reports.run.sentences import (
+    COMMANDS,
+    command_words,
+    ending_sentences,
+    machine_sentences,
+    not_watched_clauses,
+)
 
 _RESULTS = {RunOutcome.DISTURBED: "failure", RunOutcome.UNKNOWN: "error"}
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
+import shlex
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from noisewatch.cpus import format_cpu_list, name_cpus
+from noisewatch.cpus import fitting_cpu_list, format_cpu_list, name_cpus
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
 from noisewatch.judgement.run.placement import (
@@ -17,7 +19,8 @@ from noisewatch.judgement.run.placement import (
     weighty_threads,
     why_placement_unknown,
 )
-from noisewatch.judgement.run.reasons import Unwatched, left_words
+from noisewatch.judgement.run.reasons import Unwatched, left_words, named
+from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.model.distributions import POWER, SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads, Stacking, ThreadPlacement
@@ -34,10 +37,8 @@ from noisewatch.model.run.series import (
 )
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.run.command_words import program_of, words_to_copy
-from noisewatch.surfaces.reports.run.culprit_words import fitting_cpu_names, name_of_culprit, time_of_culprit
-from noisewatch.text import printable
-from noisewatch.units import describe_count, describe_names, describe_share, share_text
+from noisewatch.text import clean, printable
+from noisewatch.units import describe_count, describe_names, describe_ns, describe_share, share_text
 
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 _MOST_DECIMALS = 6
@@ -247,7 +248,10 @@ def times_text(values_s: Sequence[float], spread_s: float | None, like_s: float 
     return f"{' to '.join(f'{value / size:.{decimals}f}' for value in values_s)} {unit}"
 
 
-_NAMES = ("A", "B")
+_NAMES = ("A", "B")  # of two commands
+COMMANDS: tuple[Literal["a"], Literal["b"]] = ("a", "b")  # the same in documents
+_PLACEHOLDER = "COMMAND"
+_LIST_WIDTH = 24  # columns for a list of CPUs
 _MOST_THREADS = 8
 _MOST_LEFT = 3  # runs
 _MOST_PLACES = 4
@@ -523,3 +527,36 @@ def _of_memory(memory: MemoryElsewhere) -> str | None:
     most = "at most " if memory.is_bound else ""
     size = memory.size_bytes / _MB
     return f"memory of other nodes: {most}{size:,.1f} MB ({describe_share(memory.share, 1)})"
+
+
+def program_of(argv: Sequence[str]) -> str:
+    """Return the program's base name, without its folder, which may name a user, and without its arguments."""
+    return clean(os.path.basename(argv[0])) or "?"
+
+
+def command_words(argv: Sequence[str], identifies: bool) -> str:
+    """Return the program's name, or the whole command line if `identifies`."""
+    return printable(shlex.join(argv)) if identifies else program_of(argv)
+
+
+def words_to_copy(before: Sequence[str], argv: Sequence[str], identifies: bool) -> str:
+    """Return a shell command line: the words `before`, then the command if `identifies`, else a placeholder for it."""
+    return printable(shlex.join([*before, *argv])) if identifies else f"{printable(shlex.join(before))} {_PLACEHOLDER}"
+
+
+def name_of_culprit(culprit: RunCulprit) -> str:
+    """Return the culprit's name for people: `stress-ng (pid 812)`, `cc1 (pid 812 and 41 more)`, `irq eth0-rx-3`."""
+    name = printable(culprit.name)
+    if culprit.pids:
+        rest = len(culprit.pids) - 1
+        name += f" (pid {culprit.pids[0]}" + (f" and {rest} more)" if rest else ")")
+    return named(culprit.noise, name)
+
+
+def time_of_culprit(culprit: RunCulprit) -> str:
+    """Return the time that the culprit took from all repetitions; `?` if it is unknown."""
+    return ("~" if culprit.is_estimate and culprit.ns is not None else "") + describe_ns(culprit.ns)
+
+
+def fitting_cpu_names(cpus: Iterable[int]) -> str:
+    return name_cpus(cpus, lambda cpus: fitting_cpu_list(cpus, _LIST_WIDTH))

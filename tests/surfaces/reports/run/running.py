@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from noisewatch.documents.schema import schema_text
 from tests.surfaces.running import NOISEWATCH
 
 CPU = str(max(os.sched_getaffinity(0)))
@@ -47,10 +47,10 @@ def read(text: str) -> dict[str, Any]:
     return document
 
 
+@cache
 def schema() -> dict[str, Any]:
     """What is published."""
-    text = files("noisewatch.surfaces.reports.run").joinpath("run.schema.json").read_text("utf-8")
-    published: dict[str, Any] = json.loads(text)
+    published: dict[str, Any] = json.loads(schema_text("run"))
     return published
 
 

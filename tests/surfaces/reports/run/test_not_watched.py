@@ -123,10 +123,10 @@ def test_reports_for_people_name_the_method_and_the_runs_whose_trace_was_lost(fo
 
 def test_the_receipt_has_the_method_in_the_header_and_in_each_line() -> None:
     series = _traced()
-    attribution = header_of(series, identifies=False)["attribution"]
-    assert (attribution["trace"], attribution["no_trace_reason"]) == ("events", "none")
+    attribution = header_of(series, identifies=False).attribution
+    assert (attribution.trace, attribution.no_trace_reason) == ("events", "none")
     lines = [repetition_of(each) for each in series.repetitions]
-    assert [line["attributed_by"] for line in lines] == ["trace"] * 2 + ["counters"] * 2 + ["trace"] * 6
-    assert [line["no_trace_reason"] for line in lines[1:3]] == ["none", _LOST]
-    untraced = header_of(replace(series, level=TraceLevel(Tracer.NONE, "no root")), identifies=False)["attribution"]
-    assert (untraced["trace"], untraced["no_trace_reason"]) == ("none", "no root")
+    assert [line.attributed_by for line in lines] == ["trace"] * 2 + ["counters"] * 2 + ["trace"] * 6
+    assert [line.no_trace_reason for line in lines[1:3]] == ["none", _LOST]
+    untraced = header_of(replace(series, level=TraceLevel(Tracer.NONE, "no root")), identifies=False).attribution
+    assert (untraced.trace, untraced.no_trace_reason) == ("none", "no root")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict
 from noisewatch.surfaces.reports.parts.colours import plain_row
-from noisewatch.surfaces.reports.run.progress_row import SeriesProgress
+from noisewatch.surfaces.reports.run.picture import SeriesProgress
 from noisewatch.surfaces.tui.draw.text_row import length
 from tests.surfaces.reports.run.written_series import UNDISTURBED, UNKNOWN, disturbed_by, timed, written_series
 from tests.surfaces.reports.verdicts import HOSTILE_NAMES

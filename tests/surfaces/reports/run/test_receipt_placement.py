@@ -9,20 +9,20 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from noisewatch.judgement.run.placement import PlacementAdvice, PlacementFault
+from noisewatch.documents.document import written
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads
-from noisewatch.surfaces.reports.run.receipt import MOST_THREADS, describe_advice, describe_placement
+from noisewatch.surfaces.reports.run.receipt import MOST_THREADS, placement_of
 from tests.judgement.run.test_placement_reasons import placed
 from tests.kernel.tasks.commands import thread_look
 from tests.model.run.places import ONE_NODE, TWO_KINDS, UNKNOWN_NODES, place
 from tests.surfaces.reports.run.running import lines_of, ran, read, schema
-from tests.surfaces.reports.run.written_series import UNDISTURBED, disturbed_by, rendered, written_series
+from tests.surfaces.reports.run.written_series import UNDISTURBED, disturbed_by, rendered, stacked, written_series
 from tests.surfaces.reports.verdicts import HOSTILE_NAMES
 
 
 def _told(placement: Placement) -> dict[str, Any]:
     """Return the placement as a line of the receipt contains it, once the schema has accepted it."""
-    document: dict[str, Any] = json.loads(json.dumps(describe_placement(placement)))
+    document: dict[str, Any] = json.loads(written(placement_of(placement)))
     whole = schema()
     part = {"$schema": whole["$schema"], "$ref": "#/$defs/placement", "$defs": whole["$defs"]}
     assert [each.message for each in Draft202012Validator(part).iter_errors(document)] == []
@@ -123,8 +123,9 @@ def test_hostile_names_are_text() -> None:
 
 
 def test_advice_is_what_to_put_before_the_command() -> None:
-    advice = PlacementAdvice(PlacementFault.MOVING, ("taskset", "-c", "3"))
-    assert describe_advice(advice) == {"fault": "moving", "before": ["taskset", "-c", "3"]}
+    (command,) = read(rendered("json", stacked(written_series(UNDISTURBED))))["footer"]["commands"]
+    before = ["noisewatch", "run", "--cpus", "2-3", "--spread", "--"]
+    assert command["placement_advice"] == [{"fault": "stacked", "before": before}]
 
 
 def test_a_real_repetition_tells_where_it_ran(tmp_path: Path) -> None:
