@@ -243,7 +243,7 @@ def test_what_breaks_a_rule_is_found(
                 *(  # leave out keys
                     f"surfaces/reports/{name}.py" for name in ("calibration/json", "run/receipt", "verdict/json")
                 ),
-                *(f"operations/{name}.py" for name in ("fleet/verdict_file", "frame/frame")),
+                *(f"operations/{name}.py" for name in ("fleet", "frame/frame")),
                 *(
                     f"operations/{name}.py" for name in ("frame/making_clock", "idle_probe", "sampling")
                 ),  # change frames

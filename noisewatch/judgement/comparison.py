@@ -1,4 +1,4 @@
-"""Compare two sides, which are what two files contain about machines: their facts, findings and figures.
+"""Compare the records of two machines, or of one at two times: their facts, findings and figures.
 
 What both sides have is compared, the rest is named. Blocking are: a blocking check that fails, or is unknown, on one
 side only; and a figure that differs by more than chance and by at least the change that counts. Unknown is never equal:
@@ -8,117 +8,17 @@ what only one side has decides nothing, and is reported.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from noisewatch.cpus import CpuSet
+from noisewatch.judgement.record import Condition, Effect, FindingState, MachineRecord, MeasuredFigure, RecordKind
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.model.distributions import SIGNIFICANCE
 from noisewatch.model.estimate import Estimate, Ratio, ratio_of
-from noisewatch.model.history.facts import FactClass, FactDifference, Facts, differences, known_alone
+from noisewatch.model.history.facts import FactClass, FactDifference, differences, known_alone
 from noisewatch.model.history.figures import NOISE_NS, OF_THE_SLOWEST, TRAITS, Figure, FigureTraits, Nature
 from noisewatch.records import dataclass
-
-
-class SideKind(StrEnum):
-    """The kind of a file, by its contents."""
-
-    VERDICT = "verdict"
-    CALIBRATION = "calibration"
-    RECORDING = "recording"
-    RUN = "run"
-
-
-class Effect(StrEnum):
-    """The effect of a finding on the decision whether a benchmark may start."""
-
-    BLOCKS = "blocks"
-    OPEN = "open"  # nobody knows whether it would
-    UNASKED = "not asked"
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class FindingState:
-    """The answer of a check, as far as it is compared. `said` and `reason` are for people."""
-
-    status: Status
-    severity: Severity
-    said: str
-    reason: str | None
-    answered_by: str | None  # the check that measured what is unknown
-
-    @property
-    def effect(self) -> Effect:
-        """The effect on whether a benchmark may start: only blocking checks have one, and not if they warn."""
-        if self.severity != Severity.BLOCKING:
-            return Effect.NONE
-        if self.status == Status.UNKNOWN:
-            return Effect.NONE if self.answered_by is not None else Effect.OPEN
-        effects = {Status.FAIL: Effect.BLOCKS, Status.IGNORED: Effect.UNASKED}
-        return effects.get(self.status, Effect.NONE)
-
-
-class Condition(StrEnum):
-    """The condition of a calibration: on which CPUs, or in parallel with what. The value follows the figure's name."""
-
-    ALONE = ""  # on the target CPUs
-    UNDER_LOAD = " under load"
-    AGAINST = " (--against)"  # on the CPUs that the target's were compared with
-
-    def names_of(self, figures: Iterable[Figure]) -> frozenset[str]:
-        """Return the names of these figures under the condition."""
-        return frozenset(f"{figure}{self}" for figure in figures)
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredFigure:
-    """A figure and its traits; `test` names the source of its chance. An `estimate` of None is unknown.
-
-    `by_cpu` is empty for a figure that is known of all CPUs together only.
-    """
-
-    estimate: Estimate | None
-    traits: FigureTraits
-    test: str
-    by_cpu: Mapping[int, Estimate] = field(default_factory=dict)
-    condition: Condition = Condition.ALONE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedSide:
-    """The facts, findings and figures of one file; empty where the file holds none at all.
-
-    `measured_by` must be equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of the
-    figures of that condition, `load` says what ran in parallel with those under load.
-    """
-
-    name: str
-    kind: SideKind
-    target: CpuSet | None
-    facts: Facts
-    findings: Mapping[str, FindingState] = field(default_factory=dict)
-    figures: Mapping[str, MeasuredFigure] = field(default_factory=dict)
-    profile: str | None = None
-    measured_by: str | None = None
-    noise_of: str | None = None
-    against: CpuSet | None = None
-    load: str | None = None
-    commands: Mapping[str, str] = field(default_factory=dict)  # of a run: by `a` and `b`
-    remarks: tuple[str, ...] = ()  # what is doubtful in the file
-
-    @property
-    def has_findings(self) -> bool:
-        """Whether files of this kind have findings, of which there may be none."""
-        return self.kind in (SideKind.VERDICT, SideKind.RECORDING)
-
-    def estimate(self, name: str) -> Estimate | None:
-        """Return the figure's estimate, or None if the figure is unknown, or not in the file."""
-        figure = self.figures.get(name)
-        return None if figure is None else figure.estimate
-
 
 _LARGE_SPEED, _LARGE_NOISE = 2.0, 100.0  # ratios
 _SUSPECT = 1.5  # a ratio; on one busy virtual machine blind speeds strayed up to 1.41 in 21 pairs of calibrations
@@ -225,8 +125,8 @@ class KnownAlone:
 class SideComparison:
     """All differences between two sides; `figures` are all that were compared. Blocking `findings` come first."""
 
-    before: ComparedSide
-    after: ComparedSide
+    before: MachineRecord
+    after: MachineRecord
     facts: tuple[FactDifference, ...]
     findings: tuple[FindingDifference, ...]
     figures: tuple[ComparedFigure, ...]
@@ -288,16 +188,13 @@ _SORTS = ((SPEEDS, _SPEEDS), (_NOISE_WORD, _NOISE_FLOORS))
 _TOO_NOISY = "too noisy to compare"
 
 
-def compare_sides(before: ComparedSide, after: ComparedSide) -> SideComparison:
-    """Return the differences of the second side from the first."""
-    findings = [
-        FindingDifference(check_id, before.findings[check_id], after.findings[check_id])
-        for check_id in sorted(before.findings.keys() & after.findings.keys())
-    ]
+def compare_records(before: MachineRecord, after: MachineRecord) -> SideComparison:
+    """Return the differences of the second record from the first."""
+    findings = finding_differences(before, after)
     differing = [finding for finding in findings if finding.differs]
     unanswered = [finding for finding in findings if finding.effects <= _UNANSWERED]
     excluded, remarks = _not_comparable(before, after)
-    compared = _compare_figures(before, after, excluded)
+    compared = figure_differences(before, after, excluded)
     unmeasured = [
         name
         for name in before.figures
@@ -329,7 +226,15 @@ def compare_sides(before: ComparedSide, after: ComparedSide) -> SideComparison:
     )
 
 
-def _not_comparable(before: ComparedSide, after: ComparedSide) -> tuple[frozenset[str], tuple[str, ...]]:
+def finding_differences(before: MachineRecord, after: MachineRecord) -> list[FindingDifference]:
+    """Return the answers of both records to each check that both contain."""
+    return [
+        FindingDifference(check_id, before.findings[check_id], after.findings[check_id])
+        for check_id in sorted(before.findings.keys() & after.findings.keys())
+    ]
+
+
+def _not_comparable(before: MachineRecord, after: MachineRecord) -> tuple[frozenset[str], tuple[str, ...]]:
     """Return the figures that measure something different on each side, and the reasons."""
     excluded: set[str] = set()
     remarks = []
@@ -353,7 +258,7 @@ def _of_any_condition(figures: Collection[Figure]) -> frozenset[str]:
     return frozenset().union(*(condition.names_of(figures) for condition in Condition))
 
 
-def _known_alone(side: ComparedSide, other: ComparedSide, excluded: frozenset[str]) -> KnownAlone:
+def _known_alone(side: MachineRecord, other: MachineRecord, excluded: frozenset[str]) -> KnownAlone:
     has_all_facts, has_all_figures = side.facts and not other.facts, side.figures and not other.figures
     has_all_checks = side.has_findings and not other.has_findings
     whole = (("facts", has_all_facts), ("checks", has_all_checks), ("figures", has_all_figures))
@@ -371,7 +276,7 @@ def _known_alone(side: ComparedSide, other: ComparedSide, excluded: frozenset[st
     )
 
 
-def _figures_alone(side: ComparedSide, other: ComparedSide, excluded: frozenset[str]) -> list[str]:
+def _figures_alone(side: MachineRecord, other: MachineRecord, excluded: frozenset[str]) -> list[str]:
     return [
         name
         for name in side.figures
@@ -379,8 +284,8 @@ def _figures_alone(side: ComparedSide, other: ComparedSide, excluded: frozenset[
     ]
 
 
-def _are_runs(before: ComparedSide, after: ComparedSide) -> bool:
-    return before.kind == after.kind == SideKind.RUN
+def _are_runs(before: MachineRecord, after: MachineRecord) -> bool:
+    return before.kind == after.kind == RecordKind.RUN
 
 
 def _sorts() -> Iterator[tuple[str, frozenset[str]]]:
@@ -389,7 +294,7 @@ def _sorts() -> Iterator[tuple[str, frozenset[str]]]:
         yield from ((f"{word}{condition}", condition.names_of(figures)) for word, figures in _SORTS)
 
 
-def _undecided_sorts(before: ComparedSide, after: ComparedSide, excluded: frozenset[str]) -> Iterator[str]:
+def _undecided_sorts(before: MachineRecord, after: MachineRecord, excluded: frozenset[str]) -> Iterator[str]:
     """Yield the sorts of figures that are of a different kind on each side.
 
     Two runs have none: only the run time shows their purpose.
@@ -398,7 +303,7 @@ def _undecided_sorts(before: ComparedSide, after: ComparedSide, excluded: frozen
         yield from (label for label, names in _sorts() if names & excluded)
 
 
-def _undecided_figures(before: ComparedSide, after: ComparedSide, unmeasured: set[str]) -> Iterator[str]:
+def _undecided_figures(before: MachineRecord, after: MachineRecord, unmeasured: set[str]) -> Iterator[str]:
     """Yield the sorts of figures of which neither side measured any; of two runs, the run times."""
     if _are_runs(before, after):
         yield from sorted(unmeasured - _MACHINE_FIGURES)
@@ -408,7 +313,7 @@ def _undecided_figures(before: ComparedSide, after: ComparedSide, unmeasured: se
 
 
 def _undecided_alone(
-    side: ComparedSide, other: ComparedSide, compared: Sequence[ComparedFigure], excluded: frozenset[str]
+    side: MachineRecord, other: MachineRecord, compared: Sequence[ComparedFigure], excluded: frozenset[str]
 ) -> Iterator[str]:
     """Yield what blocks and only this side's verdict contains, and figures that the other side could not measure.
 
@@ -437,7 +342,7 @@ class _Figures(NamedTuple):
     by_cpu: int
 
 
-def _compare_figures(before: ComparedSide, after: ComparedSide, excluded: frozenset[str]) -> _Figures:
+def figure_differences(before: MachineRecord, after: MachineRecord, excluded: frozenset[str]) -> _Figures:
     """Return the figures of both sides, tested: the mean of all CPUs, then the CPU whose figure changed differently.
 
     CPUs are compared one by one if both sides have the same ones. All tests share a significance of 5% (Bonferroni):

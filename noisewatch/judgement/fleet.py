@@ -14,8 +14,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from noisewatch.judgement.terms import EXIT_STATUS, Outcome
-from noisewatch.model.fleet.outliers import LEAST_MACHINES, OutOfLine, out_of_line
+from noisewatch.model.history.facts import FactsByName, changes
 from noisewatch.model.history.figures import TRAITS, Figure
+from noisewatch.model.outliers import LEAST_MACHINES, OutOfLine, out_of_line
 from noisewatch.records import dataclass
 from noisewatch.text import clean
 from noisewatch.units import describe_names, long_duration, share_text
@@ -299,7 +300,7 @@ class Report:
     open_checks: tuple[str, ...] = ()  # checks that fail or are unknown, and decide the verdict
     floor: Floor | None = None
     chance: float | None = None  # 0 to 1: of staying within the budget; older reports have none
-    facts: Mapping[str, str | None]
+    facts: FactsByName
     figures: Mapping[Figure, float]  # the mean of the target CPUs
     slowest: Mapping[Figure, SlowestCpu] = field(default_factory=dict)
 
@@ -378,11 +379,8 @@ def rank_of(outcome: Outcome) -> int:
 
 def lasting_difference(one: Report, other: Report) -> str | None:
     """Return the name of a fact that shows two different machines, or None."""
-    for name in _LASTING:
-        facts = {one.facts.get(name), other.facts.get(name)}
-        if None not in facts and len(facts) > 1:
-            return name
-    return None
+    changed = {name for name, _, _ in changes(one.facts, other.facts)}
+    return next((name for name in _LASTING if name in changed), None)
 
 
 def changes_between(before: Report, after: Report) -> Iterator[str]:
@@ -399,7 +397,4 @@ def changes_between(before: Report, after: Report) -> Iterator[str]:
     one, other = before.floor, after.floor
     if one is not None and other is not None and (one.low > other.high or other.low > one.high):
         yield f"noise floor {share_text(one.expected)} → {share_text(other.expected)}"
-    for name in after.facts:
-        old, new = before.facts.get(name), after.facts[name]
-        if old is not None and new is not None and old != new:
-            yield f"{name} {old} → {new}"
+    yield from (f"{name} {old} → {new}" for name, old, new in changes(before.facts, after.facts))

@@ -12,7 +12,7 @@ from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.judgement.terms import Severity
-    from noisewatch.model.wanted.machine import WantedMachine
+    from noisewatch.model.wanted import WantedMachine
 
 MICRO, PARALLEL, LATENCY, MEMORY, IO = "micro", "parallel", "latency", "memory", "io"
 SHARED, STRICT = "shared", "strict"

@@ -38,7 +38,7 @@ from noisewatch.model.calibration.settling import Settling, are_level, settling_
 from noisewatch.model.calibration.statistics import Histogram, bucket_of
 from noisewatch.model.history.entries import Past
 from noisewatch.model.interval.interval import Interval, interval_between
-from noisewatch.operations.history.calibrations import CalibrationHistory, drift_in, until_settled
+from noisewatch.operations.history import CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_with_remark
 from noisewatch.operations.progress import ProgressListener

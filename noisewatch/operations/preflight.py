@@ -35,7 +35,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
 from noisewatch.model.interval.disturbance import name_loud
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.operations.history.calibrations import NO_PAST, CalibrationHistory, drift_in, until_settled
+from noisewatch.operations.history import NO_PAST, CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.lock import Lock
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_to_housekeeping

@@ -7,8 +7,7 @@ from pathlib import Path
 from noisewatch.errors import Unreadable, UsageError, damaged_words
 from noisewatch.machine import Machine
 from noisewatch.machine.regular_files import read_small
-from noisewatch.model.wanted.description import parse_description
-from noisewatch.model.wanted.machine import WantedMachine
+from noisewatch.model.wanted import WantedMachine, parse_description
 
 _QUESTION = "machine wanted"
 _MOST_BYTES = 64 * 1024  # all facts of a machine are some 10 kB

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn
 from noisewatch.judgement.comparison import SideComparison
 from noisewatch.judgement.noise.drift import USUAL_DRIFT
 from noisewatch.model.calibration.figures import spread_of
-from noisewatch.operations.compare.sides import compare_files
+from noisewatch.operations.records.reader import compare_files
 from tests.surfaces.reports.compare.documents import calibration, cpu, receipt, written
 
 _TRIES = 400

@@ -28,7 +28,7 @@ from noisewatch.machine.history_file import machine_key
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.model.history.figures import Figure
-from noisewatch.operations.history.past import described_facts, digest
+from noisewatch.operations.history import described_facts, digest
 from tests.benchmark.shares import describe_trials
 from tests.model.history.noises import NOISES, SPEEDS, Series, Values, is_slower, machine_of, slowed
 

@@ -19,7 +19,7 @@ from noisewatch.kernel.system.reference_clock import read_clock_comparison
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.operations.history.calibrations import CalibrationHistory
+from noisewatch.operations.history import CalibrationHistory
 from tests.written import WrittenMachine
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import ANSWERS, quiet_files

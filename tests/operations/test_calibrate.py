@@ -29,7 +29,7 @@ from noisewatch.machine.spinning.calibration.buffer import LATENCY
 from noisewatch.model.history.entries import Past
 from noisewatch.operations.calibrate import CalibrationRun, as_long_as, calibrate_cpus, cpus_for_load
 from noisewatch.operations.frame.frame import ClockLimits, Conditions, CoolingLine, Frame, Temperature, Throttled
-from noisewatch.operations.history.calibrations import CalibrationHistory, until_settled
+from noisewatch.operations.history import CalibrationHistory, until_settled
 from noisewatch.operations.sampling import sample_frames
 from tests.surfaces.running import record
 from tests.written import Files, WrittenMachine

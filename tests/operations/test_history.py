@@ -36,7 +36,7 @@ from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.operations.calibrate import CalibrateOptions, calibrate
-from noisewatch.operations.history.calibrations import CalibrationHistory, drift_in
+from noisewatch.operations.history import CalibrationHistory, drift_in
 from noisewatch.operations.preflight import PreflightOptions, preflight
 from tests.operations.listening import SilentListener
 from tests.written import WrittenMachine

@@ -20,7 +20,7 @@ from noisewatch.model.history.entries import Entry, Past
 from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.model.history.figures import Figure
-from noisewatch.operations.history.past import described, described_facts, read_past
+from noisewatch.operations.history import described, described_facts, read_past
 from tests.judgement.judging import finding
 from tests.written.quiet_machine import quiet_machine
 

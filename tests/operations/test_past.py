@@ -18,8 +18,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.history_file import machine_key
 from noisewatch.machine.live import LiveMachine
 from noisewatch.model.history.figures import Figure
-from noisewatch.operations.history.calibrations import CalibrationHistory
-from noisewatch.operations.history.past import past_of, read_past
+from noisewatch.operations.history import CalibrationHistory, past_of, read_past
 from tests.operations.listening import SilentListener
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import quiet_machine

@@ -11,7 +11,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.model.wanted.description import parse_description
+from noisewatch.model.wanted import parse_description
 from noisewatch.operations.wanted import read_description, wanted_of
 from tests.written import WrittenMachine
 

@@ -10,11 +10,11 @@ from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.noise.floor import floors_by_cpu, worst_floors
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import Work
-from noisewatch.model.calibration.figures import CpuFigures, Spread
+from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.calibration.statistics import lower_edge
 from noisewatch.model.history.entries import Cvs, Entry
 from noisewatch.model.history.fact_table import facts_of
-from noisewatch.model.history.figures import GAPS_NS, NOISE_NS, SLOWEST, TRAITS, Figure, Nature
+from noisewatch.model.history.figures import NOISE_NS, SLOWEST, Figure, gap_rates, mean_of, slowest_of
 
 
 def entry_of(calibrated: Calibrated, snapshot: Snapshot, at_s: float, boot: str | None) -> Entry | None:
@@ -53,47 +53,30 @@ def _default_floors(calibrated: Calibrated) -> Sequence[NoiseFloor]:
     return worst_floors(floors_by_cpu([calibrated.calibration.samples], default, calibrated.drift))
 
 
-def _figures_of(cpus: tuple[CpuFigures, ...], cv_by_length: Mapping[int, float]) -> dict[Figure, float]:
+def _figures_of(cpus: Sequence[CpuFigures], cv_by_length: Mapping[int, float]) -> dict[Figure, float]:
     """Return the figures of the calibration; a figure that is unknown on a CPU is left out."""
-    speeds: dict[Figure, list[float | None]] = {
-        Figure.LATENCY: [_time(cpu.latency_work) for cpu in cpus],
-        Figure.THROUGHPUT: [_time(cpu.native_work) for cpu in cpus],
-        Figure.INTERPRETER: [_time(cpu.work) for cpu in cpus],
-        Figure.CACHE: [_time(cpu.memory) for cpu in cpus],
-        Figure.MEMORY: [_time(cpu.main_memory) for cpu in cpus],
-        Figure.CLOCK: [cpu.effective_khz for cpu in cpus],
-        Figure.CLOCK_READING: [cpu.clock_ns for cpu in cpus],
-    }
-    figures = {figure: _mean(values) for figure, values in speeds.items()}
-    figures |= {slowest: _slowest(figure, speeds[figure]) for figure, slowest in SLOWEST.items()}
-    figures |= {gaps: _mean(_gaps_per_s(cpu, *ends_ns) for cpu in cpus) for gaps, ends_ns in GAPS_NS.items()}
+    values = {cpu.cpu: _values_of(cpu) for cpu in cpus}
+    figures = {figure: mean_of(own[figure] for own in values.values()) for figure in _values_of(cpus[0])}
+    for figure, slowest in SLOWEST.items():
+        known = {cpu: value for cpu, own in values.items() if (value := own[figure]) is not None}
+        median = statistics.median(known.values()) if len(known) == len(cpus) > 1 else 0.0
+        figures[slowest] = slowest_of(figure, known)[1] / median if median > 0 else None
     figures |= {noise: cv_by_length.get(length_ns) for noise, length_ns in NOISE_NS.items()}
     return {figure: value for figure, value in figures.items() if value is not None}
 
 
-def _time(spread: Spread | None) -> float | None:
-    return spread.piece_ns if spread is not None else None
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    every = list(values)
-    measured = [value for value in every if value is not None]
-    return statistics.fmean(measured) if measured and len(measured) == len(every) else None
-
-
-def _slowest(figure: Figure, values: Sequence[float | None]) -> float | None:
-    """Return the slowest value in multiples of the median, or None with fewer than two CPUs or an unknown value."""
-    measured = [value for value in values if value is not None]
-    if len(measured) < max(len(values), 2):
-        return None
-    slowest = max(measured) if TRAITS[figure].nature == Nature.TIME else min(measured)
-    return slowest / statistics.median(measured) if statistics.median(measured) > 0 else None
-
-
-def _gaps_per_s(cpu: CpuFigures, begin_ns: float, end_ns: float) -> float | None:
-    """Return the rate of gaps of these lengths by the histogram, whose buckets are a sixteenth of their values wide."""
-    if cpu.gaps_per_s is None or cpu.lost_gaps:
-        return None
-    total, counts = cpu.gap_histogram.count, cpu.gap_histogram.counts
-    matching = sum(count for bucket, count in counts.items() if begin_ns <= lower_edge(bucket) < end_ns)
-    return cpu.gaps_per_s * matching / total if total else 0.0
+def _values_of(cpu: CpuFigures) -> dict[Figure, float | None]:
+    works = {
+        Figure.LATENCY: cpu.latency_work,
+        Figure.THROUGHPUT: cpu.native_work,
+        Figure.INTERPRETER: cpu.work,
+        Figure.CACHE: cpu.memory,
+        Figure.MEMORY: cpu.main_memory,
+    }
+    gaps: dict[float, float] = {lower_edge(bucket): count for bucket, count in cpu.gap_histogram.counts.items()}
+    return {
+        **{figure: None if spread is None else spread.piece_ns for figure, spread in works.items()},
+        Figure.CLOCK: cpu.effective_khz,
+        Figure.CLOCK_READING: cpu.clock_ns,
+        **gap_rates(None if cpu.lost_gaps else cpu.gaps_per_s, gaps),
+    }

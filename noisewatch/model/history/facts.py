@@ -30,7 +30,8 @@ class FactClass(StrEnum):
     SURROUNDINGS = "surroundings"
 
 
-Facts = Mapping[FactClass, Mapping[str, str | None]]  # None is unknown
+FactsByName = Mapping[str, str | None]  # None is unknown
+Facts = Mapping[FactClass, FactsByName]
 
 
 class FactDifference(NamedTuple):
@@ -55,13 +56,34 @@ def in_plain_words(fact: str | None) -> str | None:
     return clean(" ".join(fact.split()))[:_LONGEST] if fact is not None else None
 
 
+def parsed_facts(value: object) -> Facts:
+    """Return the facts of the classes that this version supports, cleaned for display."""
+    classes = value if isinstance(value, dict) else {}
+    return {
+        of_class: {
+            str(in_plain_words(name)): in_plain_words(fact) if isinstance(fact, str) else None
+            for name, fact in classes[of_class].items()
+        }
+        for of_class in FactClass
+        if isinstance(classes.get(of_class), dict)
+    }
+
+
 def differences(before: Facts, after: Facts) -> tuple[FactDifference, ...]:
     """Return the facts that are known on both sides and differ, in the order of the classes."""
     return tuple(
-        FactDifference(of_class, name, one, other)
-        for of_class, name, one, other in _pairs(before, after)
-        if one is not None and other is not None and not _are_same(name, one, other)
+        FactDifference(of_class, *change)
+        for of_class in FactClass
+        for change in changes(before.get(of_class, {}), after.get(of_class, {}))
     )
+
+
+def changes(before: FactsByName, after: FactsByName) -> Iterator[tuple[str, str, str]]:
+    """Yield the name and both values of each fact that is known on both sides and differs."""
+    for name, one in before.items():
+        other = after.get(name)
+        if one is not None and other is not None and not _are_same(name, one, other):
+            yield name, one, other
 
 
 def known_alone(facts: Facts, other: Facts) -> tuple[str, ...]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from operator import itemgetter
 from typing import NamedTuple
 
 
@@ -94,3 +97,31 @@ TRAITS: dict[Figure, FigureTraits] = {
 def logarithm(figure: Figure, value: float) -> float:
     """Return the natural logarithm of the figure's value, or of its floor if the value is below it."""
     return math.log(max(value, TRAITS[figure].floor))
+
+
+def mean_of(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the CPUs' values, or None if any is unknown or there is none."""
+    all_values = list(values)
+    known = [value for value in all_values if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(all_values) else None
+
+
+def slowest_of(figure: Figure, value_by_cpu: Mapping[int, float]) -> tuple[int, float]:
+    """Return the CPU with the slowest value of a speed, and the value. Raise ValueError if there is none."""
+    pick = min if TRAITS[figure].nature == Nature.RATE else max
+    return pick(value_by_cpu.items(), key=itemgetter(1))
+
+
+def gap_rates(gaps_per_s: float | None, count_by_edge_ns: Mapping[float, float] | None) -> dict[Figure, float | None]:
+    """Return one CPU's rates of gaps by their lengths, from the rate of all gaps and their histogram.
+
+    The histogram has counts by the lower edges (ns) of its buckets, which are a sixteenth of their values wide.
+    """
+    total = sum((count_by_edge_ns or {}).values())
+    if gaps_per_s is None or count_by_edge_ns is None or (gaps_per_s > 0 and total <= 0):
+        return dict.fromkeys(GAPS_NS)
+    rates: dict[Figure, float | None] = {}
+    for figure, (begin_ns, end_ns) in GAPS_NS.items():
+        matching = sum(count for edge_ns, count in count_by_edge_ns.items() if begin_ns <= edge_ns < end_ns)
+        rates[figure] = gaps_per_s * matching / total if total else 0.0
+    return rates

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from noisewatch.errors import UsageError, UsageErrors
-from noisewatch.model.wanted.description import decoded_toml, line_of, parsed_toml
+from noisewatch.model.wanted import decoded_toml, line_of, parsed_toml
 from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.arguments import PREFLIGHT, build_parsers
 from noisewatch.surfaces.cli.parser import did_you_mean

@@ -12,7 +12,7 @@ from noisewatch.judgement.check import FAILS, Check, Limit
 from noisewatch.judgement.checks.tasks.jobs import machine_locked
 from noisewatch.judgement.rules import MICRO, Rules
 from noisewatch.judgement.terms import Severity
-from noisewatch.model.wanted.machine import WantedMachine
+from noisewatch.model.wanted import WantedMachine
 from noisewatch.operations.wanted import read_description
 from noisewatch.surfaces.cli.common import budget_of
 from noisewatch.surfaces.cli.values import parse_number

@@ -11,7 +11,7 @@ from noisewatch.kinds import Work
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.facts import FactClass, Facts
-from noisewatch.operations.history.past import described, described_facts
+from noisewatch.operations.history import described, described_facts
 from tests.judgement.example import Example
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files

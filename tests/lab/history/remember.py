@@ -17,7 +17,7 @@ from noisewatch.machine.live import LiveMachine
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.figures import Figure
-from noisewatch.operations.history.past import described, described_facts
+from noisewatch.operations.history import described, described_facts
 
 
 def main() -> None:

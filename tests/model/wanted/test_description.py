@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from noisewatch.errors import UsageError
 from noisewatch.model.history.facts import FactClass
-from noisewatch.model.wanted.description import parse_description
-from noisewatch.model.wanted.machine import WantedFact
+from noisewatch.model.wanted import WantedFact, parse_description
 
 _WRITTEN = """\
 # ours

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.model.history.facts import FactClass
-from noisewatch.model.wanted.machine import WantedFact
+from noisewatch.model.wanted import WantedFact
 
 
 def _exactly(name: str, *values: str) -> WantedFact:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from noisewatch.judgement.fleet import Fleet, FleetHost
-from noisewatch.operations.fleet.gathering import FleetOptions, gather
+from noisewatch.operations.fleet import FleetOptions, gather
 from tests.surfaces.reports.verdicts import failed_verdict, quiet_verdict, rendered, unknown_verdict
 
 NOW_S = 1_800_000_000.0

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from noisewatch.errors import Unreadable
 from noisewatch.judgement.fleet import Standing
 from noisewatch.judgement.terms import Outcome
-from noisewatch.operations.fleet.verdict_file import parsed_report
+from noisewatch.operations.fleet import parsed_report
 from tests.operations.fleet.reporting import gathered, only, verdict, write
 
 _STABLE = json.dumps(verdict())

@@ -12,7 +12,7 @@ from noisewatch.errors import UsageError
 from noisewatch.judgement.fleet import SlowestCpu, Standing
 from noisewatch.judgement.terms import Outcome
 from noisewatch.model.history.figures import Figure
-from noisewatch.operations.fleet.gathering import FleetOptions, expected_hosts, gather
+from noisewatch.operations.fleet import FleetOptions, expected_hosts, gather
 from tests.operations.fleet.reporting import calibration, gathered, only, verdict_lines, write
 from tests.surfaces.reports.verdicts import HOSTILE_NAMES
 

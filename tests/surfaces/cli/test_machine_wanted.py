@@ -16,7 +16,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.system.machine_wanted import not_the_machine_wanted
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
-from noisewatch.model.wanted.description import parse_description
+from noisewatch.model.wanted import parse_description
 from noisewatch.surfaces.reports.machine.description import description_of
 from tests.surfaces.running import NOISEWATCH, SETTINGS, Run, record
 from tests.written.quiet_machine import CPUS, quiet_files, quiet_machine

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from noisewatch.surfaces.reports.parts.sections import markdown_of_sections
 from noisewatch.surfaces.reports.parts.workflow import workflow_command
-from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
+from noisewatch.surfaces.reports.verdict.markdown import sections_of
 from tests.surfaces.reports import consumers
 from tests.surfaces.reports.consumers import read_markdown
 from tests.surfaces.reports.verdicts import (
@@ -139,7 +140,7 @@ def test_a_summary_that_cannot_be_written_is_told_and_changes_nothing(
 @pytest.mark.parametrize("most_bytes", [0, 50, 200, 500, 1000, 2000, 4000, 10_000])
 @pytest.mark.parametrize("name", ["hog", "é" * 15, "`" * 15])
 def test_a_report_that_is_cut_is_still_sound(most_bytes: int, name: str) -> None:
-    report = markdown_of_verdict(hostile_verdict(name), most_bytes)
+    report = markdown_of_sections(sections_of(hostile_verdict(name)), most_bytes)
     assert len(report.encode()) <= most_bytes
     assert read_markdown(report) is not None
     assert (report == "") == (most_bytes <= 50)

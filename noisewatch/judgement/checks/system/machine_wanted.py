@@ -16,7 +16,7 @@ from noisewatch.kernel.system.hypervisor import DMI
 from noisewatch.kernel.system.release import COMMAND_LINE, RELEASE
 from noisewatch.model.history.fact_table import facts_of, paths_of
 from noisewatch.model.history.facts import FactClass, Facts
-from noisewatch.model.wanted.machine import WantedFact, in_quotes, shown
+from noisewatch.model.wanted import WantedFact, in_quotes, shown
 from noisewatch.records import dataclass
 
 

@@ -22,20 +22,9 @@ from noisewatch.surfaces.cli.common import (
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.surfaces.output import encoding_of, width
 from noisewatch.surfaces.picture import THEMES, png_of, svg_of
-from noisewatch.surfaces.reports.calibration.report import (
-    WIDTH,
-    contrast_detail_lines,
-    contrast_of,
-    detail_lines,
-    folded,
-    markdown_of,
-    report_rows,
-    text_of,
-)
-from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT, contrast_rows
-from noisewatch.surfaces.reports.calibration.text import settling_line
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs, glyphs_for
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.reports.calibration.report import WIDTH, sections_of
+from noisewatch.surfaces.reports.parts.sections import markdown_of_sections, text_of_sections
+from noisewatch.surfaces.tui.draw.glyphs import UNICODE, glyphs_for
 
 
 def run(arguments: Namespace) -> int:
@@ -71,22 +60,14 @@ def _write(report: ReportOutput, result: CalibratedTarget, arguments: Namespace)
             calibration = result.calibrated.calibration
             report.write_json(describe_calibrated(result) if is_whole else describe_for_pyperf(calibration))
         case "svg" | "png":
-            rows, _ = _rows_and_details(result, WIDTH, UNICODE)
+            picture = sections_of(result, WIDTH, UNICODE)[0]
+            rows = [[(picture.title, picture.title_style)], *picture.chart]
             svg = svg_of(rows, WIDTH, "noisewatch calibrate", THEMES[arguments.theme])
             report.write_bytes(png_of(svg) if arguments.format == "png" else svg.encode())
         case "markdown":
-            report.write(markdown_of(*_rows_and_details(result, WIDTH, UNICODE)))
+            report.write(markdown_of_sections(sections_of(result, WIDTH, UNICODE)))
         case _:
             terminal = glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
             glyphs = terminal if arguments.output is None else UNICODE
-            report.write_text(text_of(*_rows_and_details(result, width(), glyphs), report.in_colour))
-
-
-def _rows_and_details(result: CalibratedTarget, columns: int, glyphs: Glyphs) -> tuple[list[Row], list[str]]:
-    """Return the picture and the lines below it."""
-    contrast = contrast_of(result)
-    settling = [] if result.settling is None else folded([settling_line(result.settling), ""], columns)
-    if contrast is not None:
-        return contrast_rows(contrast, columns, HEIGHT, glyphs), settling + contrast_detail_lines(contrast, columns)
-    rows = report_rows(result.calibrated, result.target, columns, glyphs)
-    return rows, settling + detail_lines(result.calibrated, columns)
+            sections = sections_of(result, width(), glyphs)
+            report.write_text(text_of_sections(sections, width(), report.in_colour))

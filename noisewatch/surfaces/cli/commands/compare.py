@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from noisewatch.judgement.comparison import SideComparison
-from noisewatch.operations.compare.documents import Document
-from noisewatch.operations.compare.sides import compare_files
+from noisewatch.operations.records.files import Document
+from noisewatch.operations.records.reader import compare_files
 from noisewatch.surfaces.cli.common import opened_report
 from noisewatch.surfaces.output import width
 

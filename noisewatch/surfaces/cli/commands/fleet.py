@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from importlib import import_module
 
-from noisewatch.operations.fleet.gathering import FleetOptions, expected_hosts, gather
+from noisewatch.operations.fleet import FleetOptions, expected_hosts, gather
 from noisewatch.surfaces.cli.common import opened_report
 from noisewatch.surfaces.output import width
 from noisewatch.surfaces.reports.fleet.text import FleetRendering

@@ -8,7 +8,7 @@ from pathlib import Path
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, UsageError
 from noisewatch.machine.history_file import usual_path
-from noisewatch.operations.history.view import HistoryView, accept_machine, read_history
+from noisewatch.operations.history import HistoryView, accept_machine, read_history
 from noisewatch.surfaces.cli.common import opened_report
 from noisewatch.surfaces.output import print_answer, width
 from noisewatch.surfaces.reports.history.json import json_of_history

@@ -168,6 +168,7 @@ def _requested_scripts(arguments: Namespace) -> Iterator[tuple[str, Callable[[Ve
 
 
 def _markdown(verdict: Verdict, most_bytes: int) -> str:
-    from noisewatch.surfaces.reports.verdict.markdown import markdown_of_verdict
+    from noisewatch.surfaces.reports.parts.sections import markdown_of_sections
+    from noisewatch.surfaces.reports.verdict.markdown import sections_of
 
-    return markdown_of_verdict(verdict, most_bytes)
+    return markdown_of_sections(sections_of(verdict), most_bytes)

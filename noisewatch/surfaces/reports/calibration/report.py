@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.comparison import Comparison, Difference, loud_cpus
@@ -13,15 +13,22 @@ from noisewatch.judgement.noise.detection import on_cpus
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.reports.calibration.detection import detect_lines, opening_sentence
 from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationPicture, picture_rows
-from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side
-from noisewatch.surfaces.reports.calibration.text import cause_lines, cpu_lines, headline, how_measured, note_lines
+from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT as CONTRAST_HEIGHT
+from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side, contrast_rows
+from noisewatch.surfaces.reports.calibration.text import (
+    cause_lines,
+    cpu_lines,
+    headline,
+    how_measured,
+    note_lines,
+    settling_line,
+)
 from noisewatch.surfaces.reports.parts.axis import rows_for
 from noisewatch.surfaces.reports.parts.charts import work_chart
-from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
-from noisewatch.surfaces.reports.parts.tables import fenced
+from noisewatch.surfaces.reports.parts.sections import Section, plain_chart
 from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from noisewatch.units import describe_share
 
 _LONGER_GAP = 4  # a ratio: the longest gaps of equal calibrations differ by as much
@@ -30,11 +37,20 @@ _CHART_ROWS = 12
 WIDTH = 120  # columns of reports that are not shown in a terminal
 
 
-def report_rows(calibrated: Calibrated, target: CpuSet, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the picture below its headline and the change that shows here."""
-    picture = CalibrationPicture.of(calibrated)
-    head = textwrap.shorten(headline(calibrated.calibration, target), max(width, 10), placeholder=" …")
-    return [[(head, "title")], *opening_rows(calibrated, width, glyphs), *picture_rows(picture, width, HEIGHT, glyphs)]
+def sections_of(result: CalibratedTarget, width: int, glyphs: Glyphs) -> list[Section]:
+    """Return the report as two sections: the picture below its headline, and what the picture leaves out."""
+    settling = [] if result.settling is None else folded([settling_line(result.settling), ""], width)
+    contrast = contrast_of(result)
+    if contrast is None:
+        calibrated = result.calibrated
+        head = textwrap.shorten(headline(calibrated.calibration, result.target), max(width, 10), placeholder=" …")
+        picture = picture_rows(CalibrationPicture.of(calibrated), width, HEIGHT, glyphs)
+        chart, details = [*opening_rows(calibrated, width, glyphs), *picture], detail_lines(calibrated, width)
+        style: Style = "title"
+    else:
+        [(head, style)], *chart = contrast_rows(contrast, width, CONTRAST_HEIGHT, glyphs)
+        details = contrast_detail_lines(contrast, width)
+    return [Section(head, title_style=style, level=2, chart=chart), Section(chart=plain_chart([*settling, *details]))]
 
 
 def opening_rows(calibrated: Calibrated, width: int, glyphs: Glyphs) -> list[Row]:
@@ -71,18 +87,6 @@ def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
 def folded(lines: Iterable[str], width: int) -> list[str]:
     """Fold sentences at the width; table rows, recognized by their double blanks, stay whole."""
     return [part for line in lines for part in ([line] if "  " in line else wrap_all([line], width, least=40))]
-
-
-def text_of(rows: Sequence[Row], details: Iterable[str], in_colour: bool) -> str:
-    """Return the rows and the lines below them, for a terminal or a file."""
-    drawn = [painted_row(row) if in_colour else plain_row(row) for row in rows]
-    return "\n".join([*drawn, "", *details]) + "\n"
-
-
-def markdown_of(rows: Sequence[Row], details: Sequence[str]) -> str:
-    """Return the rows and details as blocks of code, which keep their columns."""
-    title, *picture = [plain_row(row) for row in rows]
-    return f"## {title}\n\n" + fenced("text", picture) + "\n" + fenced("text", list(details))
 
 
 def contrast_of(result: CalibratedTarget) -> Contrast | None:
@@ -159,8 +163,3 @@ def contrast_detail_lines(contrast: Contrast, width: int) -> list[str]:
     for side in (contrast.first, contrast.second):
         lines += [side.name, *cpu_lines(side.calibrated.calibration, width), ""]
     return folded([*lines, *how_measured(contrast.first.calibrated.calibration)], width)
-
-
-def markdown_of_calibration(calibrated: Calibrated, target: CpuSet) -> str:
-    """Return the whole report as Markdown."""
-    return markdown_of(report_rows(calibrated, target, WIDTH, UNICODE), detail_lines(calibrated, WIDTH))

@@ -13,13 +13,8 @@ from noisewatch.documents.comparison import (
 )
 from noisewatch.documents.document import SCHEMA, filled, written
 from noisewatch.documents.history import ChangedFactPart
-from noisewatch.judgement.comparison import (
-    ComparedFigure,
-    ComparedSide,
-    FindingDifference,
-    KnownAlone,
-    SideComparison,
-)
+from noisewatch.judgement.comparison import ComparedFigure, FindingDifference, KnownAlone, SideComparison
+from noisewatch.judgement.record import MachineRecord
 from noisewatch.surfaces.reports.compare.text import answer_of
 
 
@@ -42,11 +37,11 @@ def json_of_comparison(comparison: SideComparison) -> str:
     return written(document, indent=1)
 
 
-def _side(side: ComparedSide, alone: KnownAlone) -> SidePart:
+def _side(side: MachineRecord, alone: KnownAlone) -> SidePart:
     return filled(
         SidePart,
         side,
-        file=side.name,
+        file=side.source,
         target=None if side.target is None else sorted(side.target),
         against=None if side.against is None else sorted(side.against),
         known_alone=filled(KnownAlonePart, alone, findings=alone.checks),

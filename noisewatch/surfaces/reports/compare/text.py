@@ -8,20 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.comparison import (
-    ComparedFigure,
-    ComparedSide,
-    FindingDifference,
-    FindingState,
-    KnownAlone,
-    SideComparison,
-)
+from noisewatch.judgement.comparison import ComparedFigure, FindingDifference, KnownAlone, SideComparison
 from noisewatch.judgement.comparison import ComparisonOutcome as Outcome
 from noisewatch.judgement.history.development import words_of_change
+from noisewatch.judgement.record import FindingState, MachineRecord
 from noisewatch.judgement.terms import Status
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, fitting, prose, table
+from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_sections, text_of_sections
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, prose
 from noisewatch.surfaces.reports.parts.wraps import hanging
 from noisewatch.units import describe_count, describe_figure, describe_names, describe_share
 
@@ -89,11 +84,11 @@ def other_machine_sentences(comparison: SideComparison) -> Iterator[str]:
             yield f"other {what}: {name_cpus(before)} → {name_cpus(after)}"
 
 
-def side_words(side: ComparedSide) -> str:
+def side_words(side: MachineRecord) -> str:
     """Return `before.json (verdict, CPUs 2-7)` or `before.json (calibration, CPU 3 against CPU 0)`."""
     cpus = f", {name_cpus(side.target)}" if side.target else ""
     against = f" against {name_cpus(side.against)}" if side.against else ""
-    return f"{side.name} ({side.kind}{cpus}{against})"
+    return f"{side.source} ({side.kind}{cpus}{against})"
 
 
 def finding_words(finding: FindingDifference) -> str:
@@ -203,64 +198,34 @@ _ASCII = {"→": "->", "µ": "u", "…": "...", "·": ".", "×": "x", "–": "-"
 
 def text_of_comparison(comparison: SideComparison, width: int, is_unicode: bool = True) -> str:
     """Return the comparison in lines of at most `width` columns."""
-    lines = [line for text in _lines(comparison) for line in hanging(text, width) or [""]]
-    text = "\n".join(lines) + "\n"
+    answer = "\n".join(hanging(answer_of(comparison), width))
+    text = f"{answer}\n{text_of_sections(_sections(comparison), width, keep='hyphens')}"
     return text if is_unicode else "".join(_ASCII.get(character, character) for character in text)
 
 
-def _lines(comparison: SideComparison) -> Iterator[str]:
-    yield answer_of(comparison)
-    yield from other_machine_sentences(comparison)
-    yield f"before: {side_words(comparison.before)}"
-    yield f"after:  {side_words(comparison.after)}"
-    yield from comparison.remarks
+def markdown_of_comparison(comparison: SideComparison) -> str:
+    """Return the comparison, cut at the end to what fits in an issue."""
+    heading = Section(f"noisewatch compare: {prose(answer_of(comparison))}", level=3)
+    return markdown_of_sections([heading, *_sections(comparison)], MOST_BYTES)
+
+
+def _sections(comparison: SideComparison) -> Iterator[Section]:
+    before, after = f"before: {side_words(comparison.before)}", f"after:  {side_words(comparison.after)}"
+    yield Section(sentences=[*other_machine_sentences(comparison), before, after, *comparison.remarks])
     for of_class in dict.fromkeys(fact.of_class for fact in comparison.facts):
-        yield ""
-        yield f"{of_class}:"
-        yield from (f"  {fact}" for fact in comparison.facts if fact.of_class == of_class)
+        facts = [fact for fact in comparison.facts if fact.of_class == of_class]
+        table = Table(("fact", "before", "after"), [fact[1:] for fact in facts], sentences=[*map(str, facts)])
+        yield Section(f"{of_class}:", table=table)
     if comparison.findings:
-        yield ""
-        yield "checks:"
-        yield from (f"  {_mark(finding)}{finding_words(finding)}" for finding in comparison.findings)
-    if comparison.different_figures:
-        yield ""
-        yield "figures:"
-        yield from (f"  {figure.name}: {figure_words(figure)}" for figure in comparison.different_figures)
-    sentences = [*test_sentences(comparison), *alone_sentences(comparison)]
-    yield from ["", *sentences] if sentences else []
+        yield Section("checks:", sentences=[_mark(finding) + finding_words(finding) for finding in comparison.findings])
+    if figures := comparison.different_figures:
+        rows = [(figure.name, *_values(figure), ratio_words(figure)) for figure in figures]
+        texts = [f"{figure.name}: {figure_words(figure)}" for figure in figures]
+        yield Section("figures:", table=Table(("figure", "before", "after", "ratio"), rows, sentences=texts))
+    if sentences := [*test_sentences(comparison), *alone_sentences(comparison)]:
+        yield Section(sentences=sentences)
 
 
 def _mark(finding: FindingDifference) -> str:
     """Return a mark for a check whose difference blocks, or leaves the answer unknown."""
     return "BLOCKS " if finding.blocks else "UNKNOWN " if finding.is_undecided else ""
-
-
-def markdown_of_comparison(comparison: SideComparison) -> str:
-    """Return the comparison, cut at the end to what fits in an issue."""
-    return fitting([*_parts(comparison)], MOST_BYTES)
-
-
-def _parts(comparison: SideComparison) -> Iterator[str]:
-    yield f"### noisewatch compare: {prose(answer_of(comparison))}\n"
-    sides = (f"before: {side_words(comparison.before)}", f"after: {side_words(comparison.after)}")
-    yield _list([*other_machine_sentences(comparison), *sides, *comparison.remarks])
-    if comparison.facts:
-        rows = [[cell(fact.of_class), *map(cell, (fact.name, fact.before, fact.after))] for fact in comparison.facts]
-        yield table(["class", "fact", "before", "after"], rows)
-    if comparison.findings:
-        yield _list(
-            [f"{'blocks: ' if finding.blocks else ''}{finding_words(finding)}" for finding in comparison.findings]
-        )
-    if comparison.different_figures:
-        rows = [
-            [*map(cell, (figure.name, *_values(figure), ratio_words(figure)))]
-            for figure in comparison.different_figures
-        ]
-        yield table(["figure", "before", "after", "ratio"], rows)
-    sentences = [*test_sentences(comparison), *alone_sentences(comparison)]
-    if sentences:
-        yield _list(sentences)
-
-
-def _list(sentences: Sequence[str]) -> str:
-    return "".join(f"- {prose(sentence)}\n" for sentence in sentences)

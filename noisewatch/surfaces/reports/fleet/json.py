@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report
-from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
+from noisewatch.model.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
 from noisewatch.surfaces.reports.fleet.text import FleetRendering
 
 SCHEMA = 1

@@ -8,11 +8,18 @@ from collections.abc import Iterator, Sequence
 from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report, named_reasons
 from noisewatch.judgement.history.development import value_words
 from noisewatch.judgement.terms import Outcome
-from noisewatch.model.fleet.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
+from noisewatch.model.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import painted
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, align, align_within, cell, fitting, prose, table
-from noisewatch.surfaces.reports.parts.wraps import hanging, wrap
+from noisewatch.surfaces.reports.parts.sections import (
+    Section,
+    Table,
+    markdown_of_sections,
+    plain_chart,
+    text_of_sections,
+)
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, align
+from noisewatch.surfaces.reports.parts.wraps import hanging
 from noisewatch.text import clean
 from noisewatch.units import describe_chance, describe_count, describe_minute, describe_names, describe_ns, share_text
 
@@ -71,26 +78,12 @@ def _remarks(fleet: Fleet) -> Iterator[str]:
         yield f"{describe_count(fleet.passed_over, 'older report')} of these hosts passed over"
 
 
-def _shown_hosts(fleet: Fleet, rendering: FleetRendering) -> Sequence[FleetHost]:
-    """Return the worst hosts, or all hosts if `is_verbose`."""
-    return fleet.hosts if rendering.is_verbose else fleet.hosts[:_MOST_ROWS]
-
-
-def _left_out(fleet: Fleet, shown: Sequence[FleetHost]) -> Iterator[str]:
-    """Yield a line on the hosts that are left out, if there are any."""
-    rest = fleet.hosts[len(shown) :]
-    if rest:
-        open_ones = sum(host.outcome is not Outcome.STABLE for host in rest)
-        remark = f"{open_ones} of them not stable" if open_ones else "all stable"
-        yield f"and {len(rest)} more, {remark} (--verbose shows all)"
-
-
-def _row(host: FleetHost) -> list[str]:
+def _row(host: FleetHost, longest_name: int | None) -> list[str]:
     """Return the cells of the host's row, in the columns of _HEADING."""
-    report = host.report
+    name, report = clean(host.name), host.report
     floor = report.floor if report is not None else None
     return [
-        clean(host.name),
+        name if longest_name is None or len(name) <= longest_name else f"{name[: longest_name - 1]}…",
         host.outcome.upper() if host.outcome is not Outcome.STABLE else host.outcome,
         "?" if floor is None else share_text(floor.expected),
         describe_chance(report.chance if report is not None else None),
@@ -146,17 +139,11 @@ def _outlier(outlier: OutOfLine) -> str:
     return f"{whose} {value} (median of the slowest of {outlier.machines}: {median})"
 
 
-def _nothing_out_of_line(fleet: Fleet) -> Iterator[str]:
-    """Yield how many hosts were compared if no host is an outlier.
-
-    Without outliers, a reader could take hosts that were not compared for inconspicuous ones.
-    """
-    if any(host.outliers for host in fleet.hosts):
-        return
+def _nothing_out_of_line(fleet: Fleet) -> str:
+    """Return how many hosts were compared; else a reader could take hosts that were not for inconspicuous ones."""
     if fleet.compared:
-        yield f"no figure is {_RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
-    else:
-        yield f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"
+        return f"no figure is {_RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
+    return f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"
 
 
 _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " _.-=+*#@"}
@@ -166,53 +153,43 @@ _LONGEST_BAR, _MOST_BINS = 40, 32
 _WIDE = 110  # columns from which reasons fit beside the other cells
 _LONGEST_NAME = 32
 _LEAST_WIDTH = 20
-_MOST_REASON_LINES = 2
 
 
 def render_text(fleet: Fleet, rendering: FleetRendering) -> str:
     """Return the whole report."""
     width = max(rendering.width, _LEAST_WIDTH)
-    return "\n".join(_lines(fleet, rendering, width)) + "\n"
-
-
-def _lines(fleet: Fleet, rendering: FleetRendering, width: int) -> Iterator[str]:
-    hosts = _shown_hosts(fleet, rendering)
     style = _STYLES[fleet.exit_status] if rendering.in_colour else "plain"
-    yield from (painted(line, style) for line in hanging(_answer(fleet), width))
-    for remark in _remarks(fleet):
-        yield from hanging(remark, width)
-    yield ""
-    yield from (line[:width] for line in _charts(fleet, rendering.in_unicode, min(width // 4, _MOST_BINS)))
-    yield ""
-    rows = [_HEADING, *map(_short_row, hosts)]
-    yield from align_within(width, rows, "worst reason", ["reported"]) if width >= _WIDE else _narrow(rows, width)
-    for line in _left_out(fleet, hosts):
-        yield from hanging(line, width)
-    most = len(fleet.hosts) if rendering.is_verbose else _MOST_ROWS
-    yield from _section("changed:", _change_lines(fleet), most, width)
-    yield from _section(f"{_RULE}:", _outlier_lines(fleet), most, width)
-    for line in _nothing_out_of_line(fleet):
-        yield from ("", *hanging(line, width))
+    remarks = [line for remark in _remarks(fleet) for line in hanging(remark, width)]
+    head = [*(painted(line, style) for line in hanging(_answer(fleet), width)), *remarks]
+    charts = [line[:width] for line in _charts(fleet, rendering.in_unicode, min(width // 4, _MOST_BINS))]
+    shortened = "worst reason" if width >= _WIDE else None
+    sections = [Section(chart=plain_chart(charts)), *_sections(fleet, rendering, _LONGEST_NAME, shortened)]
+    return "\n".join(head) + "\n\n" + text_of_sections(sections, width, keep="hyphens")
 
 
 def render_markdown(fleet: Fleet, rendering: FleetRendering) -> str:
     """Return the report for an issue or a page, cut to what fits in an issue unless `is_verbose`."""
-    parts = list(_parts(fleet, rendering))
-    return "\n".join(parts) if rendering.is_verbose else fitting(parts, MOST_BYTES)
+    paragraphs = [(text, ()) for text in (_answer(fleet), *_remarks(fleet))]
+    sections = [Section("noisewatch fleet", level=2, steps=paragraphs), *_sections(fleet, rendering)]
+    return markdown_of_sections(sections, math.inf if rendering.is_verbose else MOST_BYTES)
 
 
-def _parts(fleet: Fleet, rendering: FleetRendering) -> Iterator[str]:
-    hosts = _shown_hosts(fleet, rendering)
-    yield f"## noisewatch fleet\n\n{prose(_answer(fleet))}\n"
-    yield from (f"{prose(remark)}\n" for remark in _remarks(fleet))
-    yield table(_HEADING, (list(map(cell, _row(host))) for host in hosts))
-    yield from (f"{line}\n" for line in _left_out(fleet, hosts))
-    for heading, lines in (("Changed", _change_lines(fleet)), (_RULE.capitalize(), _outlier_lines(fleet))):
+def _sections(
+    fleet: Fleet, rendering: FleetRendering, longest_name: int | None = None, shortened: str | None = None
+) -> Iterator[Section]:
+    """Yield the hosts, what changed, and the outliers: those of the worst hosts, or all if `is_verbose`."""
+    hosts = fleet.hosts if rendering.is_verbose else fleet.hosts[:_MOST_ROWS]
+    rest = fleet.hosts[len(hosts) :]
+    open_ones = sum(host.outcome is not Outcome.STABLE for host in rest)
+    remark = f", {f'{open_ones} of them not stable' if open_ones else 'all stable'} (--verbose shows all)"
+    rows = [_row(host, longest_name) for host in hosts]
+    yield Section(table=Table(_HEADING, rows, len(rest), shortened, ["reported"], rest_remark=remark))
+    for title, lines in (("changed:", _change_lines(fleet)), (f"{_RULE}:", _outlier_lines(fleet))):
         if lines:
-            items = "".join(f"- {prose(line)}\n" for line in lines[: len(hosts)])
-            more = len(lines) - len(hosts)
-            yield f"{heading}:\n\n{items}" + (f"- and {more} more\n" if more > 0 else "")
-    yield from (f"{line}\n" for line in _nothing_out_of_line(fleet))
+            more = [f"and {len(lines) - len(hosts)} more"] if len(lines) > len(hosts) else []
+            yield Section(title, sentences=[*lines[: len(hosts)], *more])
+    if not any(host.outliers for host in fleet.hosts):
+        yield Section(steps=[(_nothing_out_of_line(fleet), ())])
 
 
 def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
@@ -248,32 +225,3 @@ def _strip(values: Sequence[float], ramp: str, bins: int) -> str:
         counts[min(int((log - low) / span * bins), bins - 1)] += 1
     most = max(counts)
     return "".join(ramp[math.ceil(count / most * (len(ramp) - 1))] for count in counts)
-
-
-def _narrow(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
-    """Yield the lines of a table for a narrow terminal: each host's reason is below its row."""
-    heading, *lines = align(row[:-1] for row in rows).splitlines()
-    yield heading[:width]
-    for line, row in zip(lines, rows[1:], strict=True):
-        yield line[:width]
-        yield from _cut(row[-1], width)
-
-
-def _short_row(host: FleetHost) -> list[str]:
-    name, *others = _row(host)
-    return [name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…", *others]
-
-
-def _cut(text: str, width: int) -> list[str]:
-    return wrap(text, width, "    ", keep="hyphens", most=_MOST_REASON_LINES)
-
-
-def _section(heading: str, lines: Sequence[str], most: int, width: int) -> Iterator[str]:
-    if not lines:
-        return
-    yield ""
-    yield from hanging(heading, width)
-    for line in lines[:most]:
-        yield from _cut(line, width)
-    if len(lines) > most:
-        yield f"    and {len(lines) - most} more"

@@ -18,7 +18,7 @@ from noisewatch.documents.machine import FactsPart
 from noisewatch.judgement.history.development import Development, FigureMove
 from noisewatch.model.history.entries import Entry, Past
 from noisewatch.model.history.shifts import LEAST_BEFORE
-from noisewatch.operations.history.view import HistoryView
+from noisewatch.operations.history import HistoryView
 
 
 def json_of_history(view: HistoryView) -> str:

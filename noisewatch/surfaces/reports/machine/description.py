@@ -18,8 +18,7 @@ from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.system.release import release_number
 from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.facts import FactClass, knob_name
-from noisewatch.model.wanted.description import AT_LEAST
-from noisewatch.model.wanted.machine import KEPT_BACK, WantedFact, shown
+from noisewatch.model.wanted import AT_LEAST, KEPT_BACK, WantedFact, shown
 from noisewatch.patterns import regex
 from noisewatch.text import printable
 from noisewatch.units import parse_frequency

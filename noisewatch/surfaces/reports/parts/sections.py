@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 
 from noisewatch.judgement.terms import FOR_GOOD
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
-from noisewatch.surfaces.reports.parts.tables import align, align_within, cell, code, facts_table, fenced, prose, table
-from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_after
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.reports.parts.tables import (
+    align,
+    align_within,
+    cell,
+    code,
+    facts_table,
+    fenced,
+    fitting,
+    prose,
+    table,
+)
+from noisewatch.surfaces.reports.parts.wraps import Kept, hanging, wrap, wrap_after
+from noisewatch.surfaces.tui.draw.text_row import Row, Style
 
 _LEAST_WRAPPED = 30  # columns of a last column that is wrapped beside the others
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `rest` is the number of rows that it leaves out.
+    """A table; `rest` is the number of rows that it leaves out, and `rest_remark` continues `and 3 more`.
 
     To fit a width the cells of the column `shortened` are cut, and the columns `spare` are dropped. Without such a
-    column the last one is wrapped.
+    column the last one is wrapped. `sentences`, if there are any, are what text shows instead of the table.
     """
 
     head: Sequence[str]
@@ -27,27 +38,30 @@ class Table:
     rest: int = 0
     shortened: str | None = None
     spare: Sequence[str] = ()
+    sentences: Sequence[str] = ()
+    rest_remark: str = ""
 
     @property
     def more(self) -> list[str]:
         """The line `and 3 more`, below the first column that has a heading, if rows are left out."""
-        return [f"{'' if self.head[0] else '  '}and {self.rest} more"] if self.rest > 0 else []
+        return [f"{'' if self.head[0] else '  '}and {self.rest} more{self.rest_remark}"] if self.rest > 0 else []
 
-    def lines(self, width: int) -> list[str]:
-        if not self.rows:
+    def lines(self, width: int, keep: Kept = "nothing") -> list[str]:
+        if not self.rows or self.sentences:
             return []
+        more = [line for text in self.more for line in hanging(text, width)]
         if self.shortened is not None:
-            return [*align_within(width, [self.head, *self.rows], self.shortened, self.spare), *self.more]
+            return [*align_within(width, [self.head, *self.rows], self.shortened, self.spare), *more]
         head, *rows = align([row[:-1] for row in (self.head, *self.rows)]).splitlines()
         begin = max(map(len, [head, *rows])) + 2
         is_below = width - begin < _LEAST_WRAPPED
-        lines = [head if is_below else f"{head:<{begin}}{self.head[-1]}"]
+        lines = [head[:width] if is_below else f"{head:<{begin}}{self.head[-1]}"]
         for line, (*_, text) in zip(rows, self.rows, strict=True):
             if is_below:
-                lines += [line, *wrap(text, width, "    ")]
+                lines += [line[:width], *wrap(text, width, "    ", keep=keep)]
             else:
                 lines += [part.rstrip() for part in wrap_after(f"{line:<{begin}}", text, width)]
-        return lines + self.more
+        return lines + more
 
     def markdown(self) -> str:
         parts = [table(self.head, [list(map(cell, row)) for row in self.rows])] if self.rows else []
@@ -56,7 +70,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report. The `command` ends the title; `steps` are sentences with their commands by name."""
+    """A part of a report. The `command` ends the title; `steps` are sentences with their commands by name.
+
+    In Markdown the title is a heading of that `level`, and a section that `is_folded` shows its title alone at first.
+    """
 
     title: str = ""
     command: str = ""
@@ -65,41 +82,63 @@ class Section:
     steps: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
     table: Table | None = None
     chart: Sequence[Row] = ()
+    title_style: Style = "plain"
+    level: int = 4
+    is_folded: bool = False
 
 
-def text_of_section(section: Section, width: int, in_colour: bool = False) -> list[str]:
+def plain_chart(lines: Iterable[str]) -> list[Row]:
+    """Return lines that keep their columns, as the chart of a section."""
+    return [[(line, "plain")] for line in lines]
+
+
+def text_of_section(section: Section, width: int, in_colour: bool = False, keep: Kept = "nothing") -> list[str]:
     """Return the lines of the section; commands are not wrapped, to be copied."""
+    painted = painted_row if in_colour else plain_row
     title = section.title + section.command
-    lines = [title[:width]] if title else []
+    titles = [title[:width]] if section.command else wrap(title, width, "", "  ", keep=keep)
+    lines = [painted([(line, section.title_style)]) for line in titles]
+    lines += [painted(row) for row in section.chart]
     indent = "  " if title and not section.steps else ""
     widest = max((len(name) for name, _ in section.facts), default=0)
     texts = [*(f"{name:<{widest}}  {text}" for name, text in section.facts), *section.sentences]
-    lines += [line for text in texts for line in wrap(text, width, indent, f"{indent}  ")]
+    texts += section.table.sentences if section.table is not None else ()
+    lines += [line for text in texts for line in wrap(text, width, indent, f"{indent}  ", keep=keep)]
     for sentence, commands in section.steps:
-        lines += wrap(sentence, width, "", "  ")
+        lines += wrap(sentence, width, "", "  ", keep=keep)
         lines += [f"    {name}: {command}" for name, command in commands]
-    lines += [] if section.table is None else section.table.lines(width)
-    return lines + [painted_row(row) if in_colour else plain_row(row) for row in section.chart]
+    return lines + ([] if section.table is None else section.table.lines(width, keep))
 
 
-def markdown_of_commands(commands: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield each command below its name, in a fence of its own to copy it as a whole; what is for good may be prose."""
-    for name, command in commands:
-        yield f"{name}:\n\n{fenced('text' if name == FOR_GOOD else 'sh', [command])}"
+def text_of_sections(sections: Iterable[Section], width: int, in_colour: bool = False, keep: Kept = "nothing") -> str:
+    """Return the sections with an empty line between them."""
+    parts = ("\n".join(text_of_section(section, width, in_colour, keep)) for section in sections)
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def markdown_of_section(section: Section) -> Iterator[str]:
     """Yield the parts of the section, each of which ends with a line break."""
-    if section.title or section.command:
-        yield f"#### {section.title}{code(section.command)}\n"
+    title = f"{section.title}{code(section.command)}"
+    if section.is_folded:
+        yield f"<details>\n<summary>{title}</summary>\n"
+    elif title:
+        yield f"{'#' * section.level} {title}\n"
     if section.facts:
         yield facts_table(section.facts)
     if section.sentences:
         yield "".join(f"- {prose(sentence)}\n" for sentence in section.sentences)
-    for sentence, commands in section.steps:
-        yield f"{prose(sentence)}\n"
-        yield from markdown_of_commands(commands)
-    if section.table is not None and (text := section.table.markdown()):
-        yield text
     if section.chart:
         yield fenced("text", [plain_row(row) for row in section.chart])
+    for sentence, commands in section.steps:
+        yield from [f"{prose(sentence)}\n"] if sentence else []
+        for name, command in commands:  # a fence of its own, to copy it as a whole; what is for good may be prose
+            yield f"{name}:\n\n{fenced('text' if name == FOR_GOOD else 'sh', [command])}"
+    if section.table is not None and (text := section.table.markdown()):
+        yield text
+    if section.is_folded:
+        yield "</details>\n"
+
+
+def markdown_of_sections(sections: Iterable[Section], most_bytes: float = inf) -> str:
+    """Return as many of the first sections as fit in `most_bytes`; an empty text if not even the first one does."""
+    return fitting(["\n".join(markdown_of_section(section)) for section in sections], most_bytes)

@@ -79,16 +79,20 @@ def _cells(text: str) -> int:
 _HARMLESS = regex(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ,;()%/+'\"?=-]|\.(?=\d|\s|$)|:(?=\s|$))*")
 
 
-def code(text: str) -> str:
+class Markdown(str):
+    """A text that is Markdown already, in which nothing from the machine can be markup."""
+
+
+def code(text: str) -> Markdown:
     """Return a Markdown code span with the text, whatever backticks it contains."""
     ticks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     pad = " " if text[:1] in ("`", " ") or text[-1:] in ("`", " ") else ""
-    return f"{ticks}{pad}{text}{pad}{ticks}" if text else ""
+    return Markdown(f"{ticks}{pad}{text}{pad}{ticks}" if text else "")
 
 
 def prose(text: str) -> str:
     """Return the text unchanged if nothing in it can be markup, else as a code span."""
-    return text if _HARMLESS.fullmatch(text) else code(text)
+    return text if isinstance(text, Markdown) or _HARMLESS.fullmatch(text) else code(text)
 
 
 def cell(text: str) -> str:
@@ -97,7 +101,8 @@ def cell(text: str) -> str:
     Renderers split cells before they parse code, so a pipe is escaped; as they differ on a backslash before a pipe,
     such a backslash becomes a dot.
     """
-    return prose(text.replace("\\|", "·|")).replace("|", "\\|")
+    shown = text if isinstance(text, Markdown) else prose(text.replace("\\|", "·|"))
+    return shown.replace("|", "\\|")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -120,7 +125,7 @@ MOST_BYTES = 60_000  # an issue on GitHub has at most 65,536 characters, and its
 _CUT = "The rest was cut off: it is too long.\n"
 
 
-def fitting(parts: Sequence[str], most_bytes: int) -> str:
+def fitting(parts: Sequence[str], most_bytes: float) -> str:
     """Return as many of the first parts as fit in `most_bytes`; an empty text if not even the first one does."""
     lengths = [len("\n".join(parts[: count + 1]).encode("utf-8", "replace")) for count in range(len(parts))]
     kept = [

@@ -6,7 +6,7 @@ becomes a code span, in which there are neither mentions nor links.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from noisewatch import __version__
 from noisewatch.cpus import cpu_list_argument, name_cpus
@@ -29,45 +29,44 @@ from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.calibration.detection import change_sentence, detect_lines
 from noisewatch.surfaces.reports.calibration.text import FLOOR_CELLS
-from noisewatch.surfaces.reports.parts.sections import markdown_of_commands
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, cell, code, facts_table, fenced, fitting, prose, table
+from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_sections, plain_chart
+from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, Markdown, code, prose
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 from noisewatch.units import describe_chance, describe_ns
 
 _MOST_CULPRITS = 10
 _WIDTH = 100  # columns of a block of code
+_CALM = (Gravity.PASSED, Gravity.LEFT_OUT)
 
 
 def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the report of `preflight --format markdown`."""
-    return markdown_of_verdict(verdict, MOST_BYTES)
+    return markdown_of_sections(sections_of(verdict), MOST_BYTES)
 
 
-def markdown_of_verdict(verdict: Verdict, most_bytes: int) -> str:
-    """Return as many of the parts, the gravest first, as fit in `most_bytes`; empty if not even the first does."""
-    parts = [_headline(verdict), _particulars(verdict), *_detection(verdict), *_findings(verdict), *_rest(verdict)]
-    return fitting(parts, most_bytes)
+def sections_of(verdict: Verdict) -> Iterator[Section]:
+    """Yield the verdict, the particulars, the faults with what to do, the gravest first, and all that is calm."""
+    yield Section(f"noisewatch preflight: {verdict.verdict.upper()}", level=3, steps=[(counts(verdict), ())])
+    yield Section(facts=list(_particulars(verdict)))
+    detection = detect_lines(verdict.case.calibrated, verdict.case.budget.detect, _WIDTH)
+    if detection:
+        yield Section(chart=plain_chart(detection))
+    yield from _faults(verdict)
+    yield from _rest(verdict)
 
 
-def _headline(verdict: Verdict) -> str:
-    return f"### noisewatch preflight: {verdict.verdict.upper()}\n\n{counts(verdict)}\n"
-
-
-def _particulars(verdict: Verdict) -> str:
+def _particulars(verdict: Verdict) -> Iterator[tuple[str, str]]:
     calibrated = verdict.case.calibrated
     target, reason = verdict.case.snapshot.target, verdict.case.rules.profile_reason
-    rows = (
-        ("target", f"{name_cpus(target.cpus)} ({target.chosen_by})"),
-        ("profile", verdict.profile if reason is None else f"{verdict.profile} ({reason})"),
-        ("machine", describe_host(verdict.case.snapshot)),
-        ("measured", measured(verdict)),
-        ("noise floor", _floor(verdict)),
-        ("chance", "not measured" if calibrated is None else chance_line(calibrated)),
-        ("smallest change", "not measured" if calibrated is None else change_sentence(calibrated)),
-        ("noisewatch", __version__),
-    )
-    return facts_table(rows)
+    yield "target", f"{name_cpus(target.cpus)} ({target.chosen_by})"
+    yield "profile", verdict.profile if reason is None else f"{verdict.profile} ({reason})"
+    yield "machine", describe_host(verdict.case.snapshot)
+    yield "measured", measured(verdict)
+    yield "noise floor", _floor(verdict)
+    yield "chance", "not measured" if calibrated is None else chance_line(calibrated)
+    yield "smallest change", "not measured" if calibrated is None else change_sentence(calibrated)
+    yield "noisewatch", __version__
 
 
 def _floor(verdict: Verdict) -> str:
@@ -80,71 +79,55 @@ def _floor(verdict: Verdict) -> str:
     return f"CV of samples of {describe_ns(calibrated.budget.at_ns)}: {', '.join(texts)}" if texts else "not measured"
 
 
-def _detection(verdict: Verdict) -> list[str]:
-    """Return the table of `--detect` as a block of code; nothing if it was not requested."""
-    lines = detect_lines(verdict.case.calibrated, verdict.case.budget.detect, _WIDTH)
-    return [fenced("text", lines)] if lines else []
-
-
 def _cv(floor: NoiseFloor, chance: float | None) -> str:
     chance_text = "unknown" if chance is None else describe_chance(chance)
     return f"{FLOOR_CELLS['CV'](floor)} ({FLOOR_CELLS['90% interval'](floor)}; chance {chance_text})"
 
 
-def _findings(verdict: Verdict) -> list[str]:
-    """Return a table of all faults, then a section for each cause or finding that has culprits or commands."""
+def _faults(verdict: Verdict) -> Iterator[Section]:
+    """Yield a table of all faults, then a section for each cause or finding that has culprits or commands."""
     causes = causes_of(verdict)
     of_causes = {finding.check.id for cause in causes for finding in cause.findings}
     wrong = [finding for finding in in_order(verdict, causes) if finding.gravity(verdict.is_strict) not in _CALM]
-    if not wrong:
-        return []
-    rows = [
-        (label(finding, verdict), code(finding.check.id), finding.weight, cell(sentence(finding))) for finding in wrong
-    ]
-    remark = remark_on_commands(verdict)
-    remarks = [f"{remark}\n"] if remark else []
-    others = [finding for finding in wrong if finding.check.id not in of_causes]
-    return [
-        table(("status", "check", "severity", "what was found"), rows),
-        *remarks,
-        *filter(None, (_of_cause(number, cause) for number, cause in enumerate(causes, 1))),
-        *filter(None, (_section(code(finding.check.id), [finding], finding.answer.fix, []) for finding in others)),
-    ]
+    rows = [(label(finding, verdict), code(finding.check.id), finding.weight, sentence(finding)) for finding in wrong]
+    if rows:
+        yield Section(table=Table(("status", "check", "severity", "what was found"), rows))
+    remark = remark_on_commands(verdict) if rows else None
+    if remark is not None:
+        yield Section(steps=[(remark, ())])
+    for number, cause in enumerate(causes, 1):
+        names = ", ".join(code(finding.check.id) for finding in cause.findings)
+        yield from _to_do(f"{number}. {names}", cause.findings, cause.fix, _advice(cause))
+    for finding in wrong:
+        if finding.check.id not in of_causes:
+            yield from _to_do(code(finding.check.id), [finding], finding.answer.fix)
 
 
-_CALM = (Gravity.PASSED, Gravity.LEFT_OUT)
+def _advice(cause: Cause) -> list[str]:
+    target = [] if cause.target is None else [f"choose other target CPUs: --cpus {cpu_list_argument(cause.target)}"]
+    return [*([] if cause.advice is None else [printable(cause.advice)]), *target]
 
 
-def _of_cause(number: int, cause: Cause) -> str:
-    """Return the section of a cause, with its checks, and its fix once."""
-    advice = [cause.advice] if cause.advice is not None else []
-    if cause.target is not None:
-        advice.append(f"choose other target CPUs: --cpus {cpu_list_argument(cause.target)}")
-    names = ", ".join(code(finding.check.id) for finding in cause.findings)
-    return _section(f"{number}. {names}", cause.findings, cause.fix, advice)
-
-
-def _section(heading: str, findings: Sequence[Finding], fix: Fix | None, advice: Sequence[str]) -> str:
-    """Return culprits, advice and commands; empty if there are none."""
+def _to_do(title: str, findings: Sequence[Finding], fix: Fix | None, advice: Sequence[str] = ()) -> Iterator[Section]:
+    """Yield a section with culprits, advice and commands, if there are any."""
     culprits = list(dict.fromkeys(culprit_line(culprit) for finding in findings for culprit in finding.answer.culprits))
     if len(culprits) > _MOST_CULPRITS:
         culprits[_MOST_CULPRITS:] = [f"… and {len(culprits) - _MOST_CULPRITS} more"]
-    fences = [fenced("text", culprits)] if culprits else []
-    fences += [f"{prose(printable(sentence_text))}\n" for sentence_text in advice]
-    fences += markdown_of_commands(commands_of(fix))
-    return "\n".join([f"#### {heading}\n", *fences]) if fences else ""
+    commands = commands_of(fix)
+    steps = [*((text, ()) for text in advice), *([("", commands)] if commands else [])]
+    if culprits or steps:
+        yield Section(title, chart=plain_chart(culprits), steps=steps)
 
 
-def _rest(verdict: Verdict) -> list[str]:
-    """Return the checks that passed, did not apply or were not asked, folded."""
+def _rest(verdict: Verdict) -> Iterator[Section]:
+    """Yield the checks that passed, did not apply or were not asked, folded."""
     passed = [code(finding.check.id) for finding in by_gravity(verdict)[Gravity.PASSED]]
     absent, ignored = (_with_reasons(verdict, status) for status in (Status.NOT_APPLICABLE, Status.IGNORED))
-    if not (passed or absent or ignored):
-        return []
-    summary = f"{len(passed)} pass, {len(absent)} not applicable, {len(ignored)} not asked"
-    items = [f"- pass: {', '.join(passed)}"] if passed else []
-    items += [f"- not applicable: {item}" for item in absent] + [f"- not asked: {item}" for item in ignored]
-    return ["\n".join(["<details>", f"<summary>{summary}</summary>", "", *items, "", "</details>", ""])]
+    items = [f"pass: {', '.join(passed)}"] if passed else []
+    items += [f"not applicable: {item}" for item in absent] + [f"not asked: {item}" for item in ignored]
+    if items:
+        summary = f"{len(passed)} pass, {len(absent)} not applicable, {len(ignored)} not asked"
+        yield Section(summary, sentences=list(map(Markdown, items)), is_folded=True)
 
 
 def _with_reasons(verdict: Verdict, status: str) -> list[str]:

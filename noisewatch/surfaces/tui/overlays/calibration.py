@@ -11,12 +11,13 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.kernel.calibration import CalibrationOptions
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.figures import Calibration
-from noisewatch.operations.calibrate import CalibrateOptions, LiveGaps, calibrate
+from noisewatch.operations.calibrate import CalibratedTarget, CalibrateOptions, LiveGaps, calibrate
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, live_rows, picture_rows
-from noisewatch.surfaces.reports.calibration.report import detail_lines, markdown_of_calibration, opening_rows
+from noisewatch.surfaces.reports.calibration.report import WIDTH, detail_lines, opening_rows, sections_of
+from noisewatch.surfaces.reports.parts.sections import markdown_of_sections
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import (
@@ -82,8 +83,8 @@ class CalibrationOverlay(Overlay[Calibrated]):
             "calibration": describe_calibration(self.result),
             **describe_noise(self.result),
         }
-        markdown = markdown_of_calibration(self.result, frozenset(self.target))
-        return {"json": written(figures, indent=1), "md": markdown}
+        sections = sections_of(CalibratedTarget(frozenset(self.target), None, self.result), WIDTH, UNICODE)
+        return {"json": written(figures, indent=1), "md": markdown_of_sections(sections)}
 
     def announcement(self) -> list[str]:
         if self.origin is not None:

@@ -12,7 +12,7 @@ from noisewatch.kernel.system.hardware_errors import CONTROLLERS, DEVICES, PORT_
 from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG
 from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.machine import Json
-from noisewatch.model.wanted.description import parse_description
+from noisewatch.model.wanted import parse_description
 from tests.judgement.example import VIRTUAL, Example
 from tests.written.quiet.system import MDSTAT, PORT, diskstats
 from tests.written.quiet_machine import quiet_files

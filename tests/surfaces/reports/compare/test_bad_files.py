@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.errors import UsageError
-from noisewatch.operations.compare.sides import compare_files
+from noisewatch.operations.records.reader import compare_files
 from noisewatch.surfaces.reports.compare.json import json_of_comparison
 from tests import MACHINES
 from tests.surfaces.reports.compare.documents import (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from noisewatch.machine.history_file import machine_key
-from noisewatch.operations.history.past import digest
+from noisewatch.operations.history import digest
 from tests.surfaces.running import Ran
 
 History = Callable[..., Ran]

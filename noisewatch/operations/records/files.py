@@ -1,4 +1,4 @@
-"""Files to compare, read as JSON documents, and the values in them: of the expected type, or unknown.
+"""Files with records of machines, read as JSON documents, and their values: of the expected type, or unknown.
 
 A file is one document, or lines of which the first names the kind. Only regular files are read, so that no pipe blocks.
 A document is read up to 64 MiB; lines, of which there may be any number, one at a time.
@@ -12,10 +12,12 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from io import BufferedReader
+from typing import Any
 
 from noisewatch.cpus import CpuSet
-from noisewatch.errors import UsageError, damaged_words
+from noisewatch.errors import Unreadable, UsageError, damaged_words, system_reason
+from noisewatch.machine.regular_files import READ
 from noisewatch.text import clean
 
 _MOST_BYTES = 64 << 20  # a verdict on 1024 CPUs has 20 MB
@@ -28,20 +30,20 @@ Document = Mapping[str, Any]
 
 
 @contextmanager
-def opened_document(path: str) -> Iterator[BinaryIO]:
-    """Open the regular file. Raise UsageError if that fails, or if reading in the context does."""
+def opened_file(path: str) -> Iterator[BufferedReader]:
+    """Open the regular file; a pipe does not block. Raise Unreadable if that or reading in the context fails."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise UsageError(f"{clean(path)}: not a regular file")
+        with open(os.open(path, READ | os.O_NOCTTY), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise Unreadable(path, "not a regular file")
             yield file
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"{clean(path)}: {reason.lower()}") from error
+    except OSError as error:
+        raise Unreadable(path, system_reason(error)) from error
+    except ValueError as error:  # a NUL in the name
+        raise Unreadable(path, str(error)) from error
 
 
-def documents_in(path: str, file: BinaryIO) -> Iterator[Document]:
+def documents_in(path: str, file: BufferedReader) -> Iterator[Document]:
     """Yield the objects of the file: one, or one a line. Raise UsageError if it has none, or is damaged.
 
     A last line that was cut short is left out, because its writer was killed.
@@ -69,29 +71,29 @@ def not_ours(path: str) -> UsageError:
     return UsageError(f"{clean(path)}: {_NOT_OURS}")
 
 
-def _whole(path: str, first: bytes, file: BinaryIO) -> Document:
+def _whole(path: str, first: bytes, file: BufferedReader) -> Document:
     text = first + file.read(_MOST_BYTES + 1)
     if len(text) > _MOST_BYTES:
         raise UsageError(f"{clean(path)}: more than {_MOST_BYTES >> 20} MiB of JSON")
     if not text.lstrip().startswith(b"{"):
         raise not_ours(path)
     try:
-        said = json.loads(text, parse_constant=_refuse)
+        document = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        told = "brackets within brackets" if isinstance(error, RecursionError) else clean(str(error))
-        raise UsageError(f"{clean(path)}: {damaged_words(told)}") from error
-    if not isinstance(said, dict):
+        reason = "brackets within brackets" if isinstance(error, RecursionError) else clean(str(error))
+        raise UsageError(f"{clean(path)}: {damaged_words(reason)}") from error
+    if not isinstance(document, dict):
         raise not_ours(path)
-    return said
+    return document
 
 
 def _parsed(line: bytes) -> Document | None:
     """Return the object of one line, or None if there is no complete object."""
     try:
-        said = json.loads(line, parse_constant=_refuse)
+        document = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _refuse(constant: str) -> float:
@@ -102,37 +104,37 @@ _MOST = 1e30  # of any figure: what is larger was never measured
 _MOST_CPU = 1 << 20
 
 
-def mapping_of(said: object) -> Mapping[str, Any]:
+def mapping_of(value: object) -> Mapping[str, Any]:
     """Return the mapping, or an empty one for any other value."""
-    return said if isinstance(said, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
-def mappings_of(said: object) -> Sequence[Mapping[str, Any]]:
+def mappings_of(value: object) -> Sequence[Mapping[str, Any]]:
     """Return the mappings in a list; none for any other value."""
-    return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def number_of(said: object) -> float | None:
+def number_of(value: object) -> float | None:
     """Return a finite number that is not negative, or None for any other value."""
-    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 <= said <= _MOST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
         return None
-    return float(said) if math.isfinite(said) else None
+    return float(value) if math.isfinite(value) else None
 
 
-def positive(said: object) -> float | None:
+def positive(value: object) -> float | None:
     """Return a finite number above 0, or None for any other value."""
-    return number_of(said) or None
+    return number_of(value) or None
 
 
-def word_of(said: object) -> str | None:
+def word_of(value: object) -> str | None:
     """Return a cleaned text, or None for any other value."""
-    return clean(said) if isinstance(said, str) else None
+    return clean(value) if isinstance(value, str) else None
 
 
-def cpus_of(said: object) -> CpuSet | None:
+def cpus_of(value: object) -> CpuSet | None:
     """Return a set of CPU numbers, or None for any other value than a list of them."""
-    if not isinstance(said, list) or not all(
-        isinstance(cpu, int) and not isinstance(cpu, bool) and 0 <= cpu <= _MOST_CPU for cpu in said
+    if not isinstance(value, list) or not all(
+        isinstance(cpu, int) and not isinstance(cpu, bool) and 0 <= cpu <= _MOST_CPU for cpu in value
     ):
         return None
-    return frozenset(said)
+    return frozenset(value)

@@ -9,7 +9,6 @@ tests.benchmark.compare` prints how often two calibrations of one machine differ
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,23 +25,23 @@ from noisewatch.documents.calibration import (
     work_of,
 )
 from noisewatch.documents.document import read_part, view_of
-from noisewatch.judgement.comparison import Condition, MeasuredFigure
 from noisewatch.judgement.noise.drift import ENDS, USUAL_DRIFT, WEIGHT
+from noisewatch.judgement.record import Condition, MeasuredFigure
 from noisewatch.kinds import Work
 from noisewatch.model.estimate import Estimate
-from noisewatch.model.history.figures import GAPS_NS, NOISE_NS, TRAITS, Figure
-from noisewatch.operations.compare.documents import cpus_of, mappings_of, number_of, positive, word_of
+from noisewatch.model.history.figures import GAPS_NS, NOISE_NS, TRAITS, Figure, gap_rates, mean_of
+from noisewatch.operations.records.files import cpus_of, mappings_of, number_of, positive, word_of
 
 _BY_SPREAD = "Welch's t-test, by the spread of blocks within each calibration"
 _BY_DRIFT = "Welch's t-test, by the drift between calibrations"
-_WORK = {
+_WORKS = {
     Figure.LATENCY: Work.LATENCY,
     Figure.THROUGHPUT: Work.THROUGHPUT,
     Figure.INTERPRETER: Work.INTERPRETER,
     Figure.CACHE: Work.CACHE,
     Figure.MEMORY: Work.MEMORY,
 }
-_OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # what a neighbour in a core or a cache slows hardly or not at all
+OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # what a neighbour in a core or a cache slows hardly or not at all
 _OF_A_RECEIPT = (Figure.LATENCY, Figure.CLOCK, *NOISE_NS)
 _WIDTH = 3.29  # standard deviations from the 5th to the 95th percentile
 _MAD = 1.4826  # of a normal distribution, in standard deviations
@@ -133,12 +132,12 @@ def _those_of(cpus: Sequence[CalibratedCpuPart], wanted: CpuSet) -> Sequence[Cal
 
 def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
     cpus = _complete(part.cpus)
-    found = _speeds(cpus) | {figure: _gaps(figure, cpus) for figure in GAPS_NS}
-    found |= _noise(part.floors, part.drift)
+    gaps = {figure: _estimate(figure, _mean(figure, cpus), _GAPS_DEVIATION, WEIGHT) for figure in GAPS_NS}
+    estimates = _speeds(cpus) | gaps | _noise(part.floors, part.drift)
     if part.condition != Condition.AGAINST:  # it is the shortest of all CPUs, and listed once
         reading = number_of(part.clock_ns)
-        found[Figure.CLOCK_READING] = _estimate(Figure.CLOCK_READING, reading, _READING_DEVIATION, WEIGHT)
-    return _told(found, cpus, part.condition)
+        estimates[Figure.CLOCK_READING] = _estimate(Figure.CLOCK_READING, reading, _READING_DEVIATION, WEIGHT)
+    return _measured(estimates, cpus, part.condition)
 
 
 def figures_of_opening(calibration: Mapping[str, Any]) -> dict[str, MeasuredFigure]:
@@ -147,8 +146,8 @@ def figures_of_opening(calibration: Mapping[str, Any]) -> dict[str, MeasuredFigu
     document = {"calibration": {"cpus": listed}, "noise_floor": calibration.get("noise_floor")}
     part = _part(read_part(_MEASURED, document), Condition.ALONE)
     cpus = _complete(part.cpus)
-    found = _speeds(cpus) | _noise(part.floors, None)
-    return _told({figure: found[figure] for figure in _OF_A_RECEIPT}, cpus, Condition.ALONE)
+    estimates = _speeds(cpus) | _noise(part.floors, None)
+    return _measured({figure: estimates[figure] for figure in _OF_A_RECEIPT}, cpus, Condition.ALONE)
 
 
 def core_of(calibration: Mapping[str, Any]) -> str | None:
@@ -162,22 +161,25 @@ def _complete(cpus: Sequence[CalibratedCpuPart]) -> Sequence[CalibratedCpuPart]:
     return cpus if all(cpu.trouble == "none" for cpu in cpus) else []
 
 
-def _told(
-    found: Mapping[Figure, Estimate | None], cpus: Sequence[CalibratedCpuPart], condition: Condition
+def _measured(
+    estimates: Mapping[Figure, Estimate | None], cpus: Sequence[CalibratedCpuPart], condition: Condition
 ) -> dict[str, MeasuredFigure]:
     by_drift = {*GAPS_NS, *NOISE_NS, Figure.CLOCK_READING}
-    tests = {figure: _BY_DRIFT if figure in by_drift else _BY_SPREAD for figure in Figure}
-    each_cpu = _speeds_by_cpu(cpus)
+    by_cpu = _estimates_by_cpu(cpus)
     return {
         f"{figure}{condition}": MeasuredFigure(
-            found[figure], TRAITS[figure], tests[figure], each_cpu.get(figure, {}), condition
+            estimates[figure],
+            TRAITS[figure],
+            _BY_DRIFT if figure in by_drift else _BY_SPREAD,
+            by_cpu.get(figure, {}),
+            condition,
         )
         for figure in Figure
-        if figure in found
+        if figure in estimates
     }
 
 
-def _speeds_by_cpu(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, dict[int, Estimate]]:
+def _estimates_by_cpu(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, dict[int, Estimate]]:
     """Return the speeds that are a CPU's own, by figure and CPU, if there are several and all are known.
 
     In all other work, a CPU varies between calibrations by more than its blocks within one calibration show.
@@ -186,69 +188,65 @@ def _speeds_by_cpu(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, dict[int, 
     if len(cpus) < 2 or len(cpus_of(numbers) or ()) < len(cpus):
         return {}
     speeds = {cpu.cpu: _speeds([cpu]) for cpu in cpus}
-    known = {figure: {cpu: each[figure] for cpu, each in speeds.items()} for figure in _OF_EACH_CPU}
+    estimates = {figure: {cpu: own[figure] for cpu, own in speeds.items()} for figure in OF_EACH_CPU}
     return {
-        figure: {cpu: estimate for cpu, estimate in each.items() if estimate is not None}
-        for figure, each in known.items()
-        if None not in each.values()
+        figure: {cpu: estimate for cpu, estimate in own.items() if estimate is not None}
+        for figure, own in estimates.items()
+        if None not in own.values()
     }
 
 
 def _speeds(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, Estimate | None]:
-    works = [work_of(cpu) for cpu in cpus]
-    found = {figure: _work(figure, [each[work] or SpreadPart() for each in works]) for figure, work in _WORK.items()}
-    return found | {Figure.CLOCK: _clock(cpus)}
+    """Return the means of all CPUs, which vary together, so that their number does not reduce the error."""
+    return {figure: _speed(figure, cpus) for figure in (*_WORKS, Figure.CLOCK)}
 
 
-def _work(figure: Figure, spreads: Sequence[SpreadPart]) -> Estimate | None:
-    """Return the mean of all CPUs, which vary together."""
-    counts = [positive(spread.count) for spread in spreads]
-    pieces = [_ratio(positive(spread.median_ns), positive(spread.pieces)) for spread in spreads]
-    deviations = [_deviation(figure, spread) for spread in spreads]
-    value, deviation = _mean(pieces), _mean(deviations)
-    if value is None or deviation is None or None in counts:
+def _speed(figure: Figure, cpus: Sequence[CalibratedCpuPart]) -> Estimate | None:
+    deviation = mean_of(_deviation(figure, cpu) for cpu in cpus)
+    counts = [positive(_spread(figure, cpu).count) for cpu in cpus if figure != Figure.CLOCK]
+    if deviation is None or None in counts:
         return None
-    return _estimate(figure, value, math.hypot(deviation, SPEED_DEVIATION), min(map(int, filter(None, counts))) - 1)
+    freedom = min((int(count) - 1 for count in counts if count is not None), default=WEIGHT)
+    return _estimate(figure, _mean(figure, cpus), math.hypot(deviation, SPEED_DEVIATION), freedom)
 
 
-def _deviation(figure: Figure, spread: SpreadPart) -> float | None:
+def _spread(figure: Figure, cpu: CalibratedCpuPart) -> SpreadPart:
+    return (work_of(cpu)[_WORKS[figure]] if figure in _WORKS else None) or SpreadPart()
+
+
+def _deviation(figure: Figure, cpu: CalibratedCpuPart) -> float | None:
     if figure == Figure.LATENCY:
-        share = number_of(spread.mad_share)
+        share = number_of(_spread(figure, cpu).mad_share)
         return None if share is None else share * _MAD
-    share = number_of(spread.width_share)
+    width = cpu.effective_khz_spread_share if figure == Figure.CLOCK else _spread(figure, cpu).width_share
+    share = number_of(width)
     return None if share is None else share / _WIDTH
 
 
-def _clock(cpus: Sequence[CalibratedCpuPart]) -> Estimate | None:
-    value = _mean([positive(cpu.effective_khz) for cpu in cpus])
-    widths = _mean([number_of(cpu.effective_khz_spread_share) for cpu in cpus])
-    if widths is None:
+def _mean(figure: Figure, cpus: Sequence[CalibratedCpuPart]) -> float | None:
+    return mean_of(value_of(figure, cpu) for cpu in cpus)
+
+
+def value_of(figure: Figure, cpu: CalibratedCpuPart) -> float | None:
+    """Return a speed (ns of a piece, or kHz) or a rate of gaps of one CPU; None is unknown."""
+    if figure == Figure.CLOCK:
+        return positive(cpu.effective_khz)
+    if figure in GAPS_NS:
+        return gap_rates(number_of(cpu.gaps_per_s), _gap_counts(cpu))[figure]
+    spread = _spread(figure, cpu)
+    median_ns, pieces = positive(spread.median_ns), positive(spread.pieces)
+    return None if median_ns is None or pieces is None else median_ns / pieces
+
+
+def _gap_counts(cpu: CalibratedCpuPart) -> dict[float, float] | None:
+    """Return the counts of gaps by the edges of the buckets; None if the CPU's buffer was too small for all of them."""
+    histogram = cpu.histogram
+    if cpu.gaps_without_room != 0 or histogram is None or None in (histogram.edges_ns, histogram.counts):
         return None
-    return _estimate(Figure.CLOCK, value, math.hypot(widths / _WIDTH, SPEED_DEVIATION), WEIGHT)
-
-
-def _gaps(figure: Figure, cpus: Sequence[CalibratedCpuPart]) -> Estimate | None:
-    """Return the rate of gaps, or None if the buffer of a CPU was too small for all of them."""
-    rates = [_gaps_per_s(cpu, *GAPS_NS[figure]) for cpu in cpus]
-    return _estimate(figure, _mean(rates), _GAPS_DEVIATION, WEIGHT)
-
-
-def _gaps_per_s(cpu: CalibratedCpuPart, begin_ns: float, end_ns: float) -> float | None:
-    rate, histogram = number_of(cpu.gaps_per_s), cpu.histogram
-    if (
-        rate is None
-        or cpu.gaps_without_room != 0
-        or histogram is None
-        or None in (histogram.edges_ns, histogram.counts)
-    ):
+    pairs = list(zip(histogram.edges_ns, histogram.counts, strict=False))
+    if any(number_of(number) is None for pair in pairs for number in pair):
         return None
-    pairs = zip(histogram.edges_ns, histogram.counts, strict=False)
-    buckets = [(number_of(edge), number_of(count)) for edge, count in pairs]
-    known = [(edge, count) for edge, count in buckets if edge is not None and count is not None]
-    total = sum(count for _, count in known)
-    if len(known) < len(buckets) or (rate > 0 and total <= 0):
-        return None
-    return rate * sum(count for edge, count in known if begin_ns <= edge < end_ns) / total if total else 0.0
+    return dict(pairs)
 
 
 def _noise(floors: Sequence[FloorPart], drift: DriftPart | None) -> dict[Figure, Estimate | None]:
@@ -275,12 +273,3 @@ def _estimate(figure: Figure, value: float | None, deviation: float, freedom: in
     if known is None or not math.isfinite(deviation):
         return None
     return Estimate(max(known, TRAITS[figure].floor), deviation, max(freedom, 1))
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(values) else None
-
-
-def _ratio(value: float | None, parts: float | None) -> float | None:
-    return None if value is None or parts is None else value / parts

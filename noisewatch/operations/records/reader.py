@@ -1,4 +1,4 @@
-"""A side of a comparison from a file, whose kind is recognized by its content, not by its name."""
+"""Read the record of a machine from a file, whose kind is recognized by its content, not by its name."""
 
 from __future__ import annotations
 
@@ -9,30 +9,24 @@ from typing import Any
 
 from noisewatch.documents.document import read_part, view_of
 from noisewatch.documents.run import ByExitPart, RepetitionPart, RunDocument, RunOptionsPart
-from noisewatch.errors import UsageError
-from noisewatch.judgement.comparison import (
-    ComparedSide,
-    FindingState,
-    MeasuredFigure,
-    SideComparison,
-    SideKind,
-    compare_sides,
-)
+from noisewatch.errors import Unreadable, UsageError
+from noisewatch.judgement.comparison import SideComparison, compare_records
+from noisewatch.judgement.record import FindingState, MachineRecord, MeasuredFigure, RecordKind
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.machine.recording.replay import is_recording
 from noisewatch.model.estimate import Estimate
-from noisewatch.model.history.facts import FactClass, Facts
+from noisewatch.model.history.facts import FactClass, Facts, parsed_facts
 from noisewatch.model.history.figures import TRAITS, Figure
 from noisewatch.model.run.series import statistics_of
-from noisewatch.operations.compare.calibrations import (
+from noisewatch.operations.records.figures import (
     SPEED_DEVIATION,
     core_of,
     figures_of_calibration,
     figures_of_opening,
     load_of,
 )
-from noisewatch.operations.compare.documents import (
+from noisewatch.operations.records.files import (
     Document,
     cpus_of,
     documents_in,
@@ -40,11 +34,10 @@ from noisewatch.operations.compare.documents import (
     mappings_of,
     not_ours,
     number_of,
-    opened_document,
+    opened_file,
     positive,
     word_of,
 )
-from noisewatch.operations.history.past import parsed_facts
 from noisewatch.text import clean
 
 Judge = Callable[[str], tuple[Document, str | None]]  # a recording's verdict, and how it is damaged
@@ -69,31 +62,34 @@ _LEAST_UNDISTURBED = 0.5
 
 def compare_files(before: str, after: str, judge: Judge) -> SideComparison:
     """Compare two files; `judge` gives the verdict on a recording. Raise UsageError for an unusable file."""
-    return compare_sides(read_side(before, judge), read_side(after, judge))
+    return compare_records(read_record(before, judge), read_record(after, judge))
 
 
-def read_side(path: str, judge: Judge) -> ComparedSide:
-    """Read a file as a side of a comparison. Raise UsageError for an unusable file."""
-    with opened_document(path) as file:
-        if file.peek(2)[:2] == _GZIP:  # type: ignore[attr-defined]  # of a BufferedReader
-            return _recording(path, judge)
-        documents = documents_in(path, file)
-        head = next(documents, None)
-        if head is None:
-            raise not_ours(path)
-        return _side(path, head, documents)
+def read_record(path: str, judge: Judge) -> MachineRecord:
+    """Read the record in a file. Raise UsageError for an unusable file."""
+    try:
+        with opened_file(path) as file:
+            if file.peek(2)[:2] == _GZIP:
+                return _recording(path, judge)
+            documents = documents_in(path, file)
+            head = next(documents, None)
+            if head is None:
+                raise not_ours(path)
+            return _record(path, head, documents)
+    except Unreadable as error:
+        raise UsageError(f"{clean(path)}: {error.reason}") from error
 
 
-def _recording(path: str, judge: Judge) -> ComparedSide:
+def _recording(path: str, judge: Judge) -> MachineRecord:
     if not is_recording(path):
         raise not_ours(path)
     document, damage = judge(path)
-    side = _verdict(path, document, mappings_of(document.get("findings")))
+    record = _measured(path, RecordKind.RECORDING, document, mappings_of(document.get("findings")))
     remarks = () if damage is None else (f"{clean(path)}: {clean(damage)}; replayed up to there",)
-    return replace(side, kind=SideKind.RECORDING, remarks=remarks)
+    return replace(record, remarks=remarks)
 
 
-def _side(path: str, head: Document, following: Iterator[Document]) -> ComparedSide:
+def _record(path: str, head: Document, following: Iterator[Document]) -> MachineRecord:
     schema = head.get("schema", _SCHEMA)
     if schema != _SCHEMA:
         raise UsageError(f"{clean(path)}: schema {clean(str(schema))}: this noisewatch compares schema {_SCHEMA}")
@@ -102,25 +98,27 @@ def _side(path: str, head: Document, following: Iterator[Document]) -> ComparedS
         return _run(path, head, following)
     if "verdict" in head and "profile" in head:
         findings = head.get("findings")
-        return _verdict(path, head, list(following) if findings is None else mappings_of(findings))
+        return _measured(path, RecordKind.VERDICT, head, following if findings is None else mappings_of(findings))
     if isinstance(head.get("calibration"), dict):
-        return _calibration(path, head)
+        return _measured(path, RecordKind.CALIBRATION, head)
     raise not_ours(path)
 
 
-def _verdict(path: str, document: Document, findings: Any) -> ComparedSide:
-    found = {clean(str(said.get("id"))): state for said in findings if (state := _state(said)) is not None}
-    has_calibration = isinstance(document.get("calibration"), dict)
-    return ComparedSide(
-        name=clean(path),
-        kind=SideKind.VERDICT,
+def _measured(path: str, kind: RecordKind, document: Document, findings: Iterable[Document] = ()) -> MachineRecord:
+    """Return the record of a verdict or a calibration."""
+    calibration = document.get("calibration")
+    return MachineRecord(
+        source=clean(path),
+        kind=kind,
         target=cpus_of(document.get("target")),
         facts=_facts(document),
-        findings=found,
-        figures=figures_of_calibration(document) if has_calibration else {},
+        findings={clean(str(part.get("id"))): state for part in findings if (state := _state(part)) is not None},
+        figures=figures_of_calibration(document) if isinstance(calibration, dict) else {},
         profile=word_of(document.get("profile")),
-        measured_by=core_of(mapping_of(document.get("calibration"))),
+        measured_by=core_of(mapping_of(calibration)),
         noise_of=word_of(document.get("noise_floor_of")),
+        against=cpus_of(document.get("against")),
+        load=load_of(document),
     )
 
 
@@ -138,21 +136,7 @@ def _state(said: Mapping[str, Any]) -> FindingState | None:
     )
 
 
-def _calibration(path: str, document: Document) -> ComparedSide:
-    return ComparedSide(
-        name=clean(path),
-        kind=SideKind.CALIBRATION,
-        target=cpus_of(document.get("target")),
-        facts=_facts(document),
-        figures=figures_of_calibration(document),
-        measured_by=core_of(mapping_of(document.get("calibration"))),
-        noise_of=word_of(document.get("noise_floor_of")),
-        against=cpus_of(document.get("against")),
-        load=load_of(document),
-    )
-
-
-def _run(path: str, head: Document, following: Iterator[Document]) -> ComparedSide:
+def _run(path: str, head: Document, following: Iterator[Document]) -> MachineRecord:
     footers: list[Document] = [mapping_of(head["footer"])] if "footer" in head else []
 
     def repetitions() -> Iterator[RepetitionPart]:
@@ -166,9 +150,9 @@ def _run(path: str, head: Document, following: Iterator[Document]) -> ComparedSi
     header = read_part(_HEADER, head)
     figures: dict[str, MeasuredFigure] = run_times(header, repetitions())
     opening = head.get("opening")
-    return ComparedSide(
-        name=clean(path),
-        kind=SideKind.RUN,
+    return MachineRecord(
+        source=clean(path),
+        kind=RecordKind.RUN,
         target=cpus_of(head.get("target")),
         facts=_facts(head),
         figures=figures | (figures_of_opening(opening) if isinstance(opening, dict) else {}),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.model.fleet.outliers import LEAST_MACHINES, out_of_line
 from noisewatch.model.history.figures import Figure
+from noisewatch.model.outliers import LEAST_MACHINES, out_of_line
 
 _SPREAD = [1.0, 1.01, 0.99, 1.02, 0.98, 1.015, 0.985, 1.005]
 

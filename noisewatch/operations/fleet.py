@@ -1,42 +1,171 @@
-"""A file with a verdict of `preflight --format json` or `jsonl`, parsed as far as a fleet's table needs it.
+"""The newest report of each host, from any number of files with verdicts: one file is in memory at a time.
 
-The rest is only checked to be JSON, and skipped: with `json`, which makes objects of everything, twenty thousand
-verdicts take half a minute.
+A verdict of `preflight --format json` or `jsonl` is parsed as far as a fleet needs it. The rest is only checked to be
+JSON, and skipped: with `json`, which makes objects of everything, twenty thousand verdicts take half a minute.
 """
 
 from __future__ import annotations
 
 import os
-import stat
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from operator import itemgetter
+from pathlib import Path
 
 import msgspec
 
-from noisewatch.documents.calibration import CalibratedCpuPart, CalibrationPart, FloorPart
+from noisewatch.documents.calibration import KEYS_OF_WORK, CalibrationPart
 from noisewatch.documents.document import view_of
 from noisewatch.documents.machine import CulpritPart
 from noisewatch.documents.verdict import CausePart, FindingPart, VerdictDocument
-from noisewatch.errors import Unreadable, damaged_words, system_reason
-from noisewatch.judgement.fleet import BOARD, FLOOR_NS, Floor, Reason, Report, SlowestCpu
+from noisewatch.errors import Unreadable, UsageError, damaged_words, system_reason
+from noisewatch.judgement.fleet import BOARD, FLOOR_NS, Fleet, Floor, HostReports, Reason, Report, SlowestCpu, fleet_of
 from noisewatch.judgement.terms import Gravity
-from noisewatch.model.history.figures import TRAITS, Figure, Nature
+from noisewatch.machine.regular_files import read_small
+from noisewatch.model.history.figures import Figure, slowest_of
+from noisewatch.operations.records.figures import OF_EACH_CPU, value_of
+from noisewatch.operations.records.files import opened_file
+from noisewatch.records import dataclass
 from noisewatch.text import clean
+
+_MOST_HOSTS_BYTES = 64 * 1024 * 1024
+_ENDINGS = (".json", ".jsonl")
+_OF_NO_HOST = ("verdict", "noisewatch", "preflight", "report")  # then the folder is named after it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetOptions:
+    """The files of the reports, the hosts that should have reports, and the maximum age."""
+
+    places: Sequence[str]
+    baseline: str | None = None
+    expected: Collection[str] | None = None
+    max_age_s: float | None = None
+
+
+def gather(options: FleetOptions) -> Fleet:
+    """Read the fleet's reports. Raise UsageError if there is none, and no host is expected."""
+    reports = _reports(options.places)
+    baseline = None
+    if options.baseline is not None:
+        newest = {
+            name: own.newest if own.newest.trouble is None else own.earlier
+            for name, own in _reports([options.baseline]).items()
+        }
+        baseline = {name: report for name, report in newest.items() if report is not None}
+    if not reports and not options.expected:
+        raise UsageError(f"{', '.join(options.places)}: no report (*.json, *.jsonl) there")
+    return fleet_of(reports, baseline, options.expected, options.max_age_s, time.time())
+
+
+def expected_hosts(text: str) -> tuple[str, ...]:
+    """Return the hosts of a file, one a line, or of a comma-separated list. Raise UsageError if it is invalid."""
+    if os.path.exists(text) or "/" in text:  # which takes a list that is too long for a path
+        try:
+            content = read_small(Path(text), _MOST_HOSTS_BYTES, "a list of hosts")
+        except UsageError as error:
+            raise UsageError(f"--expect {error}") from error
+        names = [line.partition("#")[0] for line in content.decode("utf-8", "replace").splitlines()]
+    else:
+        names = text.split(",")
+    hosts = tuple(host for name in names if (host := name.strip()))
+    if not hosts:
+        raise UsageError(f"--expect {text}: no host is named")
+    for host in hosts:
+        if len(host.split()) > 1 or "[" in host:
+            raise UsageError(f"--expect: wanted one host a line, or parted by commas, found {host[:80]!r}")
+    return hosts
+
+
+def _reports(places: Sequence[str]) -> dict[str, HostReports]:
+    reports: dict[str, HostReports] = {}
+    for report in _read_all(places):
+        reports.setdefault(report.host, HostReports(report)).add(report)
+    return reports
+
+
+def _read_all(places: Sequence[str]) -> Iterator[Report]:
+    """Yield the report of each file once, even if the file is named twice or is also in a folder."""
+    seen = set()
+    for file in report_files(places):
+        if file.path not in seen:
+            seen.add(file.path)
+            if file.trouble is not None:
+                yield broken_report(file.path, file.host, file.trouble, time.time())
+            else:
+                yield report_in(file.path, file.host)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFile:
+    """The path of a report and its host, or the trouble with reading a folder."""
+
+    path: str
+    host: str
+    trouble: str | None = None
+
+
+def report_files(places: Sequence[str]) -> Iterator[ReportFile]:
+    """Yield the named files, and the files in folders at any depth. Raise UsageError for a missing one."""
+    for place in places:
+        if os.path.isdir(place):
+            yield from _in_folder(place)
+        elif place.endswith(_ENDINGS) or os.path.lexists(place):
+            yield ReportFile(place, _host_of(place))
+        else:
+            raise UsageError(f"{place or repr(place)}: no such file or folder")
+
+
+def _in_folder(top: str) -> Iterator[ReportFile]:
+    """Yield the files in a folder: links are followed, each folder is read once, and hidden files are skipped."""
+    waiting, seen = [top], set()
+    while waiting:
+        folder = waiting.pop()
+        try:
+            status = os.stat(folder)
+            if (status.st_dev, status.st_ino) in seen:
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
+                    if _is_folder(entry):
+                        waiting.append(entry.path)
+                    elif entry.name.endswith(_ENDINGS):
+                        yield ReportFile(entry.path, _host_of(entry.path))
+        except OSError as error:
+            yield ReportFile(folder, _name(folder), system_reason(error))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself: opening it reports the error
+        return False
+
+
+def _host_of(path: str) -> str:
+    stem = os.path.splitext(os.path.basename(path))[0]
+    return _name(os.path.dirname(path)) if stem in _OF_NO_HOST else stem
+
+
+def _name(folder: str) -> str:
+    return os.path.basename(os.path.abspath(folder)) or folder
+
 
 _SCHEMA = 1
 _NOT_OURS = "not a verdict of noisewatch"
 _NO_DETAILS = "without further details"
 _MOST_BYTES = 64 * 1024 * 1024  # a verdict takes 0.1 MB, and 30 kB more for each CPU that was calibrated
 _LONGEST_HOST = 253  # https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _FACTS = (("kernel", "kernel"), ("cpu_model", "cpu model"), ("virtual", "virtual"))
 _DECIDING = (Gravity.FAILED, Gravity.UNANSWERED)
 
 
 _OF_FINDINGS = ("id", "said?", "reason?", "culprits?.name", "culprits?.pid?")
-_OF_CPUS = ("cpu", "effective_khz?", "latency_work?")
+_OF_CPUS = ("cpu", "effective_khz?", *(f"{key}?.{part}?" for key in KEYS_OF_WORK for part in ("median_ns", "pieces")))
 _KEYS = (
     *("schema", "verdict", "noisewatch?", "profile?", "target?", "at?", "host?", "facts?.identity?"),
     *("machine.kernel?", "machine.cpu_model?", "machine.virtual?", "causes.gravity", "causes.findings"),
@@ -44,10 +173,6 @@ _KEYS = (
     *("calibration?.core?", *(f"calibration?.cpus.{key}" for key in _OF_CPUS)),
     *(f"noise_floor?.{key}" for key in ("sample_ns", "cv_low", "cv_expected", "cv_high")),
     "noise_floor_chance?",
-)
-_SPEEDS: Sequence[tuple[Figure, Callable[[CalibratedCpuPart], float | None]]] = (
-    (Figure.LATENCY, lambda cpu: None if cpu.latency_work is None else cpu.latency_work.piece_ns),
-    (Figure.CLOCK, lambda cpu: cpu.effective_khz),
 )
 
 
@@ -91,20 +216,12 @@ def broken_report(path: str, host: str, trouble: str, written_s: float) -> Repor
 
 
 def _read(path: str) -> tuple[bytes, float]:
-    """Read the file and its modification time; a pipe does not block. Raise Unreadable if that fails."""
-    try:
-        descriptor = os.open(path, _OPEN)
-        with open(descriptor, "rb", buffering=0) as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise Unreadable(path, "not a regular file")
-            if status.st_size > _MOST_BYTES:
-                raise Unreadable(path, f"larger than {_MOST_BYTES >> 20} MB, so no verdict")
-            return file.read(status.st_size) or b"", status.st_mtime
-    except OSError as error:
-        raise Unreadable(path, system_reason(error)) from error
-    except ValueError as error:  # a NUL in the name
-        raise Unreadable(path, str(error)) from error
+    """Read the file and its modification time. Raise Unreadable if that fails."""
+    with opened_file(path) as file:
+        status = os.fstat(file.fileno())
+        if status.st_size > _MOST_BYTES:
+            raise Unreadable(path, f"larger than {_MOST_BYTES >> 20} MB, so no verdict")
+        return file.read(status.st_size), status.st_mtime
 
 
 def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report:
@@ -114,6 +231,8 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
         raise Unreadable(path, f"names a host with {len(verdict.host)} characters, wanted 1 to {_LONGEST_HOST}")
     floor = next((each for each in verdict.noise_floor or () if each.sample_ns == FLOOR_NS), None)
     causes = verdict.causes or ()
+    noise = {} if floor is None else {Figure.NOISE_100MS: floor.cv_expected}
+    speeds = _speeds_by_cpu(verdict.calibration)
     return Report(
         host=_shown((verdict.host or host).strip()),
         is_identified=verdict.host is not None,
@@ -126,8 +245,8 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
         floor=None if floor is None else Floor(floor.cv_low, floor.cv_expected, floor.cv_high),
         chance=verdict.noise_floor_chance,
         facts=_facts(verdict),
-        figures=_figures(verdict.calibration, floor),
-        slowest=_slowest(verdict.calibration),
+        figures=noise | {figure: statistics.fmean(values.values()) for figure, values in speeds.items()},
+        slowest={figure: SlowestCpu(*slowest_of(figure, values)) for figure, values in speeds.items()},
     )
 
 
@@ -209,27 +328,11 @@ def _facts(verdict: VerdictDocument) -> dict[str, str | None]:
     return {name: None if fact is None else clean(fact) for name, fact in told.items()}
 
 
-def _figures(calibration: CalibrationPart | None, floor: FloorPart | None) -> dict[Figure, float]:
-    """Return the noise floor and the speeds; speeds are the means of the CPUs."""
-    noise = {} if floor is None else {Figure.NOISE_100MS: floor.cv_expected}
-    speeds = _speeds_by_cpu(calibration)
-    return noise | {figure: sum(value_by_cpu.values()) / len(value_by_cpu) for figure, value_by_cpu in speeds.items()}
-
-
-def _slowest(calibration: CalibrationPart | None) -> dict[Figure, SlowestCpu]:
-    slowest = {}
-    for figure, value_by_cpu in _speeds_by_cpu(calibration).items():
-        pick = min if TRAITS[figure].nature is Nature.RATE else max
-        slowest[figure] = SlowestCpu(*pick(value_by_cpu.items(), key=itemgetter(1)))
-    return slowest
-
-
 def _speeds_by_cpu(calibration: CalibrationPart | None) -> dict[Figure, dict[int, float]]:
     """Return the speeds that are known for all CPUs."""
     cpus = () if calibration is None else calibration.cpus
-    speeds = {}
-    for figure, speed_of in _SPEEDS:
-        known = {cpu.cpu: speed for cpu in cpus if (speed := speed_of(cpu)) is not None}
-        if known and len(known) == len(cpus):
-            speeds[figure] = known
-    return speeds
+    speeds = {figure: {cpu.cpu: value_of(figure, cpu) for cpu in cpus} for figure in OF_EACH_CPU}
+    known = {
+        figure: {cpu: value for cpu, value in values.items() if value is not None} for figure, values in speeds.items()
+    }
+    return {figure: values for figure, values in known.items() if values and len(values) == len(speeds[figure])}

@@ -1,0 +1,112 @@
+"""The record of a machine: its facts, findings and figures, as one file contains them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from enum import StrEnum
+
+from noisewatch.cpus import CpuSet
+from noisewatch.judgement.terms import Severity, Status
+from noisewatch.model.estimate import Estimate
+from noisewatch.model.history.facts import Facts
+from noisewatch.model.history.figures import Figure, FigureTraits
+from noisewatch.records import dataclass
+
+
+class RecordKind(StrEnum):
+    """The kind of a file, by its contents."""
+
+    VERDICT = "verdict"
+    CALIBRATION = "calibration"
+    RECORDING = "recording"
+    RUN = "run"
+
+
+class Effect(StrEnum):
+    """The effect of a finding on the decision whether a benchmark may start."""
+
+    BLOCKS = "blocks"
+    OPEN = "open"  # nobody knows whether it would
+    UNASKED = "not asked"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingState:
+    """The answer of a check, as far as it is compared. `said` and `reason` are for people."""
+
+    status: Status
+    severity: Severity
+    said: str
+    reason: str | None
+    answered_by: str | None  # the check that measured what is unknown
+
+    @property
+    def effect(self) -> Effect:
+        """The effect on whether a benchmark may start: only blocking checks have one, and not if they warn."""
+        if self.severity != Severity.BLOCKING:
+            return Effect.NONE
+        if self.status == Status.UNKNOWN:
+            return Effect.NONE if self.answered_by is not None else Effect.OPEN
+        effects = {Status.FAIL: Effect.BLOCKS, Status.IGNORED: Effect.UNASKED}
+        return effects.get(self.status, Effect.NONE)
+
+
+class Condition(StrEnum):
+    """The condition of a calibration: on which CPUs, or in parallel with what. The value follows the figure's name."""
+
+    ALONE = ""  # on the target CPUs
+    UNDER_LOAD = " under load"
+    AGAINST = " (--against)"  # on the CPUs that the target's were compared with
+
+    def names_of(self, figures: Iterable[Figure]) -> frozenset[str]:
+        """Return the names of these figures under the condition."""
+        return frozenset(f"{figure}{self}" for figure in figures)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFigure:
+    """A figure and its traits; `test` names the source of its chance. An `estimate` of None is unknown.
+
+    `by_cpu` is empty for a figure that is known of all CPUs together only.
+    """
+
+    estimate: Estimate | None
+    traits: FigureTraits
+    test: str
+    by_cpu: Mapping[int, Estimate] = field(default_factory=dict)
+    condition: Condition = Condition.ALONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineRecord:
+    """The facts, findings and figures of a machine in the file `source`; empty where it contains none.
+
+    `measured_by` must be equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of the
+    figures of that condition, `load` says what ran in parallel with those under load.
+    """
+
+    source: str
+    kind: RecordKind
+    target: CpuSet | None
+    facts: Facts
+    findings: Mapping[str, FindingState] = field(default_factory=dict)
+    figures: Mapping[str, MeasuredFigure] = field(default_factory=dict)
+    profile: str | None = None
+    measured_by: str | None = None
+    noise_of: str | None = None
+    against: CpuSet | None = None
+    load: str | None = None
+    commands: Mapping[str, str] = field(default_factory=dict)  # of a run: by `a` and `b`
+    remarks: tuple[str, ...] = ()  # what is doubtful in the file
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether files of this kind have findings, of which there may be none."""
+        return self.kind in (RecordKind.VERDICT, RecordKind.RECORDING)
+
+    def estimate(self, name: str) -> Estimate | None:
+        """Return the figure's estimate, or None if the figure is unknown, or not in the file."""
+        figure = self.figures.get(name)
+        return None if figure is None else figure.estimate

@@ -1,1 +1,0 @@
-"""Comparison of the verdicts of many machines, and figures that are out of line."""

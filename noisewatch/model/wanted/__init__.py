@@ -1,1 +1,0 @@
-"""The machine that a user requires, described by facts, and the test whether a machine meets them."""

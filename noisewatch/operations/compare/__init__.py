@@ -1,1 +1,0 @@
-"""Comparison of two files: they are read, recognized by their content, and made comparable."""

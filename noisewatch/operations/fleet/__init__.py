@@ -1,1 +1,0 @@
-"""Reading of the verdicts of many machines, one after the other."""

@@ -1,1 +1,0 @@
-"""Earlier calibrations of this host, kept if the user requests it and used by later ones."""

@@ -1,0 +1,1 @@
+"""Records of machines: documents are read, recognized by their content, and made comparable."""
