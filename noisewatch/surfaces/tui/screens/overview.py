@@ -184,7 +184,9 @@ def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs) -> Table[CpuLi
         return f"{_marked(line)} ", "strong" if line.role == Role.TARGET else "faint"
 
     def noise(line: CpuLine) -> Piece:
-        text, style = ("offline", "faint") if line.role == Role.OFFLINE else _noise(line, glyphs)
+        if line.role == Role.OFFLINE:
+            return "offline ", "faint"
+        text, style = _noise(line, glyphs)
         return f"{text} ", style
 
     room = width - 16
