@@ -248,6 +248,7 @@ def test_what_breaks_a_rule_is_found(
                     f"operations/{name}.py" for name in ("frame/making_clock", "idle_probe", "sampling")
                 ),  # change frames
                 "surfaces/tui/state/folding.py",
+                "surfaces/tui/draw/table.py",
             },
         ),
         ("psutil", {"kernel/tasks/sessions.py"}),

@@ -9,8 +9,8 @@ from typing import TypeVar
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, style_of_share, why_no_clock
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, runs
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, tall_bars
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, runs
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, in_sight, time_row
 from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, available_figures
 from noisewatch.surfaces.tui.state.noise import highest_if_certain, zoomed
@@ -186,31 +186,19 @@ def _lanes(model: ScreenModel, axis: TimeAxis, height: int, glyphs: Glyphs) -> l
     """Return the rows of heat and power, the highest share a column; a full bar is critical, or at the limit."""
     shares_by_name = _shares(model, axis.numbers)
     tall = min(max((height - TALL_LINE) // max(len(shares_by_name), 1), 1), _TALLEST_LANE)
+    steps = (len(glyphs.ramp) - 1) * tall
     rows: list[Row] = []
     for name, shares in shares_by_name:
         columns = axis.spread(zoomed(shares, axis.zoom, partial(highest_if_certain, limit=HOT)))
-        rows += [
-            [
-                (f"{'' if below else name:<{LABEL}}{'':{axis.before}}", "faint"),
-                *_lane(columns, at, tall, glyphs),
-                (" " * axis.after, "plain"),
-            ]
-            for below, at in enumerate(range(tall - 1, -1, -1))
+        heights = [None if share is None else max(round(share * steps), 1) for share in columns]
+        marks: list[Piece] = [
+            (glyphs.unknown, "unknown" if share is None else style_of_share(share)) for share in columns
         ]
+        after: Piece = (" " * axis.after, "plain")
+        labels = [name, *[""] * (tall - 1)]
+        for label, bars in zip(labels, tall_bars(heights, marks, tall, glyphs), strict=True):
+            rows.append([(f"{label:<{LABEL}}{'':{axis.before}}", "faint"), *bars, after])
     return rows
-
-
-def _lane(columns: Sequence[Khz], at: int, tall: int, glyphs: Glyphs) -> Row:
-    """Return one row of a lane; `at` counts rows from below."""
-    row: Row = []
-    steps = len(glyphs.ramp) - 1
-    for share in columns:
-        if share is None:
-            row.append((" " if at else glyphs.unknown, "unknown"))
-        else:
-            filled = max(round(share * steps * tall), 1) - at * steps
-            row.append((glyphs.ramp[min(max(filled, 0), steps)], style_of_share(share)))
-    return runs(row)
 
 
 def _slowdown_marks(model: ScreenModel, axis: TimeAxis) -> Mapping[int, str]:

@@ -12,8 +12,8 @@ from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, ClockPackage, FindingLine, Frame
 from noisewatch.surfaces.reports.parts.wraps import wrap
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, bar
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, facts, first_that_fits
 from noisewatch.surfaces.tui.state.clock_history import HOT, ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_duration
@@ -224,10 +224,8 @@ def _gauge(
 ) -> list[Row]:
     if share is None or text is None:
         return fact(name, text, width, why=why)
-    room = max(width - _LABEL - len(text) - 2, 0)
-    filled = round(share * room)
-    bar: Row = [(glyphs.bar * filled, style_of_share(share)), (glyphs.empty * (room - filled), "faint")]
-    return [[(f"{name:<{_LABEL}}", "faint"), *bar, (f"  {text}", "plain")]]
+    drawn = bar(share, max(width - _LABEL - len(text) - 2, 0), style_of_share(share), glyphs, glyphs.empty)
+    return [[(f"{name:<{_LABEL}}", "faint"), *drawn, (f"  {text}", "plain")]]
 
 
 def style_of_share(share: float) -> Style:
@@ -274,12 +272,8 @@ def fact(name: str, value: str | None, width: int, mark: Piece | None = None, wh
     text = value or f"? {(why or '').partition(' (')[0]}".rstrip()
     sign, style = (mark or (" ", "plain")) if value else (" ", "unknown")
     lines = wrap(text, width - _LABEL, "", "" if value else "  ", keep="hyphens")
-    labels = [name, *[""] * (len(lines) - 1)]
-    signs = [sign, *[" "] * (len(lines) - 1)]
-    return [
-        [(f"{label:<{_LABEL - 2}}", "faint"), (f"{sign} ", style), (line, style)]
-        for label, sign, line in zip(labels, signs, lines, strict=True)
-    ]
+    marked = [f"{' ' if at else sign} {line}" for at, line in enumerate(lines)]
+    return facts(name, marked, _LABEL - 2, style)
 
 
 # The checks of clock, idle states, heat and power. The catalogue is not imported: the first picture comes first.

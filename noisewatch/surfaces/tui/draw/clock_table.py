@@ -9,6 +9,7 @@ from noisewatch.operations.frame.frame import ClockCpu, CpuLine, Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order
+from noisewatch.surfaces.tui.draw.table import Column, Table, first_row
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
 from noisewatch.surfaces.tui.state.clock_history import ClockRange, ReportedFigures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -42,14 +43,6 @@ class _Figures:
     has_ranges: bool = False  # whether ranges are of more than one interval
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    heading: str
-    width: int
-    cell: Callable[[CpuLine], Piece]
-    rank: int = 0  # columns with lower ranks fit first
-
-
 def clock_table(
     model: ScreenModel, numbers: range, width: int, height: int, glyphs: Glyphs, shows_place: bool = True
 ) -> list[Row]:
@@ -63,7 +56,7 @@ def clock_table(
     across = tables_across(len(frame.cpus), width, height)
     lines = _in_order(model, frame, fits=len(frame.cpus) <= across * (height - 1))
     room = across * (height - 1)
-    first = max(min(model.offset, len(lines) - room), 0)
+    first = first_row(model.offset, len(lines), room)
     shown = lines[first : first + room]
     where = (
         f"{first + 1} to {first + len(shown)} of {len(lines)}, pgdn scrolls"
@@ -144,40 +137,32 @@ def _current_range(line: CpuLine) -> ClockRange | None:
 def _table(
     model: ScreenModel,
     lines: Sequence[CpuLine],
-    columns: Sequence[_Column],
+    columns: Sequence[Column[CpuLine]],
     figures: _Figures,
     width: int,
     where: str,
     glyphs: Glyphs,
 ) -> list[Row]:
     signs = brackets(model, lines, glyphs)
-    used = 9
-    kept: list[_Column] = []
-    least_range = _LEAST_RANGE + 1 if figures.scale is not None else 0
-    for column in sorted(columns, key=lambda candidate: candidate.rank):
-        if used + column.width + (least_range if kept else 0) <= width:
-            kept.append(column)
-            used += column.width
-    kept.sort(key=columns.index)
-    bar = width - used - 1 if figures.scale is not None else 0
-    bar = bar if bar >= _LEAST_RANGE else 0
-    heading = f"{'CPU':>6}  "
-    heading += "".join(f"{column.heading:>{column.width}}" for column in kept[:1])
-    heading += f" {_scale_heading(figures.scale, bar)}" if bar else ""
-    heading += "".join(f"{column.heading:>{column.width}}" for column in kept[1:])
-    heading = f"{heading}  {where}" if where and len(heading) + len(where) + 2 <= width else heading
-    rows: list[Row] = [cut([(heading, "heading")], width)]
+
+    def number(line: CpuLine) -> Piece:
+        text = f" {ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}{signs.get(line.cpu, ' ')} "
+        return text, ROLE_STYLES.get(line.role, "faint")
+
+    numbers = Column("CPU  ", 8, number)
+    kept = Table.fitting([numbers, *columns], width - 1).columns
+    room = width - 2 - Table(kept).width if figures.scale is not None else 0
+    if room >= _LEAST_RANGE:
+        heading = f" {_scale_heading(figures.scale, room)}"
+        kept = [*kept[:2], Column(heading, room + 1, lambda line: _bar(figures, line.cpu, room, glyphs)), *kept[2:]]
+    table = Table(kept)
+    heading = table.heading
+    heading += f"  {where}" if where and len(heading) + len(where) + 2 <= width else ""
+    rows: list[Row] = [[(heading, "heading")]]
     for line in lines:
-        role = ROLE_STYLES.get(line.role, "faint")
-        row: Row = [(f" {ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}{signs.get(line.cpu, ' ')} ", role)]
-        if line.role == Role.OFFLINE:
-            rows.append(cut([*row, (" offline", "faint")], width))
-            continue
-        cells = [column.cell(line) for column in kept]
-        padded: Row = [(f"{text:>{column.width}}", style) for column, (text, style) in zip(kept, cells, strict=True)]
-        drawn = _bar(figures, line.cpu, bar, glyphs) if bar else []
-        rows.append(cut([*row, *padded[:1], *drawn, *padded[1:]], width))
-    return rows
+        is_offline = line.role == Role.OFFLINE
+        rows.append([number(line), (" offline", "faint")] if is_offline else table.row(line))
+    return [cut(row, width) for row in rows]
 
 
 def _scale_heading(scale: _Scale | None, room: int) -> str:
@@ -187,28 +172,30 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
     return f"{low}{high:>{room - len(low)}}"
 
 
-def _columns(reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs) -> list[_Column]:
-    """Return the columns: none for figures never reported for these CPUs; the deepest idle states fit first."""
+def _columns(
+    reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs
+) -> list[Column[CpuLine]]:
+    """Return the columns: none for figures never reported for these CPUs; the deepest idle states stay longest."""
     names = reported.names({line.cpu for line in lines if line.role != Role.OFFLINE})
-    columns = [_Column("GHz", 6, lambda line: _clock(line, figures))]
-    if figures.has_ranges and "age" in names:
-        columns.append(_Column("age", 9, lambda line: _age(figures.ranges.get(line.cpu))))
-    if figures.has_ranges:
-        columns.append(_Column("spread", 8, lambda line: _spread(figures.ranges.get(line.cpu))))
-    unit = "°C" if glyphs.has_braille else "C"
-    if "heat" in names:
-        columns.append(_Column("heat", 7, lambda line: _heat(figures.figures.get(line.cpu), unit)))
-    if "slowed" in names:
-        wide = max((len(_slowdown(figures.figures.get(line.cpu))[0]) for line in lines), default=0)
-        columns.append(_Column("slowed", max(wide + 2, 8), lambda line: _slowdown(figures.figures.get(line.cpu))))
-    if "C0" in names:
-        columns.append(_Column("C0", 6, lambda line: _awake_cell(figures.figures.get(line.cpu))))
+    ranges, by_cpu, unit = figures.ranges, figures.figures, "°C" if glyphs.has_braille else "C"
+    wide = max((len(_slowdown(by_cpu.get(line.cpu))[0]) for line in lines), default=0)
+    least = _LEAST_RANGE + 1 if figures.scale is not None else 0
+    columns: dict[str, Column[CpuLine]] = {
+        "age": Column("age", 9, lambda line: _age(ranges.get(line.cpu)), 1, least),
+        "spread": Column("spread", 8, lambda line: _spread(ranges.get(line.cpu)), 2, least),
+        "heat": Column("heat", 7, lambda line: _heat(by_cpu.get(line.cpu), unit), 3, least),
+        "slowed": Column("slowed", max(wide + 2, 8), lambda line: _slowdown(by_cpu.get(line.cpu)), 4, least),
+        "C0": Column("C0", 6, lambda line: _awake_cell(by_cpu.get(line.cpu)), 5, least),
+    }
+    if not figures.has_ranges:
+        del columns["age"], columns["spread"]
+    count = len(reported.idle_names)
     for at, name in enumerate(reported.idle_names):
-        if name != _AWAKE and name in names:
-            columns.append(
-                _Column(name[:8], max(len(name[:8]) + 1, 7), _idle_cell(figures, at), len(reported.idle_names) - at)
-            )
-    return columns
+        if name != _AWAKE:
+            wide = max(len(name[:8]) + 1, 7)
+            columns[name] = Column(name[:8], wide, _idle_cell(figures, at), 5 + count - at, least)
+    clock = Column[CpuLine]("GHz", 6, lambda line: _clock(line, figures))
+    return [clock, *(column for name, column in columns.items() if name == "spread" or name in names)]
 
 
 def _clock(line: CpuLine, figures: _Figures) -> Piece:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from noisewatch.cpus import fitting_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces, style_of
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, text_width
+from noisewatch.surfaces.tui.draw.table import Column, Table
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted, text_width
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import asked_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of, is_least
@@ -27,17 +27,6 @@ _USUAL_NAMED = 34
 _LEAST_NAMED = 20  # columns of a name next to a history
 _LEAST_NAME = 15  # columns of a long name next to its numbers: the kernel's longest thread name
 _LEAST_HISTORY, _WIDEST_HISTORY, _GAP = 12, 120, 2  # intervals; columns before them
-_WIDTHS = {
-    "cpu": 5,
-    "kind": 14,
-    "rate": 8,
-    "noise": 9,
-    "share": 7,
-    "change": 8,
-    "history": _LEAST_HISTORY + _GAP,
-}
-# The columns that give way to the name, in this order, if it would have fewer columns than the number.
-_GIVE_WAY = (("share", 24), ("history", 20), ("kind", 20), ("rate", 24), ("change", 14), ("cpu", 14), ("noise", 8))
 
 
 def culprit_rows(
@@ -85,42 +74,6 @@ def history_of(model: ScreenModel) -> History:
     return noise
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The columns shown next to the name, and the widths of name, CPU and history."""
-
-    shown: frozenset[str]
-    name_width: int
-    cpu_width: int
-    history_width: int
-
-    def of(self, column: str, text: str) -> str:
-        return text if column in self.shown else ""
-
-
-def _columns(width: int, listing: Listing[CulpritLine], has_baseline: bool, has_history: bool) -> _Columns:
-    """Return the columns that fit; a baseline's change replaces the share, and lists of CPUs take more room."""
-    longest = max((len(_cpus(line)) for line in listing.lines), default=0)
-    cpu_width = max(longest, _CPU) if width >= _LEAST_WITH_LISTS else _CPU
-    width -= cpu_width - _CPU
-    left_out = ("share" if has_baseline else "change", "" if has_history else "history")
-    shown = [name for name in _WIDTHS if name not in left_out]
-    for name, least in _GIVE_WAY:
-        if name in shown and _left(width, shown) < least:
-            shown.remove(name)
-    left = max(_left(width, shown), 1)
-    if "history" not in shown:
-        return _Columns(frozenset(shown), min(left, _WIDEST_NAME), cpu_width, 0)
-    name_width = max(left - _WIDEST_HISTORY + _LEAST_HISTORY, (left + _LEAST_NAMED) // 2, min(left, _USUAL_NAMED))
-    named = min(name_width, _WIDEST_NAME)
-    return _Columns(frozenset(shown), named, cpu_width, min(_LEAST_HISTORY + left - named, _WIDEST_HISTORY))
-
-
-def _left(width: int, shown: Sequence[str]) -> int:
-    """Return the columns left for the name, less a margin if the screen is wide enough for all columns."""
-    return width - sum(_WIDTHS[name] for name in shown) - ("share" in shown or "change" in shown)
-
-
 def culprit_table(
     listing: Listing[CulpritLine],
     who: str,
@@ -136,51 +89,99 @@ def culprit_table(
     """
     if height < 1:
         return []
-    columns = _columns(width, listing, baseline is not None, history is not None)
     room = height - 1
     first = listing.first_in(room)
     shown = listing.lines[first : first + room]
-    who += (
-        f", rows {first + 1} to {first + len(shown)} of {len(listing.lines)}" if len(shown) < len(listing.lines) else ""
-    )
-    rows = [_culprit_row(line, columns, glyphs, baseline) for line in shown]
-    at = listing.at - first
-    if at < len(rows):
-        row = _absent_row(shown[at], columns, history) if listing.is_gone else rows[at]
-        rows[at] = [("".join(text for text, _ in row), "selected")]
-    lanes = (
-        [history(line, columns.history_width) for line in shown]
-        if history is not None and "history" in columns.shown
-        else []
-    )
-    with_lanes = [
-        [*row, (" " * _GAP, "plain"), *level_pieces(lane, glyphs)] for row, lane in zip(rows, lanes, strict=False)
-    ]
-    return [[(_heading(who, columns, lanes, glyphs), "heading")], *(with_lanes or rows)]
+    if len(shown) < len(listing.lines):
+        who += f", rows {first + 1} to {first + len(shown)} of {len(listing.lines)}"
+    table = _table(listing, shown, who, width, glyphs, baseline, history)
+    selected = listing.selected if listing.at - first < len(shown) else None
+    rows = [table.row(line, "selected" if line is selected else None) for line in shown]
+    return [[(table.heading, "heading")], *rows]
 
 
-def _heading(who: str, columns: _Columns, lanes: Sequence[Sequence[float | None]], glyphs: Glyphs) -> str:
+def _table(
+    listing: Listing[CulpritLine],
+    shown: Sequence[CulpritLine],
+    who: str,
+    width: int,
+    glyphs: Glyphs,
+    baseline: Baseline | None,
+    history: History | None,
+) -> Table[CulpritLine]:
+    """Return the columns that fit; a baseline's change replaces the share, and lists of CPUs take more room.
+
+    A selected culprit that is gone, or filtered out, has no figures.
+    """
+    longest = max((len(_cpus(line)) for line in listing.lines), default=0)
+    cpu_width = max(longest, _CPU) if width >= _LEAST_WITH_LISTS else _CPU
+    gone = listing.selected if listing.is_gone else None
+
+    def cpus(line: CulpritLine) -> Piece:
+        listed = _cpus(line)  # of many CPUs only the first may fit
+        return f"{listed if len(listed) <= cpu_width else f'{line.cpu}…'} ", _role_style(line)
+
+    def rate(line: CulpritLine) -> Piece:
+        often = short_rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
+        return "" if line is gone else often, _role_style(line)
+
+    def noise(line: CulpritLine) -> Piece:
+        if line is gone:
+            last = history(line, 1) if history is not None else ()
+            return "unknown" if None in last or NOT_FOLLOWED_NS in last else "not seen", "plain"
+        marks = (glyphs.at_least if is_least(line) else "") + (glyphs.estimate if line.is_estimate else "")
+        return marks + short_duration(line.stolen_ns_per_s), style_of(line.stolen_ns_per_s)
+
+    def share(line: CulpritLine) -> Piece:
+        return "" if line is gone else short_share(line.stolen_ns_per_s / 1e9), style_of(line.stolen_ns_per_s)
+
+    def change(line: CulpritLine) -> Piece:
+        text = short_change(baseline.change_of_culprit(line)) if baseline is not None and line is not gone else ""
+        return text, style_of(line.stolen_ns_per_s)
+
+    names = Column[CulpritLine](who, 0, lambda line: [])
+    lately = Column[CulpritLine]("", _GAP + _LEAST_HISTORY, names.cell, 6, 20)
+    last = Column("share", 7, share, 7, 25) if baseline is None else Column("change", 8, change, 3, 14)
+    table = Table.fitting(
+        [
+            Column("CPU ", cpu_width + 1, cpus, 2, 14),
+            Column("kind", 14, lambda line: (line.kind, _role_style(line)), 5, 20, is_left=True),
+            names,
+            Column("/s", 8, rate, 4, 24),
+            Column("noise/s", 9, noise, 1, 8),
+            last,
+            *([lately] if history is not None else []),
+        ],
+        width - (baseline is not None),
+    )
+    left = max(width - table.width - (last in table.columns), 1)
+    name_width = min(left, _WIDEST_NAME)
+    if history is not None and lately in table.columns:
+        name_width = max(left - _WIDEST_HISTORY + _LEAST_HISTORY, (left + _LEAST_NAMED) // 2, min(left, _USUAL_NAMED))
+        name_width = min(name_width, _WIDEST_NAME)
+        lane_width = min(_LEAST_HISTORY + left - name_width, _WIDEST_HISTORY)
+        lanes = {id(line): history(line, lane_width) for line in shown}
+        table = table.replacing(lately, _lane_column(lanes, lane_width, glyphs))
     parts = who.split(", ")
-    title = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], columns.name_width)
-    last = f"last {max(map(len, lanes), default=0)}" if any(lanes) else ""
-    mark = f"  {glyphs.not_followed} not followed" if any(NOT_FOLLOWED_NS in lane for lane in lanes) else ""
-    lately = f"{'':{_GAP}}{first_that_fits([last + mark, last], columns.history_width)}" if last else ""
-    figures = (
-        *(("rate", "      /s"), ("noise", "  noise/s"), ("share", "  share"), ("change", "  change")),
-        ("history", lately),
-    )
-    left = columns.of("cpu", f"{'CPU':>{columns.cpu_width}} ") + columns.of("kind", f"{'kind':<14}")
-    return left + fitted(title, columns.name_width) + "".join(columns.of(name, text) for name, text in figures)
+    title = first_that_fits([", ".join(parts[:count]) for count in range(len(parts), 0, -1)], name_width)
+    return table.replacing(names, Column(fitted(title, name_width), name_width, lambda line: _name(line, name_width)))
 
 
-def _absent_row(line: CulpritLine, columns: _Columns, history: History | None) -> Row:
-    """Return the row of the selected culprit if it was not observed in this interval, or is filtered out."""
-    noise = history(line, 1) if history is not None else ()
-    noise_text = "  unknown" if None in noise or NOT_FOLLOWED_NS in noise else " not seen"
-    blank = {name: columns.of(name, " " * _WIDTHS[name]) for name in ("rate", "share", "change")}
-    cells = blank["rate"] + columns.of("noise", noise_text) + blank["share"] + blank["change"]
-    identity = _cpu_and_kind_cells(line, columns) + _fitted_name(line, columns.name_width)
-    return [(identity + cells, "selected")]
+def _lane_column(lanes: Mapping[int, Sequence[float | None]], width: int, glyphs: Glyphs) -> Column[CulpritLine]:
+    """Return the column of the noise over time, by the identity of a culprit's line."""
+    heading = ""
+    if any(lanes.values()):
+        last = f"last {max(map(len, lanes.values()))}"
+        mark = (
+            f"  {glyphs.not_followed} not followed" if any(NOT_FOLLOWED_NS in lane for lane in lanes.values()) else ""
+        )
+        heading = " " * _GAP + first_that_fits([last + mark, last], width)
+    gap: Piece = (" " * _GAP, "plain")
+    return Column(heading, 0, lambda line: [gap, *level_pieces(lanes[id(line)], glyphs)], keeps_style=True)
+
+
+def _role_style(line: CulpritLine) -> Style:
+    return "faint" if line.role == Role.HOUSEKEEPING else "plain"
 
 
 def _cpus(line: CulpritLine) -> str:
@@ -189,31 +190,9 @@ def _cpus(line: CulpritLine) -> str:
     return str(cpus[0]) if len(cpus) == 1 else fitting_cpu_list(cpus, _CPUS)
 
 
-def _cpu_and_kind_cells(line: CulpritLine, columns: _Columns) -> str:
-    """Return the cells of the culprit's CPUs and kind; of many CPUs only the first fits."""
-    listed = _cpus(line)
-    cpus = listed if len(listed) <= columns.cpu_width else f"{line.cpu}…"
-    return columns.of("cpu", f"{cpus:>{columns.cpu_width}} ") + columns.of("kind", f"{line.kind:<13} ")
-
-
-def _culprit_row(line: CulpritLine, columns: _Columns, glyphs: Glyphs, baseline: Baseline | None) -> Row:
-    least = glyphs.at_least if is_least(line) else ""
-    noise = least + (glyphs.estimate if line.is_estimate else "") + short_duration(line.stolen_ns_per_s)
-    how_often = short_rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
-    role_style: Style = "faint" if line.role == Role.HOUSEKEEPING else "plain"
-    last = columns.of("share", f" {short_share(line.stolen_ns_per_s / 1e9):>6}")
-    if baseline is not None:
-        last = columns.of("change", f" {short_change(baseline.change_of_culprit(line)):>7}")
-    return [
-        (_cpu_and_kind_cells(line, columns), role_style),
-        (_fitted_name(line, columns.name_width), "strong" if line.role != Role.HOUSEKEEPING else "plain"),
-        (columns.of("rate", f" {how_often:>7}"), role_style),
-        (columns.of("noise", f" {noise:>8}") + last, style_of(line.stolen_ns_per_s)),
-    ]
-
-
-def _fitted_name(line: CulpritLine, width: int) -> str:
-    return _name_in(line.name, line.process_mark, line.pid, width)
+def _name(line: CulpritLine, width: int) -> Row:
+    style: Style = "plain" if line.role == Role.HOUSEKEEPING else "strong"
+    return [(_name_in(line.name, line.process_mark, line.pid, width), style)]
 
 
 @lru_cache(maxsize=256)

@@ -10,7 +10,7 @@ from math import log
 
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import Meaning
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, runs
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, runs
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS
 from noisewatch.units import short_duration
 
@@ -134,16 +134,28 @@ def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> lis
     steps = len(glyphs.ramp) - 1
     marks = _marks_of(noise, glyphs)
     heights = [None if lost is None or lost < LEVELS_NS[0] else _height_of(lost, height * steps) for lost in noise]
-    rows: list[Row] = []
-    for above in range(height - 1, -1, -1):
+    return tall_bars(heights, marks, height, glyphs)
+
+
+def tall_bars(heights: Sequence[int | None], marks: Sequence[Piece], rows: int, glyphs: Glyphs) -> list[Row]:
+    """Return one bar a column, in eighths of a row and the style of its mark; None draws the mark in the lowest row."""
+    steps = len(glyphs.ramp) - 1
+    drawn: list[Row] = []
+    for above in range(rows - 1, -1, -1):
         pieces = [
             (mark if above == 0 else " ", style)
             if filled is None
             else (glyphs.ramp[max(min(filled - above * steps, steps), 0)], style)
             for (mark, style), filled in zip(marks, heights, strict=True)
         ]
-        rows.append(runs(pieces))
-    return rows
+        drawn.append(runs(pieces))
+    return drawn
+
+
+def bar(share: float, room: int, style: Style, glyphs: Glyphs, rest: str = " ") -> Row:
+    """Return a bar that fills its share of `room` columns, and `rest` in all others."""
+    filled = min(round(share * room), room)
+    return [((glyphs.empty if style == "faint" else glyphs.bar) * filled, style), (rest * (room - filled), "faint")]
 
 
 def level_legend(glyphs: Glyphs) -> str:

@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row
 from noisewatch.units import short_duration, short_noise, short_share
 
-MEASURED_HEADING = " measured"
+_MOST = 8  # characters of a state in the table
 
 
 def header_words(frame: Frame) -> Row:
@@ -38,13 +38,9 @@ def measured_cell(line: CpuLine, glyphs: Glyphs) -> Piece:
     """Return the measured noise of a spinning loop on the CPU, or a short reason why it is not measured."""
     noise_ns = noise_ns_per_s(line)
     if noise_ns is not None:
-        return f"{short_duration(noise_ns):>8} ", style_of(noise_ns)
-    text = (
-        line.idle_probe
-        if line.role == Role.TARGET and len(line.idle_probe) <= len(MEASURED_HEADING) - 1
-        else glyphs.dash
-    )
-    return f"{text:>8} ", "faint"
+        return short_duration(noise_ns), style_of(noise_ns)
+    is_short = line.role == Role.TARGET and len(line.idle_probe) <= _MOST
+    return line.idle_probe if is_short else glyphs.dash, "faint"
 
 
 def measured_row(line: CpuLine) -> Row:

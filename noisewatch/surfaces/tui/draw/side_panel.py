@@ -8,15 +8,15 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
 from noisewatch.surfaces.reports.parts.colours import STYLE_BY_KIND
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, bar
 from noisewatch.surfaces.tui.draw.panel import joined, panel
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, fact
 from noisewatch.surfaces.tui.state.noise import worst_of
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_seconds, short_share
 
 SIDE, LEAST_WITH_SIDE = 38, 110  # columns of the panel, and of a screen that has room for it
-_LABEL, _SHARE = 14, 6  # columns
+_LABEL, _SHARE, _NAME = 14, 6, 7  # columns
 _SECOND_NS = 1_000_000_000
 _MOST_KINDS = 5
 _PREFLIGHT_KEY = SCREENS.index(Screen.PREFLIGHT) + 1
@@ -88,14 +88,8 @@ def _cpu_in_question(model: ScreenModel, frame: Frame) -> CpuLine | None:
 
 
 def _bar(label: str, share: float, width: int, style: Style, glyphs: Glyphs) -> Row:
-    room = max(width - _LABEL - _SHARE, 0)
-    filled = min(round(share * room), room)
-    drawn = (glyphs.bar if style != "faint" else glyphs.empty) * filled
-    return [
-        (f"{label:<{_LABEL}}", "plain"),
-        (f"{drawn:<{room}}", style),
-        (f"{short_share(share):>{_SHARE}}", "plain"),
-    ]
+    drawn = bar(share, max(width - _LABEL - _SHARE, 0), style, glyphs)
+    return [(f"{label:<{_LABEL}}", "plain"), *drawn, (f"{short_share(share):>{_SHARE}}", "plain")]
 
 
 def _conditions(frame: Frame) -> tuple[str, list[Row]]:
@@ -110,22 +104,18 @@ def _conditions(frame: Frame) -> tuple[str, list[Row]]:
         unknown_sensors = format_cpu_list(
             line.cpu for line in targets if line.current_khz is None or line.governor is None
         )
-        rows.append([*_fact("clock", f"{text} {'/'.join(governors)}".rstrip()), *_unknown_note(unknown_sensors)])
+        rows.append([*fact("clock", f"{text} {'/'.join(governors)}".rstrip(), _NAME), *_unknown_note(unknown_sensors)])
     if frame.turbo is not None:
-        rows.append(_fact("turbo", frame.turbo))
+        rows.append(fact("turbo", frame.turbo, _NAME))
     measured_sensors = [sensor for sensor in frame.conditions.temperatures if sensor.celsius is not None]
     if measured_sensors:
         hottest = max(measured_sensors, key=lambda sensor: sensor.celsius or 0.0)
         of = f" of {hottest.critical_celsius:g}" if hottest.critical_celsius is not None else ""
         unknown_sensors = ", ".join(sensor.name for sensor in frame.conditions.temperatures if sensor.celsius is None)
-        rows.append([*_fact("heat", f"{hottest.celsius:g}{of} °C"), *_unknown_note(unknown_sensors)])
+        rows.append([*fact("heat", f"{hottest.celsius:g}{of} °C", _NAME), *_unknown_note(unknown_sensors)])
     if frame.conditions.mains_power is False:
-        rows.append(_fact("power", "on battery", "notable"))
+        rows.append(fact("power", "on battery", _NAME, "notable"))
     return "conditions", rows
-
-
-def _fact(name: str, text: str, style: Style = "plain") -> Row:
-    return [(f"{name:<7}", "faint"), (text, style)]
 
 
 def _unknown_note(what: str) -> Row:

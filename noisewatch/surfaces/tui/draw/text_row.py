@@ -120,6 +120,16 @@ def ends(left: Row, right: Row, width: int) -> Row:
     return [*kept, (" " * room, "plain"), *right]
 
 
+def fact(name: str, value: str, label: int, style: Style = "plain") -> Row:
+    """Return a value behind its name, which takes `label` columns."""
+    return [(f"{name:<{label}}", "faint"), (value, style)]
+
+
+def facts(name: str, lines: Sequence[str], label: int, style: Style = "plain") -> list[Row]:
+    """Return a value of several lines, with its name before the first one."""
+    return [fact("" if at else name, line, label, style) for at, line in enumerate(lines)]
+
+
 def in_ascii(text: str) -> str:
     """Return the text in ASCII, in as many columns."""
     plain = text.translate(_IN_ASCII)

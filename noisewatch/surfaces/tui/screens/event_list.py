@@ -14,13 +14,14 @@ from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
 from noisewatch.surfaces.tui.draw.panel import Section, Space
 from noisewatch.surfaces.tui.draw.side_panel import mark
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
+from noisewatch.surfaces.tui.draw.table import Column, Table, around
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, fact, facts, fitted
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind, FoldedEvent, begins, folded
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
 from noisewatch.units import describe_names, short_noise
 
-_NAME = 10  # columns of a fact's name
+_NAME = 11  # columns of a fact's name
 _IRQ = regex(r"IRQ (\d+)")
 _OF_CLOCKS = ("governor", "turbo", "frequency", "clock")  # in the ids of checks
 _MOST_CULPRITS, _MOST_CONCURRENT = 6, 4
@@ -69,11 +70,8 @@ def time_in_words(model: ScreenModel, event: Event) -> str:
 
 
 def _fact(name: str, text: str, width: int, style: Style = "plain") -> list[Row]:
-    lines = wrap(text, width - _NAME - 1) or [""]
-    names = (name, *("" for _ in lines[1:]))
-    return [
-        cut([(f" {label:<{_NAME}}", "faint"), (line, style)], width) for label, line in zip(names, lines, strict=True)
-    ]
+    lines = wrap(text, width - _NAME) or [""]
+    return [cut(row, width) for row in facts(f" {name}", lines, _NAME, style)]
 
 
 def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
@@ -82,7 +80,7 @@ def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
         return _fact("when", time_in_words(model, event), width)
     began = [earlier for earlier in event.related if begins(earlier, event.events[0])]
     times = [model.wall_clock(start.at_ns) or f"{times_of(model, start)[1]:.0f} s" for start in began]
-    shown = describe_names(times, max((width - _NAME) // 10, 1))
+    shown = describe_names(times, max((width - _NAME + 1) // 10, 1))
     return _fact("began", shown, width) + _fact("last", event.related[0].text, width)
 
 
@@ -113,8 +111,7 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     noise = f"{short_noise(line.stolen_ns_per_s)}" if line.stolen_ns_per_s is not None else "noise unknown"
     rows: list[Row] = [
         [
-            (f" {'worst':<{_NAME}}", "faint"),
-            (f"CPU {line.cpu}: ", "strong"),
+            *fact(" worst", f"CPU {line.cpu}: ", _NAME, "strong"),
             (noise, style_of(line.stolen_ns_per_s)),
         ]
     ]
@@ -126,7 +123,7 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
         lead = f"{glyphs.cause} " if at == 0 else "  "
         noise = f"{short_noise(culprit.stolen_ns_per_s)}"
         row: Row = [
-            (f" {'':<{_NAME}}{lead}", "faint"),
+            (f"{'':<{_NAME}}{lead}", "faint"),
             (f"{name}  ", "plain"),
             (noise, style_of(culprit.stolen_ns_per_s)),
         ]
@@ -138,10 +135,7 @@ def _fix(frame: Frame, event: Event, width: int) -> list[Row]:
     cause = fix_of(frame, event)
     if cause is None:
         return []
-    rows = []
-    for purpose, line in cause.steps:
-        rows.append(cut([(f" {purpose:<{_NAME}}", "faint"), (line, "plain")], width))
-    return rows
+    return [cut(fact(f" {purpose}", line, _NAME), width) for purpose, line in cause.steps]
 
 
 def fix_of(frame: Frame, event: Event) -> CauseLine | None:
@@ -205,12 +199,12 @@ def latest_events(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
     room = height - 1
     shown = folded(events) if len(events) > room and model.cursor is None else events
     at = next((at for at, event in enumerate(shown) if event.number <= model.number), len(shown) - 1)
-    first = max(min(at - room // 2, len(shown) - room), 0)
-    then_ns = model.frame.taken_at_ns
-    rows = [cut(event_row(model, event, width, then_ns), width) for event in shown[first : first + room]]
+    first = around(at, len(shown), room)
+    table = event_table(model, width, model.frame.taken_at_ns)
+    rows = [cut(table.row(event), width) for event in shown[first : first + room]]
     kinds = _headed_kinds(model, events, width, room - len(rows))
     newer = f"   {first} newer above" if first else ""
-    return [cut([(columns_of_events(model, width) + newer, "heading")], width), *rows, *kinds]
+    return [cut([(table.heading + newer, "heading")], width), *rows, *kinds]
 
 
 def _is_listed(model: ScreenModel, event: Event) -> bool:
@@ -270,35 +264,32 @@ def kind_rows(model: ScreenModel, events: Sequence[Event], width: int, height: i
 
 
 def _before_kind(model: ScreenModel, width: int) -> int:
-    return len(columns_of_events(model, width)) - _KIND
+    return event_table(model, width).width - _KIND
 
 
-def columns_of_events(model: ScreenModel, width: int) -> str:
-    """Return the heading of events, up to the column of their texts."""
-    when = " at" if model.is_recorded else "ago"
-    if width < _NARROW:
-        return f"   {when}   "
-    clock = f" {'time':<8}" if _has_clock(model, width) else ""
-    return f"{clock}       {when}   what      "
-
-
-def event_row(model: ScreenModel, event: Event, width: int, then_ns: int | None = None) -> Row:
-    """Return the event's time, its letter on the timeline, and its text; strong if its interval is shown.
+def event_table(model: ScreenModel, width: int, then_ns: int | None = None) -> Table[Event]:
+    """Return the columns of events: time, letter on the timeline, kind, text. An event of the shown interval is strong.
 
     A live time is counted back from `then_ns`, or else from the newest interval. On a narrow screen only the letter
     shows the kind.
     """
     is_narrow = width < _NARROW
-    is_shown = model.cursor is not None and event.number == model.number
-    style: Style = "strong" if is_shown else "plain"
-    kind = event.kind.mark + ("" if is_narrow else f" {event.kind:<9}")
-    wall_clock, seconds = times_of(model, event, then_ns)
-    clock = f" {wall_clock or '':<8}" if _has_clock(model, width) else ""
-    return [
-        (f"{clock}{seconds:{4 if is_narrow else 7}.0f} s ", "faint"),
-        (f"{'' if is_narrow else ' '}{kind} {event.text}", style),
-    ]
 
+    def style(event: Event) -> Style:
+        return "strong" if model.cursor is not None and event.number == model.number else "plain"
 
-def _has_clock(model: ScreenModel, width: int) -> bool:
-    return width >= _LEAST_WITH_CLOCK - 4 and model.newest is not None and model.wall_clock(model.newest) is not None
+    def ago(event: Event) -> Piece:
+        return f"{times_of(model, event, then_ns)[1]:.0f} s ", "faint"
+
+    clock = Column[Event](" time", 9, lambda event: (f" {model.wall_clock(event.at_ns) or ''}", "faint"), is_left=True)
+    when = " at" if model.is_recorded else "ago"
+    text = Column[Event]("", 0, lambda event: (event.text, style(event)))
+    if is_narrow:
+        mark = Column[Event]("", 2, lambda event: (event.kind.mark, style(event)), is_left=True)
+        return Table([Column(f"{when} ", 7, ago), mark, text])
+    kind = Column[Event](
+        "   what", _KIND + 1, lambda event: (f" {event.kind.mark} {event.kind}", style(event)), is_left=True
+    )
+    has_clock = width >= _LEAST_WITH_CLOCK - 4 and model.newest is not None
+    has_clock = has_clock and model.wall_clock(model.newest) is not None
+    return Table([*([clock] if has_clock else []), Column(when, 10, ago), kind, text])

@@ -9,15 +9,15 @@ from noisewatch.surfaces.reports.parts.wraps import wrap_after
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in, side_by_side
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted
+from noisewatch.surfaces.tui.draw.table import around
+from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted, text_of
 from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, Event
 from noisewatch.surfaces.tui.screens.culprits import hint
 from noisewatch.surfaces.tui.screens.event_list import (
     KINDS,
-    columns_of_events,
-    event_row,
     event_rows,
+    event_table,
     frame_of,
     is_single,
     kind_rows,
@@ -151,8 +151,8 @@ def _title(model: ScreenModel) -> str:
 
 def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
     """Return a heading, and as many events as fit, the selected one among them."""
-    columns = columns_of_events(model, width)
-    rows: list[Row] = [[(columns + _heading(model, width - len(columns)), "heading")]]
+    table = event_table(model, width)
+    rows: list[Row] = [[(table.heading + _heading(model, width - table.width), "heading")]]
     if model.log.silence is not None:
         rows.append([(f"             no device events: {model.log.silence}", "doubt")])
     listed, at, room = model.log.listed(), model.log.row(), max(height - len(rows), 0)
@@ -160,17 +160,17 @@ def _list(model: ScreenModel, width: int, height: int) -> list[Row]:
         single = ": a copied tree is a single snapshot" if is_single(model) else ""
         note = "no event matches" if model.log.events else f"no events{single}"
         return [*rows, [(f"             {note}", "faint")]]
-    whole = _wrapped_row(event_row(model, listed[at], width), len(columns), width)[:room]
+    whole = _wrapped_row(table.row(listed[at]), table.width, width)[:room]
     room -= len(whole) - 1
-    first = max(min(at - room // 2, len(listed) - room), 0)
+    first = around(at, len(listed), room)
     for number, event in enumerate(listed[first : first + room], start=first):
-        rows += whole if number == at else [cut(event_row(model, event, width), width)]
+        rows += whole if number == at else [cut(table.row(event), width)]
     return rows
 
 
 def _wrapped_row(row: Row, text_at: int, width: int) -> list[Row]:
     """Return the selected row on as many lines as needed; its text begins at column `text_at`."""
-    line = "".join(text for text, _ in row)
+    line = text_of(row)
     return [[(fitted(part, width), "selected")] for part in wrap_after(line[:text_at], line[text_at:], width)]
 
 

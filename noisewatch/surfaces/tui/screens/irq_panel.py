@@ -10,9 +10,9 @@ from statistics import median
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces, tall_bars
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, length, runs
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, fact, length
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, IrqRow, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of
@@ -81,7 +81,7 @@ def place_rows(model: ScreenModel, row: IrqRow) -> list[Row]:
 
 
 def fact_row(name: str, text: str, style: Style = "plain") -> Row:
-    return [(f"{name:<{NAME}}", "faint"), (text, style)]
+    return fact(name, text, NAME, style)
 
 
 def _affinity(row: IrqRow) -> Row:
@@ -192,24 +192,24 @@ def _not_moved(model: ScreenModel, row: IrqRow) -> str:
 
 def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, height: int, glyphs: Glyphs) -> list[Row]:
     """Return bars on a fixed logarithmic scale from 1 to 100 000 interrupts/s, and the time below them."""
-    tall, steps = max(height - 1, 1), len(glyphs.ramp) - 1
-    heights = axis.spread([_steps(rate, tall * steps) for rate in _by_column(rates, axis.zoom)])
+    tall = max(height - 1, 1)
+    steps = tall * (len(glyphs.ramp) - 1)
+    heights = axis.spread([_steps(rate, steps) for rate in _by_column(rates, axis.zoom)])
+    marks: list[Piece] = [
+        (glyphs.unknown if filled is None else glyphs.quiet, "strong" if at == axis.cursor else "irq")
+        for at, filled in enumerate(heights, axis.before)
+    ]
+    bars = tall_bars([filled or None for filled in heights], marks, tall, glyphs)
     edge = "┤" if glyphs.has_braille else "|"
-    rows: list[Row] = []
-    for level in range(tall - 1, -1, -1):
-        row: Row = [(f"{_scale(level, tall):>{LABEL - 2}} {edge}{'':{axis.before}}", "faint")]
-        for at, filled in enumerate(heights, axis.before):
-            row.append((_bar(filled, level, steps, glyphs), "strong" if at == axis.cursor else "irq"))
-        rows.append(runs([*row, (" " * axis.after, "plain")]))
+    rows: list[Row] = [
+        [
+            (f"{_scale(tall - 1 - at, tall):>{LABEL - 2}} {edge}{'':{axis.before}}", "faint"),
+            *row,
+            (" " * axis.after, "plain"),
+        ]
+        for at, row in enumerate(bars)
+    ]
     return [*rows, time_row(model, axis, glyphs)] if height > 1 else rows
-
-
-def _bar(filled: int | None, level: int, steps: int, glyphs: Glyphs) -> str:
-    if filled is None:
-        return glyphs.unknown if level == 0 else " "
-    if filled == level == 0:
-        return glyphs.quiet
-    return glyphs.ramp[max(min(filled - level * steps, steps), 0)]
 
 
 def _scale(level: int, tall: int) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import Frame
@@ -22,7 +23,8 @@ from noisewatch.surfaces.tui.draw.irq_matrix import (
     rate_cells,
 )
 from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, fitted, text_width
+from noisewatch.surfaces.tui.draw.table import Column, Table, around
+from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, fitted, text_of, text_width
 from noisewatch.surfaces.tui.screens.culprits import filter_rows
 from noisewatch.surfaces.tui.screens.event_list import latest_section
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title, rates_of
@@ -57,7 +59,6 @@ _KEYS = (
 LABEL, _TOTAL, _END = 5, 6, 4  # columns
 _NAME, _SHORT_NAME, _LONGEST_NAME, _WIDE = 16, 8, 40, 60
 _HISTORY, _LEAST_HISTORY = 12, 6
-_SIDES = (("goes", 7), ("move", 6), ("changed", 13))  # columns next to the matrix; the last ones are dropped first
 _ENOUGH_GROUPS = 16
 SORTS = {SortOrder.RATE: "rate", SortOrder.CPU: "CPU"}
 
@@ -177,7 +178,7 @@ class _Table:
         top += [[(f" {note}", "doubt")] for note in _notes(model, frame)]
         top += table.nodes() if body >= 14 else []
         top += [table.marks()] if body >= 10 or table.is_shared else []
-        top.append(table.heading())
+        top.append([(table.table.heading, "faint")])
         bottom = [table.sums(frame)] if body >= 12 else []
         bottom += [legend(glyphs, width)] if body >= 16 else []
         return cls(listing, _entries(listing), top, bottom, silent, body >= 7, table, width)
@@ -195,8 +196,8 @@ class _Table:
         has_note = self.least_with_note and (self.silent > 0 or len(self.entries) > room)
         room = max(room - has_note, 0)
         at = self.listing.at + (1 if None in self.entries[: self.listing.at + 1] else 0)
-        first = 0 if len(self.entries) <= room or (not self.listing.is_chosen and at < room) else at - room // 2
-        first = max(min(first, len(self.entries) - room), 0)
+        is_at_top = not self.listing.is_chosen and at < room
+        first = 0 if is_at_top else around(at, len(self.entries), room)
         rows: tuple[list[Row], list[Row]] = [*self.top], []
         part = rows[0]
         shown = self.entries[first : first + room]
@@ -205,7 +206,7 @@ class _Table:
             if entry is None:
                 part = rows[1]
             else:
-                part.append(self.table.row(entry, number == at))
+                part.append(self.table.table.row(entry, "selected" if number == at else None))
         if not self.listing.lines and room and self.table.model.irq_filter:
             part.append([(f"{'':>{LABEL}} no IRQ matches", "faint")])
         more = [self.entries[:first], self.entries[first + room :]]
@@ -241,14 +242,13 @@ def _entries(listing: Listing[IrqRow]) -> list[IrqRow | None]:
 
 @dataclass(frozen=True, slots=True)
 class IrqTable:
-    """The columns of the table: label, name, total, a cell for each CPU or group of CPUs, and sides that fit."""
+    """The table of IRQs, with the columns of CPUs or groups of CPUs, and how many columns are before them."""
 
     model: ScreenModel
     glyphs: Glyphs
-    columns: Columns | None
-    name: int
-    sides: tuple[tuple[str, int], ...]
-    history: int
+    matrix: Columns | None
+    before: int
+    table: Table[IrqRow]
 
     @classmethod
     def of(cls, model: ScreenModel, rows: Sequence[IrqRow], width: int, glyphs: Glyphs) -> IrqTable:
@@ -258,78 +258,48 @@ class IrqTable:
         """
         name = _NAME if width >= _WIDE else _SHORT_NAME
         room = width - LABEL - name - _TOTAL - 3
-        all_sides = _SIDES if model.irqs.has_moved(model.number) else _SIDES[:-1]
+        all_sides = _sides(model)
         for count in range(len(all_sides), -1, -1):
             sides = all_sides[:count]
-            columns = columns_for(model, room - sum(wide for _, wide in sides))
-            if columns is not None and (not columns.description or len(columns.groups) >= _ENOUGH_GROUPS):
+            left = room - Table(sides).width
+            matrix = columns_for(model, left)
+            if matrix is not None and (not matrix.description or len(matrix.groups) >= _ENOUGH_GROUPS):
                 break
-        left = room - sum(wide for _, wide in sides) - (columns.width if columns is not None else 0)
+        left -= matrix.width if matrix is not None else 0
         longest = min(max((text_width(_short(row.name)) for row in rows), default=0), _LONGEST_NAME)
         more = max(min(longest - name, left - _HISTORY - 1), 0)
-        history = left - more - 1
-        return cls(model, glyphs, columns, name + more, sides, history if history >= _LEAST_HISTORY else 0)
+        name, history = name + more, left - more - 1
+        device = fitted(f"device, by {SORTS.get(model.sort, 'level')}", name)
+        numbers = text_of(number_cells(matrix, glyphs)) if matrix is not None else ""
+        columns = [
+            Column(f"{'IRQ':>{LABEL}} {device} ", LABEL + name + 2, partial(_label_and_name, width=name)),
+            Column("/s ", _TOTAL + 1, lambda row: (f"{short_rate(row.total)} ", "plain")),
+            Column(numbers, 0, lambda row: rate_cells(row, matrix, glyphs) if matrix else [], keeps_style=True),
+            *sides,
+        ]
+        if history >= _LEAST_HISTORY:
+            columns.append(_history(model, history, glyphs))
+        return cls(model, glyphs, matrix, LABEL + name + _TOTAL + 3, Table(columns))
 
     @property
     def is_shared(self) -> bool:
         """Whether several CPUs share a column."""
-        return self.columns is not None and bool(self.columns.description)
+        return self.matrix is not None and bool(self.matrix.description)
 
     def marks(self) -> Row:
         """Return the row that marks target CPUs, and describes columns that are not single CPUs."""
-        wide = LABEL + self.name + _TOTAL + 3
-        description = self.columns.description if self.columns is not None else ""
-        note = (
-            first_that_fits([f" a column: worst of {description}", f" worst of {description}"], wide)
-            if description
-            else ""
-        )
-        return [
-            (fitted(note, wide), "strong"),
-            *(mark_cells(self.columns, self.glyphs) if self.columns is not None else []),
-        ]
+        if self.matrix is None:
+            return [(" " * self.before, "strong")]
+        worst = f"worst of {self.matrix.description}"
+        note = first_that_fits([f" a column: {worst}", f" {worst}"], self.before) if self.is_shared else ""
+        return [(fitted(note, self.before), "strong"), *mark_cells(self.matrix, self.glyphs)]
 
     def nodes(self) -> list[Row]:
         """Return the row of memory nodes above the columns, if there are several."""
-        if self.columns is None or not self.columns.ends:
+        if self.matrix is None or not self.matrix.ends:
             return []
-        wide = LABEL + self.name + _TOTAL + 3
-        return [[(" " * wide, "plain"), *node_cells(self.columns, self.model.places or {}, self.glyphs)]]
-
-    def heading(self) -> Row:
-        sort = SORTS.get(self.model.sort, "level")
-        row: Row = [(f"{'IRQ':>{LABEL}} {fitted(f'device, by {sort}', self.name)} {'/s':>{_TOTAL}} ", "faint")]
-        row += number_cells(self.columns, self.glyphs) if self.columns is not None else []
-        row += [(f"  {name:<{wide - 2}}", "faint") for name, wide in self.sides]
-        if self.history:
-            kept = self.model.number + 1 - self.model.history.first
-            count = min(self.history * self.model.zoom, kept)
-            titles = [f" last {describe_count(count, 'interval')}", f" last {count}", ""]
-            row.append((fitted(first_that_fits(titles, self.history + 1), self.history + 1), "faint"))
-        return row
-
-    def row(self, of: IrqRow, is_selected: bool) -> Row:
-        """Return the row of one IRQ, or of all IRQs of a device."""
-        style: Style = "selected" if is_selected else "plain"
-        row: Row = [(self._label_and_name(of.label, of.name), style), (f"{short_rate(of.total):>{_TOTAL}} ", style)]
-        row += rate_cells(of, self.columns, self.glyphs) if self.columns is not None else []
-        for name, wide in self.sides:
-            text = self._side(name, of)
-            row.append((f"  {fitted(text, wide - 2)}", "strong" if name == "changed" else _side_style(text)))
-        if self.history:
-            row += [(" ", "plain"), *history_cells(rates_of(self.model, of, self.history), self.history, self.glyphs)]
-        return row
-
-    def _label_and_name(self, label: str, name: str) -> str:
-        shown = _fitted_with_end(name, self.name) if label.isdecimal() else fitted(_short(name), self.name)
-        return f"{label:>{LABEL}.{LABEL}} {shown} "
-
-    def _side(self, name: str, of: IrqRow) -> str:
-        if not of.is_numbered:
-            return ""
-        if name == "goes":
-            return cpu_words(of.effective)
-        return movable_word(of) if name == "move" else move_words(self.model, of)
+        cells = node_cells(self.matrix, self.model.places or {}, self.glyphs)
+        return [[(" " * self.before, "plain"), *cells]]
 
     def sums(self, frame: Frame) -> Row:
         """Return the row of all interrupts of each CPU."""
@@ -338,21 +308,45 @@ class IrqTable:
             for cpu, rate in line.rate_by_cpu.items():
                 rate_by_cpu[cpu] = rate_by_cpu.get(cpu, 0.0) + rate
         total = sum(rate_by_cpu.values()) if frame.irqs is not None else None
-        of = IrqRow("", "all, per CPU", Kind.LOCAL, total, rate_by_cpu)
-        row: Row = [
-            (self._label_and_name(of.label, of.name), "strong"),
-            (f"{short_rate(of.total):>{_TOTAL}} ", "strong"),
-        ]
-        return row + (rate_cells(of, self.columns, self.glyphs) if self.columns is not None else [])
+        row = IrqRow("", "all, per CPU", Kind.LOCAL, total, rate_by_cpu)
+        return Table(self.table.columns[:3]).row(row, "strong")
+
+
+def _label_and_name(row: IrqRow, width: int) -> Row:
+    shown = _fitted_with_end(row.name, width) if row.label.isdecimal() else fitted(_short(row.name), width)
+    return [(f"{row.label:>{LABEL}.{LABEL}} {shown} ", "plain")]
+
+
+def _sides(model: ScreenModel) -> list[Column[IrqRow]]:
+    """Return the columns next to the matrix; the last ones are dropped first."""
+
+    def side(name: str, width: int, text_of_irq: Callable[[IrqRow], str], style: Style | None = None) -> Column[IrqRow]:
+        def cell(row: IrqRow) -> Row:
+            text = text_of_irq(row) if row.is_numbered else ""
+            own: Style = "unknown" if text == "?" else "faint" if text in ("mgd", "no") else "plain"
+            return [(f"  {fitted(text, width - 2)}", style or own)]
+
+        return Column(f"  {name}", width, cell, is_left=True, keeps_style=True)
+
+    sides = [side("goes", 7, lambda row: cpu_words(row.effective)), side("move", 6, movable_word)]
+    has_moved = model.irqs.has_moved(model.number)
+    return [*sides, *([side("changed", 13, partial(move_words, model), "strong")] if has_moved else [])]
+
+
+def _history(model: ScreenModel, width: int, glyphs: Glyphs) -> Column[IrqRow]:
+    """Return the column of rates up to the shown interval."""
+    count = min(width * model.zoom, model.number + 1 - model.history.first)
+    title = first_that_fits([f" last {describe_count(count, 'interval')}", f" last {count}", ""], width + 1)
+
+    def cell(row: IrqRow) -> Row:
+        return [(" ", "plain"), *history_cells(rates_of(model, row, width), width, glyphs)]
+
+    return Column(title, width + 1, cell, is_left=True, keeps_style=True)
 
 
 def _short(name: str) -> str:
     """Return the name without ` interrupts`, which the heading contains already: `Local timer interrupts`."""
     return name.removesuffix(" interrupts")
-
-
-def _side_style(text: str) -> Style:
-    return "unknown" if text == "?" else "faint" if text in ("mgd", "no") else "plain"
 
 
 def _fitted_with_end(name: str, width: int) -> str:

@@ -5,7 +5,7 @@ The row of a CPU has its noise, interrupts, load, clock and history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import reduce
@@ -22,10 +22,11 @@ from noisewatch.surfaces.tui.draw.glyphs import (
     mark_of,
     style_of,
 )
-from noisewatch.surfaces.tui.draw.idle_probe_words import MEASURED_HEADING, measured_cell
+from noisewatch.surfaces.tui.draw.idle_probe_words import measured_cell
 from noisewatch.surfaces.tui.draw.panel import Space, panel, side_by_side
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order, place_title
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted, length
+from noisewatch.surfaces.tui.draw.table import Column, Table, first_row
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.screens.selected_culprit import culprits_beside_panel, list_keys
 from noisewatch.surfaces.tui.state.filters import cpus_in_order, order_in_words
@@ -85,10 +86,9 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
     lines = model.cpus
     layout = density(len(lines), width, height - 1)
     if layout.form == Form.COLUMNS:
-        room = width // layout.across - len(COLUMN_HEADING) - 1
-        column = COLUMN_HEADING + fitted(first_that_fits(_history_descriptions(model, room), room), room) + " "
-        heading: Row = [(column * (-(-len(lines) // layout.rows)), "heading")]
-        return [heading, *column_rows(model, lines, layout, width, glyphs)]
+        table = _narrow_table(model, width // layout.across, glyphs)
+        rows = [[piece for line in lines[at :: layout.rows] for piece in table.row(line)] for at in range(layout.rows)]
+        return [[(table.heading * (-(-len(lines) // layout.rows)), "heading")], *rows]
     cells = cell_rows(lines, layout, glyphs) if layout.form != Form.ROWS else []
     if _has_cell_heading(layout, height):
         cells.insert(0, cell_heading(layout, width, glyphs))
@@ -112,7 +112,7 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     """Return a heading and one row for each CPU: in order if all fit, or else the worst target CPUs first."""
     room = height - 1
     lines = cpus_in_order(model.cpus, model.sort, room)
-    offset = max(min(model.offset, len(lines) - room), 0)
+    offset = first_row(model.offset, len(lines), room)
     shown = lines[offset : offset + room]
     where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}" if len(shown) < len(lines) else None
     return _part_rows(model, shown, width, glyphs, where)
@@ -122,76 +122,82 @@ def _part_rows(
     model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, where: str | None = None
 ) -> list[Row]:
     """Return a heading and one row for each of the CPUs; `where` describes their position within all CPUs."""
-    has_measured = model.frame is not None and model.frame.has_idle_probe and width >= _NARROW
-    heading = f"   CPU  noise/s{MEASURED_HEADING if has_measured else ''}"
-    heading += "  change" if model.baseline is not None else ""
-    figures = _fitting_figures(model, width - len(heading) - 2)
-    heading += "".join(f"{figure.heading:>{figure.width}}" for figure in figures) + "  "
-    left = max(width - len(heading), 0)
-    described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _history_descriptions(model, left)
-    rows: list[Row] = [[(heading + first_that_fits(described, left), "heading")]]
     signs = brackets(model, shown, glyphs)
-    return rows + [
-        _cpu_row(model, line, signs.get(line.cpu, " "), width, figures, has_measured, glyphs) for line in shown
-    ]
+    number = Column[CpuLine]("CPU ", 7, lambda line: (_marked(line) + signs.get(line.cpu, " "), _role_style(line)))
+    table = Table.fitting(_figures(model, width, glyphs), width - number.width)
+    left = width - number.width - table.width
+    described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _history_descriptions(model, left)
+    heading = f"{number.heading:>{number.width}}{table.heading}{first_that_fits(described, max(left, 0))}"
+    rows: list[Row] = [[(heading, "heading")]]
+    offline: Piece = (fitted("  offline", table.width), "faint")
+    for line in shown:
+        figures = [offline] if line.role == Role.OFFLINE else table.row(line)
+        rows.append([*Table([number]).row(line), *figures, *history_pieces(model, line.cpu, left, glyphs)])
+    return rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    """A column between the noise and its history."""
-
-    heading: str
-    width: int
-    text: Callable[[CpuLine], str]
+def _marked(line: CpuLine) -> str:
+    return f"{ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}"
 
 
-_CLOCK = _Figure("GHz", 6, lambda line: "?" if line.current_khz is None else f"{line.current_khz / 1e6:.2f}")
-_CPU_FIGURES = (
-    _Figure("irq/s", 8, lambda line: short_rate(line.interrupts_per_s)),
-    _Figure("sirq/s", 8, lambda line: short_rate(line.softirqs_per_s)),
-    _Figure("load", 7, lambda line: short_share(line.busy_share)),
-    _CLOCK,
-)
-# The columns that give way to the history, in this order, if it would have fewer columns than the number.
-_GIVE_WAY = ((_CPU_FIGURES[1], 24), (_CPU_FIGURES[2], 16), (_CLOCK, 16), (_CPU_FIGURES[0], 16))
+def _role_style(line: CpuLine) -> Style:
+    return ROLE_STYLES.get(line.role, "faint")
 
 
-def _fitting_figures(model: ScreenModel, width: int) -> list[_Figure]:
-    """Return the figures that leave enough of the width for the history."""
-    has_clock = any(line.current_khz is not None for line in model.cpus)
-    shown = [candidate for candidate in _CPU_FIGURES if candidate is not _CLOCK or has_clock]
-    for figure, least in _GIVE_WAY:
-        if figure in shown and width - sum(other.width for other in shown) < least:
-            shown.remove(figure)
-    return shown
-
-
-def _cpu_row(
-    model: ScreenModel,
-    line: CpuLine,
-    sign: str,
-    width: int,
-    columns: Sequence[_Figure],
-    has_measured: bool,
-    glyphs: Glyphs,
-) -> Row:
-    role_style = ROLE_STYLES.get(line.role, "faint")
-    figures = _figures(model, line, role_style, has_measured, glyphs)
-    figures.append(("".join(f"{column.text(line):>{column.width}}" for column in columns) + " ", role_style))
-    if line.role == Role.OFFLINE:
-        figures = [(fitted("  offline", length(figures)), "faint")]
-    row: Row = [(f" {ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}{sign}", role_style), *figures]
-    return [*row, *history_pieces(model, line.cpu, width - length(row), glyphs)]
-
-
-def _figures(model: ScreenModel, line: CpuLine, role_style: Style, has_measured: bool, glyphs: Glyphs) -> Row:
+def _noise(line: CpuLine, glyphs: Glyphs) -> Piece:
     mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
-    row: Row = [(f"{mark + short_duration(line.stolen_ns_per_s):>8} ", style_of(line.stolen_ns_per_s))]
-    if has_measured:
-        row.append(measured_cell(line, glyphs))
-    if model.baseline is not None:
-        row.append((f"{short_change(model.baseline.change_of_cpu(line)):>7} ", role_style))
-    return row
+    return mark + short_duration(line.stolen_ns_per_s), style_of(line.stolen_ns_per_s)
+
+
+def _clock(line: CpuLine) -> Piece:
+    return "?" if line.current_khz is None else f"{line.current_khz / 1e6:.2f}", _role_style(line)
+
+
+# The columns between the noise and its history; they give way to the history.
+_CPU_FIGURES = (
+    Column[CpuLine]("irq/s ", 8, lambda line: (short_rate(line.interrupts_per_s), _role_style(line)), 1, 16),
+    Column[CpuLine]("sirq/s ", 8, lambda line: (short_rate(line.softirqs_per_s), _role_style(line)), 4, 24),
+    Column[CpuLine]("load ", 7, lambda line: (short_share(line.busy_share), _role_style(line)), 3, 16),
+)
+_CLOCK = Column("GHz ", 6, _clock, 2, 16)
+_GAP = Column[CpuLine]("", 1, lambda line: ("", _role_style(line)))
+
+
+def _figures(model: ScreenModel, width: int, glyphs: Glyphs) -> list[Column[CpuLine]]:
+    """Return the columns between a CPU's number and its history."""
+    columns = [Column[CpuLine]("noise/s", 8, lambda line: _noise(line, glyphs))]
+    if model.frame is not None and model.frame.has_idle_probe and width >= _NARROW:
+        columns.append(Column("measured", 9, lambda line: measured_cell(line, glyphs)))
+    baseline = model.baseline
+    if baseline is not None:
+        columns.append(
+            Column("change", 8, lambda line: (short_change(baseline.change_of_cpu(line)), _role_style(line)))
+        )
+    has_clock = any(line.current_khz is not None for line in model.cpus)
+    return [*columns, _GAP, *_CPU_FIGURES, *([_CLOCK] if has_clock else []), _GAP]
+
+
+def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs) -> Table[CpuLine]:
+    """Return the table of one of several columns of CPUs."""
+
+    def number(line: CpuLine) -> Piece:
+        return f"{_marked(line)} ", "strong" if line.role == Role.TARGET else "faint"
+
+    def noise(line: CpuLine) -> Piece:
+        if line.role == Role.OFFLINE:
+            return "offline ", "faint"
+        text, style = _noise(line, glyphs)
+        return f"{text} ", style
+
+    room = width - 16
+    last = fitted(first_that_fits(_history_descriptions(model, room), room), room) + " "
+    return Table(
+        [
+            Column("CPU ", 6, number),
+            Column("noise/s ", 9, noise),
+            Column(last, room + 1, lambda line: [*history_pieces(model, line.cpu, room, glyphs), (" ", "plain")]),
+        ]
+    )
 
 
 def _history_descriptions(model: ScreenModel, width: int) -> list[str]:
@@ -261,28 +267,8 @@ def gap_after(place: int) -> bool:
     return place % _TOGETHER == _TOGETHER - 1
 
 
-COLUMN_HEADING = f"{'CPU':>5} {'noise/s':>8} "
 _BRAILLE = 0x2800  # U+2800 is the pattern without a dot; each dot is a bit
 _DOT_COLUMNS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))  # from the lowest dot up
-
-
-def column_rows(model: ScreenModel, lines: Sequence[CpuLine], layout: Density, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the CPUs in their order, down one column after the other."""
-    wide = width // layout.across
-    rows: list[Row] = []
-    for at in range(layout.rows):
-        row: Row = []
-        for line in lines[at :: layout.rows]:
-            mark = glyphs.estimate if line.is_estimate and line.stolen_ns_per_s else ""
-            lost = "offline" if line.role == Role.OFFLINE else mark + short_duration(line.stolen_ns_per_s)
-            row += [
-                (f"{ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4} ", "strong" if line.role == Role.TARGET else "faint"),
-                (f"{lost:>8} ", "faint" if line.role == Role.OFFLINE else style_of(line.stolen_ns_per_s)),
-                *history_pieces(model, line.cpu, wide - len(COLUMN_HEADING) - 1, glyphs),
-                (" ", "plain"),
-            ]
-        rows.append(row)
-    return rows
 
 
 def cell_rows(lines: Sequence[CpuLine], layout: Density, glyphs: Glyphs) -> list[Row]:

@@ -20,7 +20,7 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import preflight_headline
 from noisewatch.surfaces.tui.draw.panel import Section, Space
 from noisewatch.surfaces.tui.draw.side_panel import mark
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, ends, first_that_fits, fitted, length
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, ends, fact, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
@@ -194,7 +194,7 @@ def cause_detail(
 
 
 def _step(purpose: str, line: str | None, width: int) -> list[Row]:
-    return [cut([(f"{purpose:<{STEP}}", "faint"), (line, "plain")], width)] if line else []
+    return [cut(fact(purpose, line, STEP), width)] if line else []
 
 
 def cause_why(frame: Frame, finding: FindingLine | None, width: int) -> list[Row]:
@@ -365,12 +365,9 @@ def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
         floor = f"calibrated {ago:.0f} s before this: c shows it"
     sample = f"the last {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "none: settings only"
     cpus = f" --cpus {cpu_list_argument(frame.target)}" if frame.target else ""
-    lines = (
-        ("noise floor", floor),
-        ("sample", sample),
-        ("in a script", f"noisewatch preflight{cpus} --wait 300 --lock || exit 1"),
-    )
-    return [[(f"{name:<13}", "faint"), (text, "plain")] for name, text in lines]
+    command = f"noisewatch preflight{cpus} --wait 300 --lock || exit 1"
+    lines = (("noise floor", floor), ("sample", sample), ("in a script", command))
+    return [fact(name, text, 13) for name, text in lines]
 
 
 def areas_of(frame: Frame) -> list[Area]:

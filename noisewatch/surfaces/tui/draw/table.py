@@ -1,0 +1,83 @@
+"""Lists with columns, windows of long lists, and facts: rows of a label and a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, text_of
+
+Line = TypeVar("Line")
+Item = TypeVar("Item")
+
+
+class Column(Struct, Generic[Line], frozen=True, eq=False):
+    """A column of a table.
+
+    `cell` returns a text, which is aligned in `width` columns, or pieces of exactly that width. If fewer than
+    `leaves` columns of the table's width are left, a column with a rank gives way: the highest rank first.
+    """
+
+    heading: str
+    width: int
+    cell: Callable[[Line], Piece | Row]
+    rank: int = 0
+    leaves: int = 0
+    is_left: bool = False
+    keeps_style: bool = False  # also in the selected row
+
+
+class Table(Generic[Line]):
+    """The columns of a list, which draw its heading and the row of each line."""
+
+    def __init__(self, columns: Sequence[Column[Line]]) -> None:
+        self.columns = columns
+        self.width = sum([column.width for column in columns])
+
+    @classmethod
+    def fitting(cls, columns: Sequence[Column[Line]], width: int) -> Table[Line]:
+        """Return the table of the columns that fit into the width, in the given order."""
+        kept = list(columns)
+        left = width - sum([column.width for column in columns])
+        for column in sorted(columns, key=attrgetter("rank"), reverse=True):
+            if column.rank and left < column.leaves:
+                kept.remove(column)
+                left += column.width
+        return cls(kept)
+
+    def replacing(self, old: Column[Line], new: Column[Line]) -> Table[Line]:
+        return Table([new if column is old else column for column in self.columns])
+
+    @property
+    def heading(self) -> str:
+        return "".join([f"{column.heading:{'<' if column.is_left else '>'}{column.width}}" for column in self.columns])
+
+    def row(self, line: Line, style: Style | None = None) -> Row:
+        """Return the row of a line; `style` replaces the styles of its cells."""
+        row: Row = []
+        for column in self.columns:
+            cell = column.cell(line)
+            if isinstance(cell, list):
+                row += cell if style is None or column.keeps_style else [(text_of(cell), style)]
+                continue
+            text, own_style = cell
+            row.append(
+                (
+                    f"{text:<{column.width}}" if column.is_left else f"{text:>{column.width}}",
+                    own_style if style is None or column.keeps_style else style,
+                )
+            )
+        return row
+
+
+def first_row(wanted: int, count: int, room: int) -> int:
+    """Return the first of `count` rows in a window of `room` rows: the requested one, or the last to fill it."""
+    return max(min(wanted, count - room), 0)
+
+
+def around(at: int, count: int, room: int) -> int:
+    """Return the first of `count` rows in a window of `room` rows, with the row `at` in its middle if possible."""
+    return first_row(at - room // 2, count, room)
