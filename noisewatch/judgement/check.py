@@ -94,18 +94,21 @@ class AnswerDetails(TypedDict, total=False):
 
 
 class Graded:
-    """A builder of answers that share details, such as their evidence. Details of one answer take precedence."""
+    """A builder of answers on one case that share details, such as their evidence.
 
-    __slots__ = ("_shared",)
+    Details of one answer take precedence. `case.graded(...)` makes it.
+    """
 
-    def __init__(self, **shared: Unpack[AnswerDetails]) -> None:
-        self._shared: AnswerDetails = shared
+    __slots__ = ("_case", "_shared")
 
-    def by(self, case: Case, limit: Limit, measured: float | None) -> Graded:
+    def __init__(self, case: Case, shared: AnswerDetails) -> None:
+        self._case, self._shared = case, shared
+
+    def by(self, limit: Limit, measured: float | None) -> Graded:
         """Return a builder of answers that also share a value and the limit that it is compared with."""
-        role, bound = MINIMUM if limit.is_least else LIMIT, case.bound(limit)
+        role, bound = MINIMUM if limit.is_least else LIMIT, self._case.bound(limit)
         graded: AnswerDetails = {"measured": measured, "limit": bound, "unit": limit.unit, "limit_role": role}
-        return Graded(**(self._shared | graded))
+        return Graded(self._case, self._shared | graded)
 
     def passes(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
         return self.answer(Status.PASS, text, **details)
@@ -119,6 +122,10 @@ class Graded:
     def unknown(self, reason: str | None, text: str = "unknown") -> Answer:
         """Return the answer of a check that should be answerable and is not, with the shared details."""
         return self.answer(Status.UNKNOWN, text, reason=reason)
+
+    def not_applicable(self, reason: str) -> Answer:
+        """Return the answer of a check whose subject cannot exist here, with the shared details."""
+        return self.answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
 
     def answer(self, status: Status, text: str, **details: Unpack[AnswerDetails]) -> Answer:
         return Answer(status, text, **(self._shared | details))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from noisewatch.cpus import format_cpu_list, name_cpu_sets, name_cpus
-from noisewatch.judgement.check import Answer, not_applicable, unknown
+from noisewatch.judgement.check import Answer, unknown
 from noisewatch.judgement.checks.cpus.neighbours import CANNOT_SEE
 from noisewatch.judgement.checks.cpus.target import (
     ALIKE,
@@ -80,42 +80,44 @@ def _whole_cores(proposal: Proposal) -> Answer:
     case = proposal.case
     topology = case.snapshot.topology
     siblings = {cpu: topology[cpu].siblings if cpu in topology else None for cpu in sorted(proposal.run)}
-    evidence = {"siblings_by_cpu": {str(cpu): None if own is None else sorted(own) for cpu, own in siblings.items()}}
+    graded = case.graded(
+        evidence={"siblings_by_cpu": {str(cpu): None if own is None else sorted(own) for cpu, own in siblings.items()}}
+    )
     shared = [core for core in proposal.cores if len(core.cpus & proposal.run) > 1]
     if shared:
         cpus = frozenset().union(*(core.cpus & proposal.run for core in shared))
         first = frozenset(core.first for core in shared)
         text = f"{name_cpus(cpus)} share cores: run on {format_cpu_list(first)}, and leave {{}} idle"
-        return Answer(Status.WARN, text.format(format_cpu_list(cpus - first)), cpus=cpus, evidence=evidence)
+        return graded.warns(text.format(format_cpu_list(cpus - first)), cpus=cpus)
     silent = next((core.first for core in proposal.cores if not core.has_siblings), None)
     if silent is not None:
-        return _unknown(case.why_unknown(f"{CPUS}/cpu{silent}/topology/thread_siblings_list"), evidence)
+        return graded.unknown(case.why_unknown(f"{CPUS}/cpu{silent}/topology/thread_siblings_list"))
     if case.snapshot.platform.virtual != NONE:
-        return _unknown(f"{case.guest_words} {CANNOT_SEE}", evidence)
+        return graded.unknown(f"{case.guest_words} {CANNOT_SEE}")
     idle = f"; {name_cpus(proposal.idle)}, their other threads, stay idle" if proposal.idle else ", one thread each"
-    return Answer(Status.PASS, f"{describe_count(len(proposal.cores), 'core')}{idle}", evidence=evidence)
+    return graded.passes(f"{describe_count(len(proposal.cores), 'core')}{idle}")
 
 
 def _housekeeping(proposal: Proposal) -> Answer:
     case, left = proposal.case, proposal.housekeeping
-    evidence = {"housekeeping": sorted(left), "online_by": case.snapshot.online.said_by}
+    graded = case.graded(evidence={"housekeeping": sorted(left), "online_by": case.snapshot.online.said_by})
     if case.snapshot.online.online is None:
-        return unknown(case.why_unknown(f"{CPUS}/online"))
+        return case.unread(f"{CPUS}/online")
     if not left:
-        return Answer(Status.FAIL, "no core is left for all other work", cpus=proposal.run, evidence=evidence)
+        return graded.fails("no core is left for all other work", cpus=proposal.run)
     boot_core = next((core for core in proposal.cores if BOOT_CPU in core.cpus), None)
     if BOOT_CPU in proposal.run:
         text = "CPU 0 keeps the time, and takes all interrupts that were not moved"
-        return Answer(Status.FAIL, text, cpus=frozenset({BOOT_CPU}), evidence=evidence)
+        return graded.fails(text, cpus=frozenset({BOOT_CPU}))
     if boot_core is not None:
         sharing = boot_core.cpus & proposal.run
-        return Answer(Status.FAIL, f"{name_cpus(sharing)} shares a core with CPU 0", cpus=sharing, evidence=evidence)
+        return graded.fails(f"{name_cpus(sharing)} shares a core with CPU 0", cpus=sharing)
     if any(not core.has_siblings for core in proposal.cores):
-        return _unknown("which CPUs share a core with them is not known", evidence)
+        return graded.unknown("which CPUs share a core with them is not known")
     cores = cores_of(case, left)
     boot = ", CPU 0 among them" if BOOT_CPU in left and len(left) > 1 else ""
     text = f"{name_cpus(left)} ({describe_count(len(cores), 'core')}) for all other work{boot}"
-    return Answer(Status.PASS, text, evidence=evidence)
+    return graded.passes(text)
 
 
 def _fastest_kind(proposal: Proposal) -> Answer:
@@ -126,15 +128,16 @@ def _fastest_kind(proposal: Proposal) -> Answer:
     evidence = {**answer.evidence, "kind_by_cpu": kinds}
     if answer.status != Status.PASS:
         return replace(answer, fix=None, evidence=evidence)
+    graded = proposal.case.graded(evidence=evidence)
     if None in own:
-        return _unknown(why_no_kind(proposal.case, proposal.run), evidence)
+        return graded.unknown(why_no_kind(proposal.case, proposal.run))
     clocks = highest_clocks(proposal.case)
     least = min((clocks[cpu] for cpu in proposal.run if cpu in clocks), default=0) * (1 - ALIKE.value)
     slower = frozenset(cpu for cpu, khz in clocks.items() if khz < least)
     text = "performance cores" if own == {PERFORMANCE} else "all cores of this machine are of one kind"
     if slower and own != {PERFORMANCE}:
         text = f"{text}, though {name_cpus(slower)} clock lower"
-    return _with_strength(Answer(Status.PASS, text, evidence=evidence), proposal)
+    return _with_strength(graded.passes(text), proposal)
 
 
 def _with_strength(answer: Answer, proposal: Proposal) -> Answer:
@@ -156,47 +159,47 @@ def _one_cache(proposal: Proposal) -> Answer:
     case = proposal.case
     caches = {core.cache for core in proposal.cores}
     known_caches = sorted((cache for cache in caches if cache is not None), key=sorted)
-    evidence = {"last_level_caches": [format_cpu_list(cache) for cache in known_caches]}
+    graded = case.graded(evidence={"last_level_caches": [format_cpu_list(cache) for cache in known_caches]})
     if len(known_caches) > 1:
         text = f"{len(known_caches)} last-level caches: {name_cpu_sets(cache & proposal.run for cache in known_caches)}"
-        return Answer(Status.WARN, text, cpus=proposal.run, evidence=evidence)
+        return graded.warns(text, cpus=proposal.run)
     if None in caches or not known_caches:
-        return _unknown(why_no_cache(case, uncached(case)), evidence)
+        return graded.unknown(why_no_cache(case, uncached(case)))
     others = (known_caches[0] & case.running) - proposal.taken
     shared = f", shared with {name_cpus(others)}" if others else ", shared with no other CPU"
-    return Answer(Status.PASS, f"one last-level cache{shared}", evidence=evidence)
+    return graded.passes(f"one last-level cache{shared}")
 
 
 def _one_node(proposal: Proposal) -> Answer:
     case, nodes = proposal.case, {core.node for core in proposal.cores}
     numbers = sorted(node for node in nodes if node is not None)
-    evidence = {"node_by_cpu": {str(core.first): core.node for core in proposal.cores}}
+    graded = case.graded(evidence={"node_by_cpu": {str(core.first): core.node for core in proposal.cores}})
     if len(numbers) > 1:
         ways = [proposal.readings.nodes.distance(numbers[0], other) for other in numbers[1:]]
         far = f", at a distance of up to {max(way for way in ways if way is not None)}" if None not in ways else ""
-        return Answer(Status.WARN, f"{_nodes(numbers)}{far}", cpus=proposal.run, evidence=evidence)
+        return graded.warns(f"{_nodes(numbers)}{far}", cpus=proposal.run)
     if None not in nodes:
-        return Answer(Status.PASS, _nodes(numbers), evidence=evidence)
+        return graded.passes(_nodes(numbers))
     if Knob.ZONE_RECLAIM in case.snapshot.settings.knobs.absent:
-        return replace(not_applicable("this kernel knows no memory nodes"), evidence=evidence)
-    return _unknown(case.why_unknown(NODES), evidence)
+        return graded.not_applicable("this kernel knows no memory nodes")
+    return graded.unknown(case.why_unknown(NODES))
 
 
 def _memory(proposal: Proposal) -> Answer:
     nodes, own = proposal.readings.nodes, proposal.nodes
     with_memory = nodes.with_memory
     evidence = {"with_memory": None if with_memory is None else sorted(with_memory), "nodes": sorted(own)}
+    graded = proposal.case.graded(evidence=evidence)
     if not own:
         return replace(_one_node(proposal), said="unknown", evidence=evidence)
     if with_memory is None:
-        return _unknown(proposal.why_unread(HAS_MEMORY, NODES), evidence)
+        return graded.unknown(proposal.why_unread(HAS_MEMORY, NODES))
     empty = sorted(own - with_memory)
     if not empty:
-        text = f"{_nodes(own)} {'has' if len(own) == 1 else 'have'} memory"
-        return Answer(Status.PASS, text, evidence=evidence)
+        return graded.passes(f"{_nodes(own)} {'has' if len(own) == 1 else 'have'} memory")
     nearest = f"; the nearest that has is {_nodes(proposal.memory_nodes)}" * bool(proposal.memory_nodes)
     text = f"no memory at {_nodes(empty)}{nearest}"
-    return Answer(Status.FAIL, text, cpus=proposal.run, evidence=evidence)
+    return graded.fails(text, cpus=proposal.run)
 
 
 def _near_device(proposal: Proposal) -> Answer:
@@ -204,41 +207,39 @@ def _near_device(proposal: Proposal) -> Answer:
     assert device is not None  # criteria on a device are left out without one
     case, near = proposal.case, proposal.near
     evidence: dict[str, object] = {"device": device.name, "node": device.node, "told_by": device.told_by}
+    if near is not None:
+        evidence["near"] = sorted(near)
+    graded = case.graded(evidence=evidence)
     nodes = case.snapshot.settings.memory_nodes or frozenset()
     if device.node is None and len(nodes) == 1 and case.snapshot.platform.virtual == NONE:
-        return Answer(Status.PASS, "this machine has one node", evidence=evidence)
+        return graded.passes("this machine has one node")
     if device.node is None:
         reason = "numa_node is -1" if device.told_by is not None else "its bus has no numa_node"
-        return _unknown(f"this machine does not tell at which node {device.name} is: {reason}", evidence)
+        return graded.unknown(f"this machine does not tell at which node {device.name} is: {reason}")
     if near is None:
-        return _unknown(f"{device.name} is at node {device.node}, and no CPU is known to be", evidence)
-    evidence |= {"near": sorted(near)}
+        return graded.unknown(f"{device.name} is at node {device.node}, and no CPU is known to be")
     far = proposal.run - near
     if far:
         text = f"{device.name} is at node {device.node}; {name_cpus(far)} are not (near it: {format_cpu_list(near)})"
-        return Answer(Status.WARN, text, cpus=far, evidence=evidence)
-    return Answer(Status.PASS, f"{device.name} is at node {device.node} as well", evidence=evidence)
+        return graded.warns(text, cpus=far)
+    return graded.passes(f"{device.name} is at node {device.node} as well")
 
 
 def _isolated(proposal: Proposal) -> Answer:
     case = proposal.case
     isolated = case.snapshot.isolation.isolated
     if isolated is None:
-        return unknown(case.why_unknown(f"{CPUS}/isolated"))
-    evidence = {"isolated": sorted(isolated)}
+        return case.unread(f"{CPUS}/isolated")
+    graded = case.graded(evidence={"isolated": sorted(isolated)})
     if proposal.taken <= isolated:
-        return Answer(Status.PASS, "isolated already", evidence=evidence)
+        return graded.passes("isolated already")
     some = proposal.taken & isolated
     if case.snapshot.isolation.doubt is not None:
         return unknown(case.snapshot.isolation.doubt)
     if not some:
         others = f"; isolated are {name_cpus(isolated)}" if isolated else ""
-        return replace(not_applicable(f"not isolated so far{others}"), evidence=evidence)
-    return Answer(Status.WARN, f"{name_cpus(proposal.taken - isolated)}: not isolated so far", evidence=evidence)
-
-
-def _unknown(reason: str, evidence: Mapping[str, object]) -> Answer:
-    return replace(unknown(reason), evidence=evidence)
+        return graded.not_applicable(f"not isolated so far{others}")
+    return graded.warns(f"{name_cpus(proposal.taken - isolated)}: not isolated so far")
 
 
 def _nodes(nodes: Collection[int]) -> str:

@@ -9,9 +9,8 @@ from dataclasses import replace
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import UsageError
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, unknown
+from noisewatch.judgement.check import Answer
 from noisewatch.judgement.plan.cores import BOOT_CPU, Core, Wishes, choose, cores_of, for_housekeeping, online_of
-from noisewatch.judgement.terms import Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.target import Target
 from noisewatch.kernel.interrupts.irqs import FOLDER, Irq
@@ -170,20 +169,20 @@ def fixed_irqs_by_cpu(case: Case) -> Mapping[int, int]:
 def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
     """Return the answer on whether a kernel-managed IRQ is delivered to one of these CPUs."""
     if case.snapshot.irqs is None:
-        return unknown(case.why_unknown(FOLDER))
+        return case.unread(FOLDER)
     coming = [irq for irq in case.irqs_by_number.values() if _delivered(irq) & cpus and irq.kind == Kind.IRQ]
     fixed = [irq for irq in coming if irq.is_managed]
-    evidence = {"irqs": [irq.irq for irq in fixed]}
+    graded = case.graded(evidence={"irqs": [irq.irq for irq in fixed]})
     if fixed:
         hit = frozenset().union(*map(_delivered, fixed)) & cpus
         named = ", ".join(f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in fixed[:_MOST_NAMED])
         more = ", …" if len(fixed) > _MOST_NAMED else ""
         count = describe_count(len(fixed), "interrupt")
         text = f"{count} on {name_cpus(hit)} that only the kernel can move: {named}{more}"
-        return Answer(Status.WARN, text, cpus=hit, evidence=evidence)
+        return graded.warns(text, cpus=hit)
     if any(irq.is_managed is None for irq in coming):
-        return replace(unknown(_CANNOT_MOVE_UNKNOWN), evidence=evidence)
-    return Answer(Status.PASS, "no interrupt comes to them that cannot be moved", evidence=evidence)
+        return graded.unknown(_CANNOT_MOVE_UNKNOWN)
+    return graded.passes("no interrupt comes to them that cannot be moved")
 
 
 def _delivered(irq: Irq) -> CpuSet:

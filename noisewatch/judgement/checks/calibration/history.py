@@ -23,7 +23,7 @@ from noisewatch.judgement.history.development import (
     move_words,
 )
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.terms import Area, Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.history.entries import Entry, Past
 from noisewatch.model.history.fact_table import OF_TARGET, facts_of
@@ -78,12 +78,14 @@ def machine_changed(case: Case) -> Answer:
         return unknown("the earlier entries do not tell what the machine was")
     changed = differences(usual, now)
     hidden = [name for name in unknown_on_one_side(usual, now) if any(named.get(name) for named in usual.values())]
-    evidence = {
-        difference.name: {"class": difference.of_class, "usual": difference.before, "now": difference.after}
-        for difference in changed
-    }
+    graded = case.graded(
+        evidence={
+            difference.name: {"class": difference.of_class, "usual": difference.before, "now": difference.after}
+            for difference in changed
+        }
+    )
     if changed:
-        return Answer(Status.FAIL, "changed: " + "; ".join(difference_words(changed)), evidence=evidence)
+        return graded.fails("changed: " + "; ".join(difference_words(changed)))
     if hidden:
         return unknown(f"may have changed, as it is not known now: {', '.join(hidden)}")
     if 2 * with_facts < len(entries):
@@ -91,7 +93,7 @@ def machine_changed(case: Case) -> Answer:
         return unknown(
             f"no known fact differs from {with_facts} of {of_all}; the others do not tell what the machine was"
         )
-    return Answer(Status.PASS, f"no known fact differs from {_count(with_facts, 'earlier entry')}")
+    return case.graded().passes(f"no known fact differs from {_count(with_facts, 'earlier entry')}")
 
 
 @_check_of_figures(
@@ -150,7 +152,7 @@ def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureM
         return not_applicable(_remembering(past, earlier, LEAST_BEFORE))
     if past.doubt is not None:
         return unknown(past.doubt)
-    return _answer(development, natures, is_wrong, calm, is_strict=case.rules.profile == STRICT)
+    return _answer(case, development, natures, is_wrong, calm)
 
 
 def _remembering(past: Past, count: int, needed: int) -> str:
@@ -159,15 +161,11 @@ def _remembering(past: Past, count: int, needed: int) -> str:
 
 
 def _answer(
-    development: Development,
-    natures: Collection[Nature],
-    is_wrong: Callable[[FigureMove], bool],
-    calm: str,
-    is_strict: bool,
+    case: Case, development: Development, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str
 ) -> Answer:
     """Return the answer on the figures of these natures: a new level or a drift fails or warns.
 
-    A few entries that differ are noted as information unless `is_strict`, as many figures do so at times.
+    A few entries that differ are noted as information but for the profile `strict`, as many figures do so at times.
     """
     of_these = [figure for figure in Figure if TRAITS[figure].nature in natures]
     measured = development.entries[-1].figures
@@ -180,12 +178,13 @@ def _answer(
     if departed:
         worst = _largest(departed)
         text = f"{move_words(worst, len(development.entries))}{_others(departed)}; {attribution_words(worst)}"
-        return Answer(Status.FAIL, text, measured=worst.change, evidence=_evidence(departed))
+        return case.graded(evidence=_evidence(departed)).fails(text, measured=worst.change)
     if apart:
         worst = _largest(apart)
         text = f"{apart_words(worst)}{_others(apart)}; {attribution_words(worst)}"
-        weight = None if is_strict else Severity.INFORMATION
-        return Answer(Status.WARN, text, measured=worst.change, reason=text, evidence=_evidence(apart), severity=weight)
+        weight = None if case.rules.profile == STRICT else Severity.INFORMATION
+        graded = case.graded(evidence=_evidence(apart), severity=weight)
+        return graded.warns(text, measured=worst.change, reason=text)
     if missing := [figure for figure in of_these if _is_missing(development, figure)]:
         return unknown(f"{calm} by what was measured, but most earlier entries have as well: {', '.join(missing)}")
     unjudged = [
@@ -194,9 +193,9 @@ def _answer(
         if figure not in judged and any(figure in entry.figures for entry in development.entries)
     ]
     limits = [f"not judged: {', '.join(unjudged)}"] if unjudged else []
-    evidence = {"bimodal": modes} if modes else {}
     by = f"{calm}, by {_count(len(development.entries) - 1, 'earlier entry')}"
-    return Answer(Status.PASS, "; ".join([calm if modes else by, *modes, *limits]), evidence=evidence)
+    graded = case.graded(evidence={"bimodal": modes} if modes else {})
+    return graded.passes("; ".join([calm if modes else by, *modes, *limits]))
 
 
 def _is_missing(development: Development, figure: Figure) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.effect import BLOCKS_AT, blocking_limit
 from noisewatch.judgement.grading import (
     AREA,
@@ -74,7 +74,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
         + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
     )
     evidence = _evidence(calibrated, floor)
-    graded = Graded(measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
+    graded = case.graded(measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
     above = calibrated.cpus_above_budget
     if above:
         cause = dominating_cause(calibrated, floor, budget.work)
@@ -117,7 +117,7 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
     if budget.max_inflation is not None:
         longest = max(floor.max_inflation for floor in floors.values())
         text += f"; worst of {worst.samples} samples up to {longest:.2f}×"
-    graded = Graded(measured=worst.cv_expected, limit=budget.max_cv, unit="share")
+    graded = case.graded(measured=worst.cv_expected, limit=budget.max_cv, unit="share")
     named = [(ALONE, by_work.alone), *floors.items()]
     evidence = _evidence(calibrated, worst) | {
         "by_work": {
@@ -246,7 +246,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
     is_guest = case.snapshot.platform.virtual not in (None, NONE)
     blocks = case.bound(_STOLEN_BLOCKS)
     fails = min(case.bound(_STOLEN_FAILS), blocks)
-    graded = Graded(measured=stolen, limit=fails, unit="share", evidence=evidence)
+    graded = case.graded(measured=stolen, limit=fails, unit="share", evidence=evidence)
     if stolen > fails or gap_ns > case.bound(_GAP_FAILS):
         cpus = frozenset(
             figures.cpu
@@ -265,7 +265,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
         return graded.fails(text, limit=bound, cpus=cpus, culprits=culprits, fix=fix, severity=severity)
     if len(measured) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
         reason = why_incomplete(calibrated) or calibrated.doubt or "gaps were not measured on all target CPUs"
-        return Answer(Status.UNKNOWN, text, measured=stolen, reason=reason, evidence=evidence)
+        return graded.answer(Status.UNKNOWN, text, reason=reason, limit=None, unit=None)
     status = Status.PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else Status.WARN
     return graded.answer(status, text)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import Action, run_command, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread
-from noisewatch.judgement.terms import Area, Severity, Status
+from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.cgroup.bandwidth import UNCLAMPED, CpuWeight, CpuWeights
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -60,14 +60,16 @@ _AS_EVERYBODY = 0
 def priority_lowered(case: Case) -> Answer:
     own, weights = case.snapshot.settings.own.scheduling, case.snapshot.settings.cpu_weights
     levels = weights.levels if weights is not None else ()
-    evidence = {
-        "nice": None if own is None else own.nice,
-        "policy": None if own is None else _POLICIES.get(own.policy, str(own.policy)),
-        "cgroups": {
-            level.folder: {"weight": level.weight, "idle": level.is_idle, "uclamp_max_percent": level.clamp_percent}
-            for level in levels
-        },
-    }
+    graded = case.graded(
+        evidence={
+            "nice": None if own is None else own.nice,
+            "policy": None if own is None else _POLICIES.get(own.policy, str(own.policy)),
+            "cgroups": {
+                level.folder: {"weight": level.weight, "idle": level.is_idle, "uclamp_max_percent": level.clamp_percent}
+                for level in levels
+            },
+        }
+    )
     grave = [*_lowered_policy(own), *(f"{clean(level.folder)} is idle" for level in levels if level.is_idle)]
     slight = _lowered_weights(case, weights)
     if own is not None and own.nice > case.bound(_NICE):
@@ -75,14 +77,14 @@ def priority_lowered(case: Case) -> Answer:
     if grave or slight:
         text, fix = "; ".join([*grave, *slight]), _fix(case, weights)
         if grave:
-            return Answer(Status.FAIL, text, evidence=evidence, fix=fix)
-        return Answer(Status.WARN, text, reason=_why_unread(case, own, weights), evidence=evidence, fix=fix)
+            return graded.fails(text, fix=fix)
+        return graded.warns(text, reason=_why_unread(case, own, weights), fix=fix)
     why_not = _why_unread(case, own, weights)
     if own is None or weights is None or why_not is not None:
         return unknown(why_not or "unknown")
     if not weights.reaches_root:
         return unknown("the weight of this container cannot be seen from inside")
-    return Answer(Status.PASS, f"nice {own.nice}, and no cgroup lowers the weight", evidence=evidence)
+    return graded.passes(f"nice {own.nice}, and no cgroup lowers the weight")
 
 
 def _why_unread(case: Case, own: Scheduling | None, weights: CpuWeights | None) -> str | None:
@@ -173,7 +175,7 @@ def real_time_work_throttled(case: Case) -> Answer:
     if runtime_us is None:
         return unread(case, Knob.REALTIME_RUNTIME)
     evidence = {Knob.REALTIME_RUNTIME.value: runtime_us, Knob.REALTIME_PERIOD.value: period_us}
-    graded = Graded(measured=runtime_us, evidence=evidence)
+    graded = case.graded(measured=runtime_us, evidence=evidence)
     if period_us is None:
         return unread(case, Knob.REALTIME_PERIOD)
     if runtime_us > period_us:
@@ -209,12 +211,12 @@ def nice_value_confined_to_session(case: Case) -> Answer:
     nice = None if scheduling is None else scheduling.nice
     if groups is None:
         return unread(case, Knob.AUTOGROUP)
-    evidence = {Knob.AUTOGROUP.value: groups, "nice": nice}
+    graded = case.graded(evidence={Knob.AUTOGROUP.value: groups, "nice": nice})
     if groups == 0:
-        return Answer(Status.PASS, "there are no autogroups", evidence=evidence)
+        return graded.passes("there are no autogroups")
     if nice is None:
-        return unknown(case.why_unknown(STAT))
+        return case.unread(STAT)
     if nice == 0:
-        return Answer(Status.PASS, "no nice value is set", measured=nice, evidence=evidence)
+        return graded.passes("no nice value is set", measured=nice)
     text = f"nice value {nice} counts only within this session"
-    return Answer(Status.FAIL, text, measured=nice, evidence=evidence, fix=turned(case, Knob.AUTOGROUP, 0))
+    return graded.fails(text, measured=nice, fix=turned(case, Knob.AUTOGROUP, 0))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.terms import FLOOR_CHECK, Area, Ground, Severity, Status
+from noisewatch.judgement.terms import FLOOR_CHECK, Area, Ground, Severity
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup, CgroupLevel
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
@@ -69,26 +68,27 @@ def cpu_quota(case: Case) -> Answer:
             throttle.level.folder: {"periods": throttle.periods, "ns": throttle.ns} for throttle in throttles
         },
     }
+    graded = case.graded(evidence=evidence)
     if throttles:
-        return _throttled(case, throttles, evidence)
+        return _throttled(case, throttles, graded)
     fix = lift(cgroup.limited_by, cgroup.limit_text)
-    too_few = Graded(limit=needed, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
+    too_few = case.graded(limit=needed, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
     if cgroup.known_quota_share < needed:
         text = f"may use {cgroup.known_quota_share:g} of {needed} target CPUs ({cgroup.limited_by})"
         return too_few.fails(text, measured=cgroup.known_quota_share)
-    inferred = _looks_throttled(case, evidence)
+    inferred = _looks_throttled(case, graded)
     if inferred is not None:
         return inferred
     counts = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
     if quota is None or None in counts:
         reasons = [case.why_unknown(*_paths_of_unknown(cgroup)), *_long_stops_said(case)]
-        return Graded(evidence=evidence).unknown("; ".join(reasons))
+        return graded.unknown("; ".join(reasons))
     if quota != UNLIMITED:
         uncounted = _uncounted(case)
         if uncounted:
-            return Graded(evidence=evidence).unknown(stood_still(f"{uncounted[0].folder}/cpu.stat"))
+            return graded.unknown(stood_still(f"{uncounted[0].folder}/cpu.stat"))
         return too_few.warns(_shared_quota(case, quota), measured=quota)
-    return Answer(Status.PASS, "no quota", evidence=evidence)
+    return graded.passes("no quota")
 
 
 def _paths_of_unknown(cgroup: Cgroup) -> Iterator[str]:
@@ -127,18 +127,17 @@ def _uncounted(case: Case) -> list[CgroupLevel]:
     ]
 
 
-def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any]) -> Answer:
+def _throttled(case: Case, throttles: list[Throttle], graded: Graded) -> Answer:
     """Return the failure for a quota that stopped threads in the sample or in the calibration."""
     worst = max(throttles, key=lambda throttle: (throttle.ns or 0, throttle.periods))
     periods = max(throttle.periods for throttle in throttles)
     text = f"throttled in {describe_count(periods, 'period')} ({worst.level.described})"
     level = worst.level
     fix = lift(level.folder, level.limit_text if level.quota_share != UNLIMITED else None)
-    graded = Graded(measured=periods, limit=0, unit="periods", evidence=evidence)
-    return graded.fails(text, culprits=_culprits(case), fix=fix)
+    return graded.fails(text, measured=periods, limit=0, unit="periods", culprits=_culprits(case), fix=fix)
 
 
-def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
+def _looks_throttled(case: Case, graded: Graded) -> Answer | None:
     """Return the failure inferred from the calibration's stops where the quota is hidden, or None without stops."""
     culprits = _culprits(case)
     if not culprits:
@@ -146,8 +145,7 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
     worst = culprits[0]
     text = f"CPU {worst.cpu} lost {worst.share or 0.0:.1%} to {worst.name}"
     cpus = frozenset(culprit.cpu for culprit in culprits)
-    graded = Graded(measured=worst.share, unit="share", evidence=evidence)
-    return graded.fails(text, cpus=cpus, culprits=culprits)
+    return graded.fails(text, measured=worst.share, unit="share", cpus=cpus, culprits=culprits)
 
 
 def _long_stops_said(case: Case) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.checks.interrupts.routing import kept_from_balancer
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, why_untold
 from noisewatch.judgement.effect import WHEN, effect, limits_of_taken, part_of
@@ -48,9 +48,9 @@ _LONGEST_LIST = 4
 def irq_routed_to_target(case: Case) -> Answer:
     irqs, interrupts = case.snapshot.irqs, case.snapshot.interrupts
     if irqs is None:
-        return unknown(case.why_unknown(FOLDER))
+        return case.unread(FOLDER)
     if interrupts is None:
-        return unknown(case.why_unknown("/proc/interrupts"))
+        return case.unread("/proc/interrupts")
     counts_by_irq = _device_counts(interrupts)
     unlisted = counts_by_irq.keys() - irqs.by_number.keys()
     used = [irqs.by_number[number] for number in counts_by_irq if number not in unlisted]
@@ -61,7 +61,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     # Kernel-managed IRQs stay where they are, except for hot-plug, if their CPUs are known.
     may_come = [irq for irq in used if (irq.allowed or frozenset()) & case.target and irq not in routed]
     asked_for = [irq for irq in _by_count(may_come, counts_by_irq) if irq.movable is not False or not irq.effective]
-    graded = Graded(
+    graded = case.graded(
         limit=0,
         unit="IRQs",
         evidence={
@@ -77,7 +77,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     silent = {irq.irq for irq in used if _is_silent(case, irq)}
     if unlisted or silent:
         folder = f"{FOLDER}/{min(unlisted or silent)}"
-        return unknown(case.why_unknown(f"{folder}/smp_affinity_list", _effective_path(folder), FOLDER))
+        return case.unread(f"{folder}/smp_affinity_list", _effective_path(folder), FOLDER)
     if asked_for:
         text = f"{len(asked_for)} of {len(used)} active IRQs are allowed on target CPUs: {_names(asked_for)}"
         return graded.warns(text, measured=len(asked_for), fix=steer(case, asked_for))

@@ -8,13 +8,13 @@ from typing import NamedTuple
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_mask, name_cpus, parse_cpu_mask
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Graded, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.programs import passes_if_visible, running
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Area, Severity, Status
+from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.interrupts.irqbalance import LIST, MASK, environment_of, parse_banned
 from noisewatch.kernel.interrupts.irqbalance import NAME as IRQBALANCE
 from noisewatch.kernel.interrupts.irqs import DEFAULT
@@ -41,13 +41,13 @@ _AFFINITY_DOC = "https://docs.kernel.org/core-api/irq/irq-affinity.html"
 def default_irq_affinity_includes_target(case: Case) -> Answer:
     irqs = case.snapshot.irqs
     if irqs is None or irqs.default_allowed is None:
-        return unknown(case.why_unknown(DEFAULT))
+        return case.unread(DEFAULT)
     shared = irqs.default_allowed & case.target
-    evidence = {"default_allowed": sorted(irqs.default_allowed)}
+    graded = case.graded(evidence={"default_allowed": sorted(irqs.default_allowed)})
     if not irqs.default_allowed & case.running:
         return unknown(f"{DEFAULT}: no CPU of the mask is online")
     if not shared:
-        return Answer(Status.PASS, "new interrupts go to other CPUs", evidence=evidence)
+        return graded.passes("new interrupts go to other CPUs")
     fix = None
     if case.housekeeping:
         before = format_cpu_mask(irqs.default_allowed)
@@ -56,7 +56,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
             (BootOptions(f"irqaffinity={cpu_list_argument(case.housekeeping)}"),),
         )
     text = f"new interrupts may go to {name_cpus(shared)}"
-    return Answer(Status.FAIL, text, cpus=shared, evidence=evidence, fix=fix)
+    return graded.fails(text, cpus=shared, fix=fix)
 
 
 @check(
@@ -78,7 +78,7 @@ def default_irq_affinity_includes_target(case: Case) -> Answer:
 )
 def irqbalance_may_move_irqs(case: Case) -> Answer:
     if case.snapshot.tasks is None:
-        return unknown(case.why_unknown("/proc/PID"))
+        return case.unread("/proc/PID")
     if not case.target:
         return unknown(NO_TARGET)
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})]
@@ -89,12 +89,12 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
         exposed = case.target - (_banned_by_default(case) if ban.cpus is None else ban.cpus)
         text = f"irqbalance runs (pid {ban.pid}) and may use {name_cpus(exposed)} for interrupts"
         if exposed and ban.cpus is None:
-            return Answer(Status.WARN, f"{text}, unless it is configured not to", reason=ban.words, fix=fix)
+            return case.graded().warns(f"{text}, unless it is configured not to", reason=ban.words, fix=fix)
         if exposed:
-            return Answer(Status.FAIL, f"{text}{ban.words}", fix=fix)
+            return case.graded().fails(f"{text}{ban.words}", fix=fix)
         if ban.cpus is None:
             return unknown(ban.words)
-    return Answer(Status.PASS, f"irqbalance spares the target CPUs{bans[0].words}")
+    return case.graded().passes(f"irqbalance spares the target CPUs{bans[0].words}")
 
 
 class _Ban(NamedTuple):
@@ -172,10 +172,10 @@ _LONGEST_LIST = 4
 def packets_steered_to_target(case: Case) -> Answer:
     steering = case.snapshot.settings.packet_steering
     if steering.cpus_by_path is None:
-        return unknown(case.why_unknown(QUEUES))
+        return case.unread(QUEUES)
     cpus_by_path = {path: cpus for path, cpus in steering.cpus_by_path.items() if cpus is not None}
     steered = {path: cpus for path, cpus in cpus_by_path.items() if cpus & case.target}
-    graded = Graded(measured=len(steered), limit=0, unit="queues")
+    graded = case.graded(measured=len(steered), limit=0, unit="queues")
     if steered:
         cpus = frozenset().union(*steered.values()) & case.target
         text = (
@@ -189,11 +189,11 @@ def packets_steered_to_target(case: Case) -> Answer:
     if default & case.target:
         text = f"new interfaces will pass packets to {name_cpus(default & case.target)}"
         fix = turned(case, Knob.RPS_DEFAULT, format_cpu_mask(default - case.target))
-        return Answer(Status.WARN, text, cpus=default & case.target, evidence={"default": sorted(default)}, fix=fix)
+        return case.graded().warns(text, cpus=default & case.target, evidence={"default": sorted(default)}, fix=fix)
     if not steering.is_possible:
         return not_applicable("this kernel cannot steer packets (CONFIG_RPS)")
     if len(cpus_by_path) < len(steering.cpus_by_path):
-        return unknown(case.why_unknown(*sorted(steering.cpus_by_path.keys() - cpus_by_path.keys())))
+        return case.unread(*sorted(steering.cpus_by_path.keys() - cpus_by_path.keys()))
     if not steering.is_complete:
         return unknown(f"only {len(cpus_by_path)} receive queues were read; there are more")
     if case.snapshot.platform.container != NONE:

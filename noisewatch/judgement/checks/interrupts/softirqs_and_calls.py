@@ -8,7 +8,7 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.grading import by_cpu, grade_cpus
@@ -105,7 +105,7 @@ def _too_often(
     worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
     culprits = _of_kind(interval, often, Kind.SOFTIRQ, frozenset().union(*(unexplained[cpu] for cpu in often)))
     text = f"{culprits[0].name}: up to {describe_rate(worst)} on {name_cpus(often)}"
-    graded = Graded(cpus=often, evidence=evidence, culprits=culprits).by(case, _WORK_PASSES, worst)
+    graded = case.graded(cpus=often, evidence=evidence, culprits=culprits).by(_WORK_PASSES, worst)
     return graded.warns(f"{text}, more than its device interrupts explain", reason=untimed)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import grown_in_all, why_not_grown
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
-from noisewatch.judgement.terms import Area, Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -58,7 +58,7 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
         return unknown(why_not_grown(case))
     policy = knobs.word(Knob.THP_ENABLED)
     evidence = {"collapsed": collapsed, "enabled": policy, "defrag": knobs.word(Knob.THP_DEFRAG)}
-    graded = Graded(evidence=evidence).by(case, _COLLAPSED, collapsed)
+    graded = case.graded(evidence=evidence).by(_COLLAPSED, collapsed)
     if collapsed > case.bound(_COLLAPSED):
         has_period = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
         fix = turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if has_period else None
@@ -87,7 +87,7 @@ def ksm_scans(case: Case) -> Answer:
     if run is None:
         return unread(case, Knob.KSM_RUN)
     share = _ksmd_share(case.interval)
-    graded = Graded(measured=run, evidence={"run": run, "ksmd_share": share})
+    graded = case.graded(measured=run, evidence={"run": run, "ksmd_share": share})
     if run != 1:
         return graded.passes("off")
     fix = turned(case, Knob.KSM_RUN, 0)
@@ -146,13 +146,14 @@ def numa_balancing_runs(case: Case) -> Answer:
         return unread(case, Knob.NUMA_BALANCING)
     numbers, unmapped = nodes(case), grown_in_all(case, "numa_pte_updates")
     evidence = {"mode": mode, "nodes": sorted(numbers) if numbers is not None else None, "pages_unmapped": unmapped}
+    observed = case.graded(evidence=evidence)
     if mode == 0:
-        return Answer(Status.PASS, "off", measured=mode, evidence=evidence)
-    fix, graded = turned(case, Knob.NUMA_BALANCING, 0), Graded(evidence=evidence).by(case, _UNMAPPED, unmapped)
+        return observed.passes("off", measured=mode)
+    fix, graded = turned(case, Knob.NUMA_BALANCING, 0), observed.by(_UNMAPPED, unmapped)
     if unmapped is not None and unmapped > case.bound(_UNMAPPED):
         return graded.fails(f"{unmapped} pages were unmapped by NUMA balancing", fix=fix)
     if numbers is None:
-        return unknown(case.why_unknown(NODES))
+        return case.unread(NODES)
     if len(numbers) < 2:
         return not_applicable("there is one memory node")
     text = f"on, with {len(numbers)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
@@ -199,13 +200,13 @@ def dirty_pages_pending(case: Case) -> Answer:
     sizes = case.snapshot.background.memory.kb_by_name or {}
     dirty, writeback, total = (sizes.get(name) for name in ("Dirty", "Writeback", "MemTotal"))
     if dirty is None or writeback is None or not total:
-        return unknown(case.why_unknown(MEMINFO))
+        return case.unread(MEMINFO)
     pending = dirty + writeback
-    graded = Graded(evidence={"dirty_kb": dirty, "writeback_kb": writeback, "total_kb": total})
+    graded = case.graded(evidence={"dirty_kb": dirty, "writeback_kb": writeback, "total_kb": total})
     text = f"{pending / 1024:.0f} MB are not yet written to disk"
     if pending <= case.bound(_DIRTY_PASSES):
-        return graded.by(case, _DIRTY_PASSES, pending).passes(text)
+        return graded.by(_DIRTY_PASSES, pending).passes(text)
     fix = Fix((Run((("sync",),), as_root=False),), needs_root=False)
     if pending > total * case.bound(_DIRTY_FAILS):
-        return graded.by(case, _DIRTY_FAILS, pending / total).fails(text, fix=fix)
-    return graded.by(case, _DIRTY_PASSES, pending).warns(text, fix=fix)
+        return graded.by(_DIRTY_FAILS, pending / total).fails(text, fix=fix)
+    return graded.by(_DIRTY_PASSES, pending).warns(text, fix=fix)

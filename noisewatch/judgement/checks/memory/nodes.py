@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
-from noisewatch.judgement.terms import Area, Severity, Status
+from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.nodes import HAS_MEMORY, QUESTION, MemoryPolicy
@@ -46,39 +46,41 @@ def memory_from_other_nodes(case: Case) -> Answer:
     with_memory = settings.nodes_with_memory or settings.memory_nodes  # some nodes may have no memory
     if with_memory is None:
         is_without_numa = Knob.ZONE_RECLAIM in settings.knobs.absent
-        return not_applicable("a kernel without NUMA") if is_without_numa else unknown(case.why_unknown(NODES))
+        return not_applicable("a kernel without NUMA") if is_without_numa else case.unread(NODES)
     if len(with_memory) == 1:
         return not_applicable("one memory node")
     if not case.target:
         return unknown(NO_TARGET)
     own, unplaced = _nodes_of_target(case)
     if unplaced:
-        return unknown(case.why_unknown(NODES, f"{CPUS}/cpu{min(unplaced)}"))
+        return case.unread(NODES, f"{CPUS}/cpu{min(unplaced)}")
     if len(own) > 1:
         return not_applicable(f"the target CPUs lie in several nodes, {format_cpu_list(own)} (target-cpus-far-apart)")
     allowed = settings.own.allowed_memory_nodes
     if allowed is None:
-        return unknown(case.why_unknown(STATUS))
+        return case.unread(STATUS)
     return _judged(case, own, allowed & with_memory, settings.own.memory_policy)
 
 
 def _judged(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | None) -> Answer:
     """Return the answer by the nodes that the cpuset allows, restricted by the memory policy."""
     here = f"{name_cpus(case.target)} in node {format_cpu_list(own)}"
-    evidence = {
-        "target_nodes": sorted(own),
-        "allowed_nodes": sorted(allowed),
-        "policy": None if policy is None else policy.mode,
-        "policy_nodes": None if policy is None else sorted(policy.nodes),
-    }
+    graded = case.graded(
+        evidence={
+            "target_nodes": sorted(own),
+            "allowed_nodes": sorted(allowed),
+            "policy": None if policy is None else policy.mode,
+            "policy_nodes": None if policy is None else sorted(policy.nodes),
+        }
+    )
     if allowed == own:
-        return Answer(Status.PASS, f"memory comes from node {format_cpu_list(own)} alone", evidence=evidence)
+        return graded.passes(f"memory comes from node {format_cpu_list(own)} alone")
     if policy is None:
-        return unknown(case.why_unknown(QUESTION))
+        return case.unread(QUESTION)
     usable = policy.nodes & allowed if policy.mode in _BINDING else allowed
     if usable == own:
-        return Answer(Status.PASS, f"memory is bound to node {format_cpu_list(own)}", evidence=evidence)
-    return Answer(Status.WARN, f"{here}, {_describe_policy(usable, policy, own)}", cpus=case.target, evidence=evidence)
+        return graded.passes(f"memory is bound to node {format_cpu_list(own)}")
+    return graded.warns(f"{here}, {_describe_policy(usable, policy, own)}", cpus=case.target)
 
 
 def _describe_policy(usable: CpuSet, policy: MemoryPolicy, own: CpuSet) -> str:

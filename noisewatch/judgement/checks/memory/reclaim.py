@@ -70,14 +70,14 @@ _SCANNED = Limit(
 )
 def memory_reclaimed(case: Case) -> Answer:
     direct, scanned = grown_in_zones(case, "allocstall"), grown_in_zones(case, "pgscan_kswapd")
-    graded = Graded(evidence={"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned})
+    graded = case.graded(evidence={"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned})
     if direct is not None and direct > case.bound(_DIRECT):
-        return graded.by(case, _DIRECT, direct).fails(f"tasks had to free memory themselves {direct} times")
+        return graded.by(_DIRECT, direct).fails(f"tasks had to free memory themselves {direct} times")
     if direct is None or scanned is None:
         return unknown(why_not_grown(case))
     if scanned > case.bound(_SCANNED):
-        return graded.by(case, _SCANNED, scanned).warns(f"kswapd scanned {scanned} pages to reclaim memory")
-    return graded.by(case, _DIRECT, 0).passes("no memory was reclaimed")
+        return graded.by(_SCANNED, scanned).warns(f"kswapd scanned {scanned} pages to reclaim memory")
+    return graded.by(_DIRECT, 0).passes("no memory was reclaimed")
 
 
 _STALLED = Limit(
@@ -121,15 +121,15 @@ def memory_compacted(case: Case) -> Answer:
     stalled, scanned = grown_in_all(case, "compact_stall"), grown_in_all(case, "compact_migrate_scanned")
     ahead = case.snapshot.settings.knobs.integer(Knob.COMPACTION)
     fix = turned(case, Knob.COMPACTION, 0) if ahead else None
-    graded = Graded(evidence={"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead})
+    graded = case.graded(evidence={"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead})
     if stalled is not None and stalled > case.bound(_STALLED):
         text = f"tasks waited {stalled} times for memory to be compacted"
-        return graded.by(case, _STALLED, stalled).fails(text, fix=fix)
+        return graded.by(_STALLED, stalled).fails(text, fix=fix)
     if stalled is None or scanned is None:
         return unknown(why_not_grown(case))
     if scanned > case.bound(_MOVED):
-        return graded.by(case, _MOVED, scanned).warns(f"compaction scanned {scanned} pages", fix=fix)
-    return graded.by(case, _STALLED, 0).passes("no memory was compacted")
+        return graded.by(_MOVED, scanned).warns(f"compaction scanned {scanned} pages", fix=fix)
+    return graded.by(_STALLED, 0).passes("no memory was compacted")
 
 
 @check(
@@ -153,7 +153,7 @@ def zone_reclaim_enabled(case: Case) -> Answer:
     mode = case.snapshot.settings.knobs.integer(Knob.ZONE_RECLAIM)
     numbers = nodes(case)
     if mode and numbers is None:
-        return unknown(case.why_unknown(NODES))
+        return case.unread(NODES)
     if mode and numbers is not None and len(numbers) < 2:
         return not_applicable("there is one memory node")
     return judged_knob(case, Knob.ZONE_RECLAIM, "a full node reclaims its own memory first", quiet=0)
@@ -206,7 +206,7 @@ def swapping(case: Case) -> Answer:
     compressed = sum(count for count in by_zswap if count is not None)
     total, free = (sizes or {}).get("SwapTotal"), (sizes or {}).get("SwapFree")
     swaps = case.snapshot.settings.swaps or ()
-    graded = Graded(
+    graded = case.graded(
         evidence={
             "pages": moved if case.intervals and None not in growths else None,
             "compressed_pages": compressed if case.intervals and None not in by_zswap else None,
@@ -218,15 +218,15 @@ def swapping(case: Case) -> Answer:
     if moved > case.bound(_SWAPPED):
         text = f"{describe_count(moved, 'page')} {'was' if moved == 1 else 'were'} swapped"
         if case.rules.profile in (LATENCY, STRICT):
-            return graded.by(case, _SWAPPED, moved).fails(text, fix=fix)
+            return graded.by(_SWAPPED, moved).fails(text, fix=fix)
         if cost > case.bound(_SWAPPED_COST):
-            return graded.by(case, _SWAPPED_COST, cost).fails(text, fix=fix)
+            return graded.by(_SWAPPED_COST, cost).fails(text, fix=fix)
         if None not in growths:
-            return graded.by(case, _SWAPPED_COST, cost).warns(text, fix=fix)
+            return graded.by(_SWAPPED_COST, cost).warns(text, fix=fix)
     if None in growths:
         return unknown(why_not_grown(case))
     if total is None or free is None:
-        return unknown(case.why_unknown(MEMINFO))
+        return case.unread(MEMINFO)
     is_contradictory = free > total
     used = max(total - free, sum(swap.used_kb for swap in swaps))
     total = max(total, sum(swap.size_kb for swap in swaps))
@@ -236,7 +236,7 @@ def swapping(case: Case) -> Answer:
         text = f"{compressed} pages were compressed or decompressed in memory (zswap)"
         return graded.warns(text, measured=compressed, limit=0, unit="pages", fix=fix)
     if used > case.bound(_USED):
-        return graded.by(case, _USED, used).warns(f"{used / 1024:.0f} MB of swap is in use", fix=fix)
+        return graded.by(_USED, used).warns(f"{used / 1024:.0f} MB of swap is in use", fix=fix)
     if is_contradictory:
         return unknown(f"{MEMINFO}: more swap is free ({free} kB) than there is")
     text = "nothing was swapped" if case.intervals else "almost no swap is in use"
@@ -324,7 +324,7 @@ def memory_short(case: Case) -> Answer:
     limits = case.snapshot.background.memory_limits.limits
     hits = {limit.folder: _hits(case, limit.folder) for limit in limits}
     rooms = [*_room_of_machine(case.snapshot), *(room for limit in limits if (room := _room_within(limit)) is not None)]
-    graded = Graded(evidence=_evidence(case, hits))
+    graded = case.graded(evidence=_evidence(case, hits))
     hit = [limit for limit in limits if hits[limit.folder]]
     if hit:
         count = hits[hit[0].folder]
@@ -343,7 +343,7 @@ def memory_short(case: Case) -> Answer:
     share = least.free_bytes / least.of_bytes
     text = f"{_size(least.free_bytes)} are free{least.where}"
     limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough, whatever its share of the total
-    return graded.by(case, _FAILS, share).passes(text, limit=limit)
+    return graded.by(_FAILS, share).passes(text, limit=limit)
 
 
 def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, graded: Graded) -> Answer:
@@ -352,7 +352,7 @@ def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, graded: 
         text += f", and {_size(room.available_bytes - left_bytes)} more if cached files are dropped"
     fix = _lift(room.limit) if room.limit is not None else None
     share = left_bytes / room.of_bytes if room.of_bytes else 0.0
-    return graded.by(case, _FAILS, share).answer(status, text, fix=fix)
+    return graded.by(_FAILS, share).answer(status, text, fix=fix)
 
 
 def _is_below(case: Case, left_bytes: int, of_bytes: int, limit: Limit) -> bool:

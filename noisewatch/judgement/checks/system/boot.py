@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LOOKED_BACK, Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import LOOKED_BACK, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.terms import Area, Severity, Status
+from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.snapshot.snapshot import Settings
 from noisewatch.kernel.system.boot_configuration import Options
 from noisewatch.kernel.system.log import PATH as KERNEL_LOG
@@ -49,7 +49,7 @@ _RECENT = Limit(
 def kernel_log_troubled(case: Case) -> Answer:
     settings = case.under_load.after.settings if case.under_load is not None else case.snapshot.settings
     log = settings.kernel_log
-    minor = Graded(severity=Severity.INFORMATION)
+    minor = case.graded(severity=Severity.INFORMATION)
     if log is None:
         return minor.unknown(case.why_unknown(KERNEL_LOG_QUESTION))  # usually only root may read it
     recent_s = case.bound(_RECENT)
@@ -60,7 +60,7 @@ def kernel_log_troubled(case: Case) -> Answer:
         kind: {"lines": trouble.count, "last_s_ago": round(age_s[kind], 1), "culprits": list(trouble.culprits)}
         for kind, trouble in sorted(log.trouble_by_kind.items())
     }
-    graded = Graded(limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
+    graded = case.graded(limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
     recent = sorted((kind for kind in age_s if age_s[kind] <= recent_s), key=lambda kind: age_s[kind])
     if recent:
         culprits = {kind: log.trouble_by_kind[kind].culprits for kind in recent}
@@ -110,8 +110,8 @@ _SETTLED = Limit(
 def just_booted(case: Case) -> Answer:
     uptime_s = case.snapshot.settings.uptime_s
     if uptime_s is None:
-        return unknown(case.why_unknown(UPTIME))
-    graded = Graded().by(case, _SETTLED, uptime_s)
+        return case.unread(UPTIME)
+    graded = case.graded().by(_SETTLED, uptime_s)
     if uptime_s < case.bound(_SETTLED):
         return graded.fails(f"up for {uptime_s:.0f} s")
     return graded.passes(f"up for {_ago(uptime_s).removesuffix(' ago')}")
@@ -137,18 +137,19 @@ def boot_options_pending(case: Case) -> Answer:
     if case.snapshot.platform.container is None:
         return unknown("whether this is a container is unknown")
     if boot.active is None:
-        return unknown(case.why_unknown(COMMAND_LINE))
+        return case.unread(COMMAND_LINE)
     if boot.configured is None:
-        return unknown(case.why_unknown("/etc/default/grub", "/etc/default", "/etc/kernel/cmdline"))
+        return case.unread("/etc/default/grub", "/etc/default", "/etc/kernel/cmdline")
     if not boot.said_by:
         return not_applicable("no readable boot loader configuration was found")
     pending = [*map(clean, sorted(_words(boot.configured) - _words(boot.active)))]
     configured = [*map(clean, sorted(_words(boot.configured)))]
     evidence = {"configured": configured, "pending": pending, "said_by": [*boot.said_by]}
+    graded = case.graded(evidence=evidence)
     if not pending:
-        return Answer(Status.PASS, "all configured options that affect noise are active", evidence=evidence)
-    graded = Graded(measured=len(pending), limit=0, unit="options", evidence=evidence)
-    return graded.fails(f"configured, but not active: {' '.join(pending)}", fix=_write_out(boot.said_by))
+        return graded.passes("all configured options that affect noise are active")
+    text = f"configured, but not active: {' '.join(pending)}"
+    return graded.fails(text, measured=len(pending), limit=0, unit="options", fix=_write_out(boot.said_by))
 
 
 def _words(options: Options) -> set[str]:

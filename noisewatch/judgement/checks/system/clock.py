@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, boot_without
 from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu
@@ -69,9 +69,11 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
 def slow_clock_source(case: Case) -> Answer:
     clock = case.snapshot.settings.clock_source
     if clock.current is None:
-        return unknown(case.why_unknown(CURRENT))
+        return case.unread(CURRENT)
     available = clock.available or ()
-    evidence = {"current": clock.current, "available": None if clock.available is None else list(available)}
+    graded = case.graded(
+        evidence={"current": clock.current, "available": None if clock.available is None else list(available)}
+    )
     better = "tsc" if "tsc" in available and clock.current != "tsc" else None
     fix = Fix((write(CURRENT, better, clock.current),), (BootOptions("clocksource=tsc"),)) if better else None
     if clock.current in _SLOW:
@@ -79,12 +81,12 @@ def slow_clock_source(case: Case) -> Answer:
         if available and not better and isinstance(case.snapshot.platform.tsc_flags, frozenset):
             why, advice = _without_tsc(case, case.snapshot.platform.tsc_flags)
             text, fix = f"{text}; {why}", Fix(lasting=(ByHand(advice, needs_reboot=True),), needs_root=False)
-        return Answer(Status.FAIL, text, evidence=evidence, fix=fix)
+        return graded.fails(text, fix=fix)
     if clock.current in _PARAVIRTUAL and better:
-        return Answer(Status.WARN, f"{clock.current}, although tsc is available", evidence=evidence, fix=fix)
+        return graded.warns(f"{clock.current}, although tsc is available", fix=fix)
     if clock.current not in _FAST:
-        return Answer(Status.WARN, f"{clock.current} is not known to be fast", evidence=evidence, fix=fix)
-    return Answer(Status.PASS, clock.current, evidence=evidence)
+        return graded.warns(f"{clock.current} is not known to be fast", fix=fix)
+    return graded.passes(clock.current)
 
 
 def _without_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
@@ -188,14 +190,14 @@ _INVARIANT = frozenset({"constant_tsc", "nonstop_tsc"})
 def tsc_not_invariant(case: Case) -> Answer:
     flags = case.snapshot.platform.tsc_flags
     if flags is None:
-        return unknown(case.why_unknown(CPUINFO))
+        return case.unread(CPUINFO)
     if isinstance(flags, str):
         return not_applicable("only x86 has a TSC")
-    evidence = {"flags": sorted(flags)}
+    graded = case.graded(evidence={"flags": sorted(flags)})
     missing = sorted(_INVARIANT - flags)
     if missing:
-        return Answer(Status.FAIL, f"{' and '.join(missing)} missing", evidence=evidence)
-    return Answer(Status.PASS, "constant and non-stop", evidence=evidence)
+        return graded.fails(f"{' and '.join(missing)} missing")
+    return graded.passes("constant and non-stop")
 
 
 _STEERING = Limit(
@@ -224,11 +226,11 @@ _STEERING = Limit(
 def clock_steered(case: Case) -> Answer:
     rate = case.snapshot.settings.clock_rate
     if rate is None:
-        return unknown(case.why_unknown(QUESTION))
+        return case.unread(QUESTION)
     deviation = rate.deviation_ppm
-    graded = Graded(evidence={"deviation_ppm": deviation, "is_synchronised": rate.is_synchronised})
+    graded = case.graded(evidence={"deviation_ppm": deviation, "is_synchronised": rate.is_synchronised})
     status = Status.FAIL if abs(deviation) > case.bound(_STEERING) else Status.PASS
-    return graded.by(case, _STEERING, abs(deviation)).answer(status, f"slewed by {deviation:+.0f} ppm")
+    return graded.by(_STEERING, abs(deviation)).answer(status, f"slewed by {deviation:+.0f} ppm")
 
 
 _LONG_S = 1_000
@@ -268,11 +270,11 @@ def clock_steps(case: Case) -> Answer:
     suspended_s = max((shift.suspended_ns / 1e9 for shift in shifts), default=0.0)
     stepped_s = max((_set_s(shift) for shift in shifts), key=abs, default=0.0)
     worst_s = max(abs(stepped_s), suspended_s)
-    graded = Graded(evidence={"stepped_s": stepped_s, "suspended_s": suspended_s}).by(case, _STEP, worst_s)
+    graded = case.graded(evidence={"stepped_s": stepped_s, "suspended_s": suspended_s}).by(_STEP, worst_s)
     if worst_s > limit:
         return graded.fails(_describe_clocks(stepped_s, suspended_s, limit))
     if len(shifts) < len(pairs):
-        return unknown(case.why_unknown(OFFSETS))
+        return case.unread(OFFSETS)
     return graded.passes("the time of day was not set, the machine not suspended")
 
 
@@ -341,9 +343,9 @@ def clock_rate_wrong(case: Case) -> Answer:
     rate = case.snapshot.settings.clock_rate
     if rate is None or abs(rate.deviation_ppm) < case.bound(_CORRECTION):
         return answer
-    graded = Graded(reason=answer.reason, evidence={**answer.evidence, "corrected_ppm": rate.deviation_ppm})
+    graded = case.graded(reason=answer.reason, evidence={**answer.evidence, "corrected_ppm": rate.deviation_ppm})
     text = f"the time daemon corrects the rate by {rate.deviation_ppm:+.0f} ppm: no crystal is off by so much"
-    return graded.by(case, _CORRECTION, abs(rate.deviation_ppm)).warns(text)
+    return graded.by(_CORRECTION, abs(rate.deviation_ppm)).warns(text)
 
 
 def _not_compared(reason: str | None) -> Answer:
@@ -356,7 +358,7 @@ def _compared(case: Case, comparison: ClockComparison) -> Answer:
     if not ratios:
         return unknown(f"{comparison.reference} stands still")
     first = ratios[0]
-    undecided = Graded(
+    undecided = case.graded(
         evidence={
             "reference": comparison.reference,
             "deviation": [ratio.deviation for ratio in ratios],
@@ -364,7 +366,7 @@ def _compared(case: Case, comparison: ClockComparison) -> Answer:
         }
     )
     measured = abs(first.deviation)
-    graded = undecided.by(case, WRONG, measured)
+    graded = undecided.by(WRONG, measured)
     if measured + first.error <= limit:
         return graded.passes(f"as fast as {comparison.reference}, within {measured + first.error:.2%}")
     if measured - first.error <= limit:

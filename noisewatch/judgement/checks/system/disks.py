@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown, warns_and_fails
+from noisewatch.judgement.check import Answer, Limit, check, unknown, warns_and_fails
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import IO, STRICT
@@ -47,7 +47,7 @@ def disks_busy(case: Case) -> Answer:
     interval = case.sample
     before, after = interval.before.background.disks, interval.after.background.disks
     if before is None or after is None:
-        return unknown(case.why_unknown(DISKSTATS))
+        return case.unread(DISKSTATS)
     if not before and not after:
         return unknown("no disk is visible")
     arrays = (case.snapshot.settings.arrays or ()) if _is_rebuilding_judged(case) else ()
@@ -55,9 +55,11 @@ def disks_busy(case: Case) -> Answer:
     shares = {name: _busy_share(interval, name) for name in sorted(before.keys() | after.keys())}
     judged = {name: share for name, share in shares.items() if name not in rebuilt}
     share_by_disk = {name: share for name, share in judged.items() if share is not None}
-    observed = Graded(evidence={"disks": {name: _evidence(interval, name, share) for name, share in shares.items()}})
+    observed = case.graded(
+        evidence={"disks": {name: _evidence(interval, name, share) for name, share in shares.items()}}
+    )
     worst, bound = max(share_by_disk.values(), default=0.0), case.bound(_BUSY_FAILS)
-    graded = observed.by(case, _BUSY_FAILS, worst)
+    graded = observed.by(_BUSY_FAILS, worst)
     if worst > bound:
         return graded.fails(_name_busy(share_by_disk, bound))
     lost = sorted(judged.keys() - share_by_disk.keys())
@@ -135,9 +137,9 @@ _ARRAYS = Limit(
 def disk_array_rebuilds(case: Case) -> Answer:
     arrays = case.snapshot.settings.arrays
     if arrays is None:
-        return unknown(case.why_unknown(MDSTAT))
+        return case.unread(MDSTAT)
     evidence = {"arrays": {array.name: {"work": array.work, "done_percent": array.done_percent} for array in arrays}}
-    graded = Graded(evidence=evidence).by(case, _ARRAYS, len(arrays))
+    graded = case.graded(evidence=evidence).by(_ARRAYS, len(arrays))
     if len(arrays) <= case.bound(_ARRAYS):
         return graded.passes("no array is being checked or rebuilt")
     text = ", ".join(f"{array.name}: {array.work}, {array.done_percent:g}% done" for array in arrays)
@@ -196,8 +198,8 @@ _FAR_AWAY = frozenset(
 def temporary_files_far_away(case: Case) -> Answer:
     kind = case.snapshot.settings.temporary_files
     if kind is None:
-        return unknown(case.why_unknown(TEMPORARY_FILES))
-    graded = Graded(measured=kind)
+        return case.unread(TEMPORARY_FILES)
+    graded = case.graded(measured=kind)
     if kind in _ON_THIS_MACHINE:
         return graded.passes(f"on {kind}")
     if kind in _FAR_AWAY:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, STRICT
@@ -57,7 +57,7 @@ _NO_EXCEPTION = Limit(
 def machine_checks(case: Case) -> Answer:
     tables = [table for interval in case.intervals for table in (interval.before.interrupts, interval.after.interrupts)]
     if None in tables:
-        return unknown(case.why_unknown(INTERRUPTS))
+        return case.unread(INTERRUPTS)
     if not any(row.label == _EXCEPTIONS for table in tables if table is not None for row in table.rows):
         if isinstance(case.snapshot.platform.tsc_flags, str):
             return not_applicable("this kernel counts no machine checks")
@@ -67,9 +67,9 @@ def machine_checks(case: Case) -> Answer:
     exceptions = sum(count.get(_EXCEPTIONS, 0) for count in known_counts)
     corrected = sum(count.get(label, 0) for count in known_counts for label in _CORRECTED_ERRORS)
     polls = sum(count.get(_POLLS, 0) for count in known_counts)
-    graded = Graded(evidence={"exceptions": exceptions, "corrected": corrected, "polls": polls})
+    graded = case.graded(evidence={"exceptions": exceptions, "corrected": corrected, "polls": polls})
     if exceptions > case.bound(_NO_EXCEPTION):
-        return graded.by(case, _NO_EXCEPTION, exceptions).fails(f"{exceptions} machine check exceptions")
+        return graded.by(_NO_EXCEPTION, exceptions).fails(f"{exceptions} machine check exceptions")
     if corrected:
         text = f"{corrected} interrupts for corrected errors"
         return graded.warns(text, measured=corrected, limit=0, unit="interrupts")
@@ -82,7 +82,7 @@ def machine_checks(case: Case) -> Answer:
         return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:
         return unknown(f"none, but {case.guest_words} may not see those of its host")
-    return graded.by(case, _NO_EXCEPTION, 0).passes("no machine checks")
+    return graded.by(_NO_EXCEPTION, 0).passes("no machine checks")
 
 
 def _counts(interval: Interval) -> dict[str, int] | None:
@@ -139,7 +139,7 @@ _NO_UNCORRECTED = Limit(
 def memory_errors(case: Case) -> Answer:
     controllers = case.snapshot.settings.error_counters.controllers
     if controllers is None:
-        return unknown(case.why_unknown(CONTROLLERS))
+        return case.unread(CONTROLLERS)
     if not controllers:
         return hardware_without(case, "driver that counts memory errors (EDAC)")
     so_far = case.intervals[-1].after.background.hardware_errors
@@ -149,7 +149,7 @@ def memory_errors(case: Case) -> Answer:
     ]
     new = sum(count for counts in grown for count in counts.values() if count is not None)
     lost = sum(count for count in uncorrected if count is not None)
-    graded = Graded(
+    graded = case.graded(
         evidence={
             "new_corrected": new,
             "corrected_by_controller": dict(so_far.corrected_by_controller),
@@ -157,14 +157,14 @@ def memory_errors(case: Case) -> Answer:
         }
     )
     if lost > case.bound(_NO_UNCORRECTED):
-        return graded.by(case, _NO_UNCORRECTED, lost).fails(f"{lost} uncorrected errors")
+        return graded.by(_NO_UNCORRECTED, lost).fails(f"{lost} uncorrected errors")
     if new > case.bound(_NO_CORRECTED):
-        return graded.by(case, _NO_CORRECTED, new).warns(f"{new} errors were corrected")
+        return graded.by(_NO_CORRECTED, new).warns(f"{new} errors were corrected")
     if None in uncorrected or any(None in counts.values() for counts in grown):
-        return unknown(case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers)))
+        return case.unread(*(f"{CONTROLLERS}/{name}" for name in controllers))
     if not case.snapshot.settings.error_counters.has_all_controllers:
         return unknown(f"none, but only {len(controllers)} memory controllers were read; there are more")
-    return graded.by(case, _NO_CORRECTED, new).passes("no memory errors")
+    return graded.by(_NO_CORRECTED, new).passes("no memory errors")
 
 
 _NO_MESSAGE = Limit(
@@ -197,19 +197,19 @@ _NO_MESSAGE = Limit(
 def pcie_errors(case: Case) -> Answer:
     ports = case.snapshot.settings.error_counters.ports
     if ports is None:
-        return unknown(case.why_unknown(PORT_SERVICES))
+        return case.unread(PORT_SERVICES)
     if not ports:
         return hardware_without(case, "root port that reports errors (AER)")
     grown = [_grown(_messages(interval.before), _messages(interval.after), ports) for interval in case.intervals]
     new_by_port = {port: sum(counts[port] or 0 for counts in grown) for port in ports}
     new = sum(new_by_port.values())
     evidence = {"new_by_port": {port: count for port, count in new_by_port.items() if count}}
-    graded = Graded(evidence=evidence).by(case, _NO_MESSAGE, new)
+    graded = case.graded(evidence=evidence).by(_NO_MESSAGE, new)
     if new > case.bound(_NO_MESSAGE):
         worst = max(new_by_port, key=lambda port: new_by_port[port])
         return graded.fails(f"{new} messages about corrected errors, most below port {worst}")
     if any(None in counts.values() for counts in grown):
-        return unknown(case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports)))
+        return case.unread(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports))
     if not case.snapshot.settings.error_counters.has_all_ports:
         return unknown(f"none, but only {len(ports)} root ports were read; there are more")
     return graded.passes(f"none at {len(ports)} root ports")
