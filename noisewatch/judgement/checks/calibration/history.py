@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from typing import Any
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Check, check, not_applicable, unknown
 from noisewatch.judgement.grading import MICROBENCHMARK, not_calibrated, why_incomplete
 from noisewatch.judgement.history.development import (
     Development,
@@ -36,16 +36,8 @@ _AREA = Area.HISTORY
 _NO_HISTORY = "no history is kept (--history remembers calibrations)"
 _ENTRIES = "the earlier entries of the history, with the facts of the machine"
 _ACCEPT = "If it is to stay so, `noisewatch history accept` says that from here on this is the machine."
-_SPEEDS, _NOISES = (Nature.TIME, Nature.RATE), (Nature.NOISE,)
-_check_of_figures = partial(
-    check,
-    area=_AREA,
-    severity=Severity.WARNING,
-    ground=Ground.RISK,
-    reads=(MICROBENCHMARK, _ENTRIES),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
-)
+_LOOK = "Look at what changed just then"
+_SPEEDS = (Nature.TIME, Nature.RATE)
 
 
 @check(
@@ -96,46 +88,60 @@ def machine_changed(case: Case) -> Answer:
     return case.graded().passes(f"no known fact differs from {_count(with_facts, 'earlier entry')}")
 
 
-@_check_of_figures(
+def _check_of_figures(
+    natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str, **about: Any
+) -> Check:
+    """Return the check whether figures of these natures are as usual; `is_wrong` are the moves that it reports."""
+    return check(
+        area=_AREA,
+        severity=Severity.WARNING,
+        ground=Ground.RISK,
+        reads=(MICROBENCHMARK, _ENTRIES),
+        asks_calibration=True,
+        severity_in={STRICT: Severity.BLOCKING},
+        **about,
+    )(lambda case: _judged(case, natures, is_wrong, calm))
+
+
+slower_than_usual = _check_of_figures(
+    _SPEEDS,
+    lambda move: move.nature == Nature.TIME,
+    "as fast as usual",
     id="slower-than-usual",
     question="Are the target CPUs as fast as in the earlier calibrations?",
     why=(
         "A machine that became slower makes every later result look like a regression of the program. One that is slow "
         "and steady passes every other check."
     ),
-    remedy=f"Look at what changed just then; noisewatch history shows all of it. {_ACCEPT}",
+    remedy=f"{_LOOK}; noisewatch history shows all of it. {_ACCEPT}",
     sources=("https://github.com/conbench/conbench/issues/1412",),
 )
-def slower_than_usual(case: Case) -> Answer:
-    return _judged(case, _SPEEDS, lambda move: move.nature == Nature.TIME, "as fast as usual")
-
-
-@_check_of_figures(
+faster_than_usual = _check_of_figures(
+    _SPEEDS,
+    lambda move: move.nature == Nature.RATE,
+    "no faster than usual",
     id="faster-than-usual",
     question="Are the target CPUs no faster than in the earlier calibrations?",
     why=(
         "A machine that is suddenly faster is not the one that earlier results are from: turbo was switched on, or a "
         "limit was lifted. A program seems to have become faster, and later slower."
     ),
-    remedy=f"Look at what changed just then; noisewatch history shows all of it. {_ACCEPT}",
+    remedy=f"{_LOOK}; noisewatch history shows all of it. {_ACCEPT}",
     sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/9450",),
 )
-def faster_than_usual(case: Case) -> Answer:
-    return _judged(case, _SPEEDS, lambda move: move.nature == Nature.RATE, "no faster than usual")
-
-
-@_check_of_figures(
+noisier_than_usual = _check_of_figures(
+    (Nature.NOISE,),
+    lambda move: move.nature == Nature.NOISE and move.change > 0,
+    "as calm as usual",
     id="noisier-than-usual",
     question="Are the target CPUs as calm as in the earlier calibrations?",
     why=(
         "Noise that stays within the budget may have doubled all the same: something new runs there, and the smallest "
         "change that can be shown has grown."
     ),
-    remedy=f"Look at what changed just then, and at target-cpus-interrupted. {_ACCEPT}",
+    remedy=f"{_LOOK}, and at target-cpus-interrupted. {_ACCEPT}",
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
 )
-def noisier_than_usual(case: Case) -> Answer:
-    return _judged(case, _NOISES, lambda move: move.nature == Nature.NOISE and move.change > 0, "as calm as usual")
 
 
 def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str) -> Answer:

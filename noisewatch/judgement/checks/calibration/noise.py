@@ -7,7 +7,7 @@ from typing import Any
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, passing_and_failing, unknown
 from noisewatch.judgement.effect import BLOCKS_AT, blocking_limit
 from noisewatch.judgement.grading import (
     AREA,
@@ -169,15 +169,11 @@ def why_undecided(calibrated: Calibrated, text: str) -> str | None:
     return None
 
 
-_STOLEN_PASSES = Limit(
-    key="passes",
-    name="stolen share that passes",
-    value=0.0005,
-    unit="share",
-    reason="the ticks of an otherwise idle CPU",
-)
-_STOLEN_FAILS = Limit(
-    key="fails", name="stolen share that fails", value=LOSES_TOO_MUCH, unit="share", reason="half of a change of 1%"
+_STOLEN_PASSES, _STOLEN_FAILS = passing_and_failing(
+    "stolen share",
+    "share",
+    passes=(0.0005, "the ticks of an otherwise idle CPU"),
+    fails=(LOSES_TOO_MUCH, "half of a change of 1%"),
 )
 _STOLEN_BLOCKS = blocking_limit("blocks", "stolen share that blocks")
 _STOLEN_BLOCKS_IN_GUESTS = Limit(
@@ -191,11 +187,12 @@ _STOLEN_BLOCKS_IN_GUESTS = Limit(
     ),
     of_budget=BLOCKS_AT,
 )
-_GAP_PASSES = Limit(
-    key="gap-passes", name="longest gap that passes", value=100_000, unit="ns", reason="an interrupt with its softirq"
-)
-_GAP_FAILS = Limit(
-    key="gap-fails", name="longest gap that fails", value=1_000_000, unit="ns", reason="something else was scheduled"
+_GAP_PASSES, _GAP_FAILS = passing_and_failing(
+    "longest gap",
+    "ns",
+    passes=(100_000, "an interrupt with its softirq"),
+    fails=(1_000_000, "something else was scheduled"),
+    prefix="gap-",
 )
 
 
@@ -275,29 +272,18 @@ def _from_inside(culprits: Sequence[Disturbance]) -> float:
     return sum(culprit.share or 0.0 for culprit in culprits if culprit.kind != Kind.OUTSIDE)
 
 
-_MAD_PASSES = Limit(
-    key="passes",
-    name="median deviation that passes",
-    value=0.005,
-    unit="share",
-    reason="an idle machine stays well below",
+_MAD_PASSES, _MAD_FAILS = passing_and_failing(
+    "median deviation",
+    "share",
+    passes=(0.005, "an idle machine stays well below"),
+    fails=(0.02, "a change of 2% would be hidden"),
 )
-_MAD_FAILS = Limit(
-    key="fails", name="median deviation that fails", value=0.02, unit="share", reason="a change of 2% would be hidden"
-)
-_TAIL_PASSES = Limit(
-    key="tail-passes",
-    name="deviation of the 99th or 1st percentile that passes",
-    value=0.02,
-    unit="share",
-    reason="a timer tick and a short interrupt",
-)
-_TAIL_FAILS = Limit(
-    key="tail-fails",
-    name="deviation of the 99th or 1st percentile that fails",
-    value=0.10,
-    unit="share",
-    reason="one sample in a hundred is off",
+_TAIL_PASSES, _TAIL_FAILS = passing_and_failing(
+    "deviation of the 99th or 1st percentile",
+    "share",
+    passes=(0.02, "a timer tick and a short interrupt"),
+    fails=(0.10, "one sample in a hundred is off"),
+    prefix="tail-",
 )
 
 
@@ -343,19 +329,11 @@ def _graver(*answers: Answer) -> Answer:
     return max(answers, key=lambda answer: order.index(answer.status) if answer.status in order else -1)
 
 
-_MEMORY_PASSES = Limit(
-    key="passes",
-    name="median deviation of memory accesses that passes",
-    value=0.01,
-    unit="share",
-    reason="reached with a cache that nothing else uses",
-)
-_MEMORY_FAILS = Limit(
-    key="fails",
-    name="median deviation of memory accesses that fails",
-    value=0.03,
-    unit="share",
-    reason="a neighbour evicts cache lines of the benchmark",
+_MEMORY_PASSES, _MEMORY_FAILS = passing_and_failing(
+    "median deviation of memory accesses",
+    "share",
+    passes=(0.01, "reached with a cache that nothing else uses"),
+    fails=(0.03, "a neighbour evicts cache lines of the benchmark"),
 )
 
 
@@ -389,15 +367,11 @@ def memory_unsteady(case: Case) -> Answer:
     )
 
 
-_DRIFT_PASSES = Limit(
-    key="passes", name="drift that passes", value=0.005, unit="share", reason="half of a change of 1%"
-)
-_DRIFT_FAILS = Limit(
-    key="fails",
-    name="drift that fails",
-    value=0.02,
-    unit="share",
-    reason="the order of the runs would decide which variant is faster",
+_DRIFT_PASSES, _DRIFT_FAILS = passing_and_failing(
+    "drift",
+    "share",
+    passes=(0.005, "half of a change of 1%"),
+    fails=(0.02, "the order of the runs would decide which variant is faster"),
 )
 
 
@@ -426,10 +400,12 @@ def throughput_drifts(case: Case) -> Answer:
     )
 
 
-_HUMPS_PASS = Limit(
-    key="passes", name="mvalue that passes", value=2.8, unit="mvalue", reason="one mode, with some sampling noise"
+_HUMPS_PASS, _HUMPS_FAIL = passing_and_failing(
+    "mvalue",
+    "mvalue",
+    passes=(2.8, "one mode, with some sampling noise"),
+    fails=(4.2, "two modes or more"),
 )
-_HUMPS_FAIL = Limit(key="fails", name="mvalue that fails", value=4.2, unit="mvalue", reason="two modes or more")
 
 
 @check(
@@ -460,19 +436,11 @@ def throughput_multimodal(case: Case) -> Answer:
     )
 
 
-_CLOCK_PASSES = Limit(
-    key="passes",
-    name="spread of the clock that passes",
-    value=0.005,
-    unit="share",
-    reason="what krun accepts of APERF/MPERF",
-)
-_CLOCK_FAILS = Limit(
-    key="fails",
-    name="spread of the clock that fails",
-    value=0.02,
-    unit="share",
-    reason="it moves by more than most changes of a program",
+_CLOCK_PASSES, _CLOCK_FAILS = passing_and_failing(
+    "spread of the clock",
+    "share",
+    passes=(0.005, "what krun accepts of APERF/MPERF"),
+    fails=(0.02, "it moves by more than most changes of a program"),
 )
 
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown, warns_and_fails
+from noisewatch.judgement.check import Answer, Limit, check, passing_and_failing, unknown, warns_and_fails
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.fixes.actions import write_cpus
@@ -161,19 +161,11 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
     )
 
 
-_CACHE_QUIET = Limit(
-    key="passes",
-    name="total load of all cache neighbours that passes",
-    value=0.3,
-    unit="CPUs",
-    reason="typical for idle services",
-)
-_CACHE_BUSY = Limit(
-    key="fails",
-    name="total load of all cache neighbours that fails",
-    value=0.9,
-    unit="CPUs",
-    reason="one busy neighbour can sweep the cache or saturate the memory bus, however many others idle",
+_CACHE_QUIET, _CACHE_BUSY = passing_and_failing(
+    "total load of all cache neighbours",
+    "CPUs",
+    passes=(0.3, "typical for idle services"),
+    fails=(0.9, "one busy neighbour can sweep the cache or saturate the memory bus, however many others idle"),
 )
 _SHARED_WORK = (Work.CACHE, Work.MEMORY)  # what a neighbour slows without taking any time of the CPU
 _VISIBLE = 0.05  # of a CPU: who is named among its neighbours

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
@@ -24,11 +24,7 @@ from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.interval import BY_HEAT, BY_POWER, Interval, Slowdown, slowed_between
 
 _EVENTS = Limit(
-    key="fails",
-    name="throttling events",
-    value=0,
-    unit="events",
-    reason="each one lowers the clock for a while",
+    key="fails", name="throttling events", value=0, unit="events", reason="each one lowers the clock for a while"
 )
 _THERMAL_INTERRUPT = "TRM"
 
@@ -190,21 +186,12 @@ def _states(case: Case, device: CoolingDevice) -> list[int | None]:
     return [device.state, *(states[device.path] for states in watched if device.path in states)]
 
 
-_ROOM_PASSES = Limit(
-    key="passes",
-    name="margin to the critical temperature that passes",
+_ROOM_PASSES, _ROOM_FAILS = passing_and_failing(
+    "margin to the critical temperature",
+    "K",
+    passes=(20, "what a few minutes of load add on a desktop"),
+    fails=(5, "near this the processor lowers its clock"),
     is_least=True,
-    value=20,
-    unit="K",
-    reason="what a few minutes of load add on a desktop",
-)
-_ROOM_FAILS = Limit(
-    key="fails",
-    name="margin to the critical temperature that fails",
-    is_least=True,
-    value=5,
-    unit="K",
-    reason="near this the processor lowers its clock",
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, passing_and_failing, unknown
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.effect import WHEN, limits_of_taken, timers_while_calibrating
 from noisewatch.judgement.fixes.actions import write_all
@@ -35,19 +35,12 @@ from noisewatch.units import NS_PER_S, describe_ns
 
 _LEAST_BUSY_NS = 300_000_000  # thirty of the 10 ms that /proc/stat counts in
 
-_STOPPED = Limit(
-    key="passes",
-    name="timer interrupts of a busy nohz_full CPU that pass",
-    value=15.0,
-    unit="per busy second",
-    reason=("the microbenchmark itself wakes up to ten times a second; 6 were seen where the tick does stop"),
-)
-_TICKING = Limit(
-    key="fails",
-    name="timer interrupts of a busy nohz_full CPU that fail",
-    value=30.0,
-    unit="per busy second",
-    reason="the slowest tick comes 100 times a second; with a second task it runs only while both are runnable",
+_STOPPED, _TICKING = passing_and_failing(
+    "timer interrupts of a busy nohz_full CPU",
+    "per busy second",
+    passes=(15.0, "the microbenchmark itself wakes up to ten times a second; 6 were seen where the tick does stop"),
+    fails=(30.0, "the slowest tick comes 100 times a second; with a second task it runs only while both are runnable"),
+    is_plural=True,
 )
 
 

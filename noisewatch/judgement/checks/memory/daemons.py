@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Counted, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import grown_in_all, why_not_grown
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
-from noisewatch.judgement.terms import Area, Ground, Severity
+from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -54,17 +54,15 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
     if not case.intervals:
         return unknown(case.why_no_sample)
     collapsed = grown_in_all(case, "thp_collapse_alloc")
-    if collapsed is None:
-        return unknown(why_not_grown(case))
     policy = knobs.word(Knob.THP_ENABLED)
     evidence = {"collapsed": collapsed, "enabled": policy, "defrag": knobs.word(Knob.THP_DEFRAG)}
-    graded = case.graded(evidence=evidence).by(_COLLAPSED, collapsed)
-    if collapsed > case.bound(_COLLAPSED):
-        has_period = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
-        fix = turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if has_period else None
-        return graded.fails(f"{collapsed} huge pages were made by khugepaged", fix=fix)
-    by_policy = "" if policy is None else f" (policy {policy})"
-    return graded.passes(f"khugepaged made no huge pages{by_policy}", measured=0)
+    has_period = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
+    return case.graded(evidence=evidence).by_counts(
+        [Counted(collapsed, _COLLAPSED, Status.FAIL, f"{collapsed} huge pages were made by khugepaged")],
+        "khugepaged made no huge pages" + ("" if policy is None else f" (policy {policy})"),
+        why_not_grown(case) if collapsed is None else None,
+        turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if has_period else None,
+    )
 
 
 @check(

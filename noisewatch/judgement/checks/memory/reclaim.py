@@ -9,8 +9,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
-from noisewatch.judgement.counted import grown, grown_in_all, grown_in_zones, why_not_grown
+from noisewatch.judgement.check import (
+    Answer,
+    Counted,
+    Graded,
+    Limit,
+    check,
+    not_applicable,
+    passing_and_failing,
+    unknown,
+)
+from noisewatch.judgement.counted import grown, grown_in_all, grown_in_vmstat, total, why_not_grown
 from noisewatch.judgement.effect import blocking_limit
 from noisewatch.judgement.fixes.actions import SwitchSwapOff, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
@@ -25,7 +34,7 @@ from noisewatch.kernel.memory.counters import PATH as SWAPS
 from noisewatch.kernel.memory.limits import MemoryLimit
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.model.interval.interval import Interval, growth
+from noisewatch.model.interval.interval import Interval
 from noisewatch.records import dataclass
 from noisewatch.units import describe_count
 
@@ -69,15 +78,22 @@ _SCANNED = Limit(
     covers_calibration=True,
 )
 def memory_reclaimed(case: Case) -> Answer:
-    direct, scanned = grown_in_zones(case, "allocstall"), grown_in_zones(case, "pgscan_kswapd")
+    direct, scanned = grown_in_all(case, "allocstall*"), grown_in_all(case, "pgscan_kswapd*")
     graded = case.graded(evidence={"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned})
-    if direct is not None and direct > case.bound(_DIRECT):
-        return graded.by(_DIRECT, direct).fails(f"tasks had to free memory themselves {direct} times")
-    if direct is None or scanned is None:
-        return unknown(why_not_grown(case))
-    if scanned > case.bound(_SCANNED):
-        return graded.by(_SCANNED, scanned).warns(f"kswapd scanned {scanned} pages to reclaim memory")
-    return graded.by(_DIRECT, 0).passes("no memory was reclaimed")
+    return _answer_of_freeing(
+        *(case, graded, "no memory was reclaimed"),
+        Counted(direct, _DIRECT, Status.FAIL, f"tasks had to free memory themselves {direct} times"),
+        Counted(scanned, _SCANNED, Status.WARN, f"kswapd scanned {scanned} pages to reclaim memory"),
+    )
+
+
+def _answer_of_freeing(
+    case: Case, graded: Graded, calm: str, waits: Counted, scanned: Counted, fix: Fix | None = None
+) -> Answer:
+    """Return the answer by how often tasks waited for memory and, if that is known, by the pages that were scanned."""
+    if waits.number is None or scanned.number is None:
+        return graded.by_counts([waits], calm, why_not_grown(case), fix)
+    return graded.by_counts([waits, scanned], calm, None, fix)
 
 
 _STALLED = Limit(
@@ -120,16 +136,14 @@ _MOVED = Limit(
 def memory_compacted(case: Case) -> Answer:
     stalled, scanned = grown_in_all(case, "compact_stall"), grown_in_all(case, "compact_migrate_scanned")
     ahead = case.snapshot.settings.knobs.integer(Knob.COMPACTION)
-    fix = turned(case, Knob.COMPACTION, 0) if ahead else None
-    graded = case.graded(evidence={"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead})
-    if stalled is not None and stalled > case.bound(_STALLED):
-        text = f"tasks waited {stalled} times for memory to be compacted"
-        return graded.by(_STALLED, stalled).fails(text, fix=fix)
-    if stalled is None or scanned is None:
-        return unknown(why_not_grown(case))
-    if scanned > case.bound(_MOVED):
-        return graded.by(_MOVED, scanned).warns(f"compaction scanned {scanned} pages", fix=fix)
-    return graded.by(_STALLED, 0).passes("no memory was compacted")
+    return _answer_of_freeing(
+        case,
+        case.graded(evidence={"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead}),
+        "no memory was compacted",
+        Counted(stalled, _STALLED, Status.FAIL, f"tasks waited {stalled} times for memory to be compacted"),
+        Counted(scanned, _MOVED, Status.WARN, f"compaction scanned {scanned} pages"),
+        turned(case, Knob.COMPACTION, 0) if ahead else None,
+    )
 
 
 @check(
@@ -199,10 +213,10 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
 )
 def swapping(case: Case) -> Answer:
     sizes = case.snapshot.background.memory.kb_by_name
-    growths = [grown(interval, name) for interval in case.intervals for name in _COUNTERS]
+    growths = [grown_in_vmstat(interval, name) for interval in case.intervals for name in _COUNTERS]
     moved = sum(count for count in growths if count is not None)
     cost = max((_share_of_swapping(interval) for interval in case.intervals), default=0.0)
-    by_zswap = [grown(interval, name) for interval in case.intervals for name in _COMPRESSED_COUNTERS]
+    by_zswap = [grown_in_vmstat(interval, name) for interval in case.intervals for name in _COMPRESSED_COUNTERS]
     compressed = sum(count for count in by_zswap if count is not None)
     total, free = (sizes or {}).get("SwapTotal"), (sizes or {}).get("SwapFree")
     swaps = case.snapshot.settings.swaps or ()
@@ -244,7 +258,7 @@ def swapping(case: Case) -> Answer:
 
 
 def _share_of_swapping(interval: Interval) -> float:
-    return sum(grown(interval, name) or 0 for name in _COUNTERS) * _PAGE_S / interval.seconds
+    return sum(grown_in_vmstat(interval, name) or 0 for name in _COUNTERS) * _PAGE_S / interval.seconds
 
 
 def _switch_off(swaps: tuple[Swap, ...]) -> Fix:
@@ -256,21 +270,12 @@ def _switch_off(swaps: tuple[Swap, ...]) -> Fix:
     return Fix((SwitchSwapOff(tuple(areas)),), (ByHand("remove swap from /etc/fstab"),))
 
 
-_PASSES = Limit(
-    key="passes",
-    name="share of memory left that passes",
+_PASSES, _FAILS = passing_and_failing(
+    "share of memory left",
+    "share",
+    passes=(0.10, "what a benchmark allocates while it runs"),
+    fails=(0.05, "the next allocation may find no free page"),
     is_least=True,
-    value=0.10,
-    unit="share",
-    reason="what a benchmark allocates while it runs",
-)
-_FAILS = Limit(
-    key="fails",
-    name="share of memory left that fails",
-    is_least=True,
-    value=0.05,
-    unit="share",
-    reason="the next allocation may find no free page",
 )
 _ROOMY = Limit(
     key="roomy",
@@ -322,7 +327,8 @@ class _Room:
 )
 def memory_short(case: Case) -> Answer:
     limits = case.snapshot.background.memory_limits.limits
-    hits = {limit.folder: _hits(case, limit.folder) for limit in limits}
+    growths = [grown(interval, _hits, [limit.folder for limit in limits]) for interval in case.intervals]
+    hits = {limit.folder: total(each[limit.folder] for each in growths) if growths else 0 for limit in limits}
     rooms = [*_room_of_machine(case.snapshot), *(room for limit in limits if (room := _room_within(limit)) is not None)]
     graded = case.graded(evidence=_evidence(case, hits))
     hit = [limit for limit in limits if hits[limit.folder]]
@@ -385,19 +391,9 @@ def _room_within(limit: MemoryLimit) -> _Room | None:
     )
 
 
-def _hits(case: Case, folder: str) -> int | None:
-    """Return how often the limit was reached in the sample and under load, or None if unknown in either."""
-    counts = [_hits_in(interval, folder) for interval in case.intervals]
-    known_counts = [count for count in counts if count is not None]
-    return sum(known_counts) if len(known_counts) == len(counts) else None
-
-
-def _hits_in(interval: Interval, folder: str) -> int | None:
-    before, after = (
-        next((limit.hits for limit in moment.background.memory_limits.limits if limit.folder == folder), None)
-        for moment in (interval.before, interval.after)
-    )
-    return growth(before, after)
+def _hits(snapshot: Snapshot) -> dict[str, int | None]:
+    """Return how often each memory limit was reached so far, by its folder."""
+    return {limit.folder: limit.hits for limit in snapshot.background.memory_limits.limits}
 
 
 def _why_unknown(case: Case, hits: Mapping[str, int | None], rooms: list[_Room]) -> str | None:

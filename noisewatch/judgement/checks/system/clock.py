@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, boot_without
 from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu
@@ -112,33 +112,18 @@ def _without_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
     return f"the kernel marked tsc as unstable{reasons}", _FOR_THE_FIRMWARE
 
 
-_READING_PASSES = Limit(
-    key="passes",
-    name="time to read the clock that passes",
-    value=150,
-    unit="ns",
-    reason="by vDSO, including a hypervisor's scaling",
+_READING_PASSES, _READING_FAILS = passing_and_failing(
+    "time to read the clock",
+    "ns",
+    passes=(150, "by vDSO, including a hypervisor's scaling"),
+    fails=(1_000, "each reading is a system call"),
 )
-_READING_FAILS = Limit(
-    key="fails",
-    name="time to read the clock that fails",
-    value=1_000,
-    unit="ns",
-    reason="each reading is a system call",
-)
-_PYTHON_PASSES = Limit(
-    key="python-passes",
-    name="time to read the clock from Python that passes",
-    value=400,
-    unit="ns",
-    reason="the call from Python takes 100 to 300 ns",
-)
-_PYTHON_FAILS = Limit(
-    key="python-fails",
-    name="time to read the clock from Python that fails",
-    value=2_000,
-    unit="ns",
-    reason="the call from Python plus a system call",
+_PYTHON_PASSES, _PYTHON_FAILS = passing_and_failing(
+    "time to read the clock from Python",
+    "ns",
+    passes=(400, "the call from Python takes 100 to 300 ns"),
+    fails=(2_000, "the call from Python plus a system call"),
+    prefix="python-",
 )
 
 
@@ -201,11 +186,7 @@ def tsc_not_invariant(case: Case) -> Answer:
 
 
 _STEERING = Limit(
-    key="fails",
-    name="slew of the clock",
-    value=500,
-    unit="ppm",
-    reason="what the kernel itself allows a time daemon",
+    key="fails", name="slew of the clock", value=500, unit="ppm", reason="what the kernel itself allows a time daemon"
 )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
-from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.check import Answer, Counted, Limit, check, not_applicable, unknown
+from noisewatch.judgement.counted import grown, why_uncounted
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, STRICT
-from noisewatch.judgement.terms import Area, Severity
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -22,7 +22,7 @@ from noisewatch.kernel.system.hardware_errors import (
     UNCORRECTED,
 )
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.model.interval.interval import Interval, growth
+from noisewatch.model.interval.interval import Interval
 
 _EXCEPTIONS, _POLLS = "MCE", "MCP"
 _CORRECTED_ERRORS = ("THR", "DFR")  # more corrected errors than a threshold, an error that was put off
@@ -144,11 +144,14 @@ def memory_errors(case: Case) -> Answer:
         return hardware_without(case, "driver that counts memory errors (EDAC)")
     so_far = case.intervals[-1].after.background.hardware_errors
     uncorrected = [so_far.uncorrected_by_controller.get(name) for name in controllers]
-    grown = [
-        _grown(_corrected(interval.before), _corrected(interval.after), controllers) for interval in case.intervals
-    ]
-    new = sum(count for counts in grown for count in counts.values() if count is not None)
+    growths = [grown(interval, _corrected, controllers) for interval in case.intervals]
+    new = sum(count for counts in growths for count in counts.values() if count is not None)
     lost = sum(count for count in uncorrected if count is not None)
+    why_unknown = None
+    if None in uncorrected or any(None in counts.values() for counts in growths):
+        why_unknown = case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers))
+    elif not case.snapshot.settings.error_counters.has_all_controllers:
+        why_unknown = f"none, but only {len(controllers)} memory controllers were read; there are more"
     graded = case.graded(
         evidence={
             "new_corrected": new,
@@ -156,15 +159,11 @@ def memory_errors(case: Case) -> Answer:
             "uncorrected_by_controller": dict(so_far.uncorrected_by_controller),
         }
     )
-    if lost > case.bound(_NO_UNCORRECTED):
-        return graded.by(_NO_UNCORRECTED, lost).fails(f"{lost} uncorrected errors")
-    if new > case.bound(_NO_CORRECTED):
-        return graded.by(_NO_CORRECTED, new).warns(f"{new} errors were corrected")
-    if None in uncorrected or any(None in counts.values() for counts in grown):
-        return case.unread(*(f"{CONTROLLERS}/{name}" for name in controllers))
-    if not case.snapshot.settings.error_counters.has_all_controllers:
-        return unknown(f"none, but only {len(controllers)} memory controllers were read; there are more")
-    return graded.by(_NO_CORRECTED, new).passes("no memory errors")
+    counts = (
+        Counted(lost, _NO_UNCORRECTED, Status.FAIL, f"{lost} uncorrected errors"),
+        Counted(new, _NO_CORRECTED, Status.WARN, f"{new} errors were corrected"),
+    )
+    return graded.by_counts(counts, "no memory errors", why_unknown)
 
 
 _NO_MESSAGE = Limit(
@@ -200,19 +199,18 @@ def pcie_errors(case: Case) -> Answer:
         return case.unread(PORT_SERVICES)
     if not ports:
         return hardware_without(case, "root port that reports errors (AER)")
-    grown = [_grown(_messages(interval.before), _messages(interval.after), ports) for interval in case.intervals]
-    new_by_port = {port: sum(counts[port] or 0 for counts in grown) for port in ports}
-    new = sum(new_by_port.values())
-    evidence = {"new_by_port": {port: count for port, count in new_by_port.items() if count}}
-    graded = case.graded(evidence=evidence).by(_NO_MESSAGE, new)
-    if new > case.bound(_NO_MESSAGE):
-        worst = max(new_by_port, key=lambda port: new_by_port[port])
-        return graded.fails(f"{new} messages about corrected errors, most below port {worst}")
-    if any(None in counts.values() for counts in grown):
-        return case.unread(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports))
-    if not case.snapshot.settings.error_counters.has_all_ports:
-        return unknown(f"none, but only {len(ports)} root ports were read; there are more")
-    return graded.passes(f"none at {len(ports)} root ports")
+    growths = [grown(interval, _messages, ports) for interval in case.intervals]
+    new_by_port = {port: sum(counts[port] or 0 for counts in growths) for port in ports}
+    new, worst = sum(new_by_port.values()), max(new_by_port, key=lambda port: new_by_port[port])
+    why_unknown = None
+    if any(None in counts.values() for counts in growths):
+        why_unknown = case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports))
+    elif not case.snapshot.settings.error_counters.has_all_ports:
+        why_unknown = f"none, but only {len(ports)} root ports were read; there are more"
+    text = f"{new} messages about corrected errors, most below port {worst}"
+    graded = case.graded(evidence={"new_by_port": {port: count for port, count in new_by_port.items() if count}})
+    counts = [Counted(new, _NO_MESSAGE, Status.FAIL, text)]
+    return graded.by_counts(counts, f"none at {len(ports)} root ports", why_unknown)
 
 
 def _messages(snapshot: Snapshot) -> Mapping[str, int | None]:
@@ -221,10 +219,3 @@ def _messages(snapshot: Snapshot) -> Mapping[str, int | None]:
 
 def _corrected(snapshot: Snapshot) -> Mapping[str, int | None]:
     return snapshot.background.hardware_errors.corrected_by_controller
-
-
-def _grown(
-    before: Mapping[str, int | None], after: Mapping[str, int | None], names: tuple[str, ...]
-) -> dict[str, int | None]:
-    """Return the growth of each counter; None is unknown, also if the counter decreased."""
-    return {name: growth(before.get(name), after.get(name)) for name in names}

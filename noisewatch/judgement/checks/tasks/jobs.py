@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LOOKED_AHEAD, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import LOOKED_AHEAD, Answer, Limit, check, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.fixes.actions import Run, run_command
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.programs import (
@@ -71,19 +71,11 @@ def machine_locked(case: Case) -> Answer:
     return graded.fails(f"{who} has locked the machine")
 
 
-_VISIBLE = Limit(
-    key="passes",
-    name="CPU time of such programs that passes",
-    value=0.01,
-    unit="CPUs",
-    reason="what they use while they wait",
-)
-_WORKS = Limit(
-    key="fails",
-    name="CPU time of such programs that fails",
-    value=0.2,
-    unit="CPUs",
-    reason="they are working, and will be for minutes or hours",
+_VISIBLE, _WORKS = passing_and_failing(
+    "CPU time of such programs",
+    "CPUs",
+    passes=(0.01, "what they use while they wait"),
+    fails=(0.2, "they are working, and will be for minutes or hours"),
 )
 _MOST_CULPRITS = 5
 _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # opening a file waits for a scanner, which would spoil a benchmark

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown, warns_and_fails
+from noisewatch.judgement.check import (
+    Answer,
+    Limit,
+    check,
+    not_applicable,
+    passing_and_failing,
+    unknown,
+    warns_and_fails,
+)
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import (
     BLOCKS_AT,
@@ -31,25 +39,16 @@ from noisewatch.kernel.system.pressure import FOLDER as PRESSURE
 from noisewatch.kernel.system.pressure import PATH as LOADAVG
 from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS
 from noisewatch.kinds import Kind
+from noisewatch.model.idle_probe import BUSY_SHARE
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Interval
 
-_BUSY_PASSES = Limit(
-    key="passes",
-    name="busy share of a target CPU that passes",
-    value=0.01,
-    unit="share",
-    reason="two ticks of 10 ms in a 3 s sample",
-    of_budget=WARNS_AT,
-)
-_BUSY_FAILS = Limit(
-    key="fails",
-    name="busy share of a target CPU that fails",
-    value=0.05,
-    unit="share",
-    reason="a benchmark that loses 5% of the CPU cannot resolve changes of 5%",
-    of_budget=BLOCKS_AT,
+_BUSY_PASSES, _BUSY_FAILS = passing_and_failing(
+    "busy share of a target CPU",
+    "share",
+    passes=(0.01, "two ticks of 10 ms in a 3 s sample", WARNS_AT),
+    fails=(BUSY_SHARE, "a benchmark that loses 5% of the CPU cannot resolve changes of 5%", BLOCKS_AT),
 )
 _MOST_CULPRITS = 5
 
@@ -131,19 +130,11 @@ def _why_unmeasured(case: Case, interval: Interval) -> str:
     return f"/proc/stat: the time of {name_cpus(missing)} stood still, ran backwards or is missing"
 
 
-_STALL_PASSES = Limit(
-    key="passes",
-    name="share of time with a task waiting that passes",
-    value=0.005,
-    unit="share",
-    reason="what an idle machine shows",
-)
-_STALL_FAILS = Limit(
-    key="fails",
-    name="share of time with a task waiting that fails",
-    value=0.05,
-    unit="share",
-    reason="tasks compete for the resource",
+_STALL_PASSES, _STALL_FAILS = passing_and_failing(
+    "share of time with a task waiting",
+    "share",
+    passes=(0.005, "what an idle machine shows"),
+    fails=(0.05, "tasks compete for the resource"),
 )
 _FULL_FAILS = Limit(
     key="full-fails",
@@ -425,19 +416,11 @@ def load_average_high(case: Case) -> Answer:
     return graded.warns(f"{text}: {trend}") if average.over_1_min > bound else graded.passes(text)
 
 
-_OWN_PASSES = Limit(
-    key="passes",
-    name="noisewatch's share of a target CPU that passes",
-    value=0.005,
-    unit="share",
-    reason="a few snapshots in the sample",
-)
-_OWN_FAILS = Limit(
-    key="fails",
-    name="noisewatch's share of a target CPU that fails",
-    value=0.02,
-    unit="share",
-    reason="more than many real culprits take",
+_OWN_PASSES, _OWN_FAILS = passing_and_failing(
+    "noisewatch's share of a target CPU",
+    "share",
+    passes=(0.005, "a few snapshots in the sample"),
+    fails=(0.02, "more than many real culprits take"),
 )
 
 
@@ -478,13 +461,7 @@ def own_load_on_target(case: Case) -> Answer:
     return case.graded(cpus=cpus, evidence=evidence).by(_OWN_FAILS, worst).answer(status, text)
 
 
-_USERS = Limit(
-    key="fails",
-    name="logged-in users",
-    value=1,
-    unit="users",
-    reason="another user may start something",
-)
+_USERS = Limit(key="fails", name="logged-in users", value=1, unit="users", reason="another user may start something")
 
 
 @check(
