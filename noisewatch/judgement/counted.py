@@ -7,6 +7,7 @@ or cpuacct show it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
@@ -14,10 +15,14 @@ from noisewatch.kernel.cpus.cpu_time import CPUACCT, SCHEDSTAT
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts
 from noisewatch.kernel.memory.counters import VMSTAT
-from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Interval, growth
 from noisewatch.model.interval.softirq_causes import DEVICE_WORK
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
+
+    Counters = Callable[[Snapshot], Mapping[str, int | None] | None]  # by name; None if they are unknown
 
 _CUT_OFF = f"{INTERRUPTS} was cut off: the per-CPU rows at its end are missing"
 
@@ -76,9 +81,6 @@ def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
         is_by_queue = any(each.stays is not None for each in (interval.after.run_time or {}).values())
         return stood_still(SCHEDSTAT if is_by_queue else CPUACCT)
     return f"{SCHEDSTAT}: {reason or f'the time of {name_cpus(silent)} ran backwards or is missing'}"
-
-
-Counters = Callable[[Snapshot], Mapping[str, int | None] | None]  # by name; None if they are unknown
 
 
 def grown(interval: Interval, counters: Counters, names: Iterable[str]) -> dict[str, int | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from noisewatch.cpus import name_cpus
@@ -25,6 +26,7 @@ from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind
+from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.units import describe_chance, describe_ns
 
@@ -272,6 +274,15 @@ def _from_inside(culprits: Sequence[Disturbance]) -> float:
     return sum(culprit.share or 0.0 for culprit in culprits if culprit.kind != Kind.OUTSIDE)
 
 
+_TOO_FEW_BLOCKS = "too few blocks of interpreted work were measured"
+_check_of_work = partial(
+    check,
+    area=AREA,
+    severity=Severity.WARNING,
+    ground=Ground.EFFECT,
+    asks_calibration=True,
+    severity_in={STRICT: Severity.BLOCKING},
+)
 _MAD_PASSES, _MAD_FAILS = passing_and_failing(
     "median deviation",
     "share",
@@ -287,12 +298,9 @@ _TAIL_PASSES, _TAIL_FAILS = passing_and_failing(
 )
 
 
-@check(
+@_check_of_work(
     id="fixed-work-unsteady",
-    area=AREA,
     question="Does interpreted work (FWQ) always take the same time?",
-    severity=Severity.WARNING,
-    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: interpreted work in blocks of 1 ms",),
     limits=(_MAD_PASSES, _MAD_FAILS, _TAIL_PASSES, _TAIL_FAILS),
     why=(
@@ -301,17 +309,15 @@ _TAIL_PASSES, _TAIL_FAILS = passing_and_failing(
     ),
     remedy="Switch off turbo and take the sibling offline; in a virtual machine, ask for a dedicated core.",
     sources=("https://pyperf.readthedocs.io/en/latest/analyze.html",),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def fixed_work_unsteady(case: Case) -> Answer:
     tail = grade_worst_cpu(
         case,
-        lambda figures: figures.work.tail_share if figures.work is not None else None,
+        _tail_share,
         _TAIL_PASSES,
         _TAIL_FAILS,
         "1 block in 100 is {value:.1%} off the median on CPU {cpu}",
-        "too few blocks of interpreted work were measured",
+        _TOO_FEW_BLOCKS,
     )
     middle = grade_worst_cpu(
         case,
@@ -319,9 +325,13 @@ def fixed_work_unsteady(case: Case) -> Answer:
         _MAD_PASSES,
         _MAD_FAILS,
         "median deviation {value:.2%} on CPU {cpu}",
-        "too few blocks of interpreted work were measured",
+        _TOO_FEW_BLOCKS,
     )
     return _graver(middle, tail)
+
+
+def _tail_share(figures: CpuFigures) -> float | None:
+    return figures.work.tail_share if figures.work is not None else None
 
 
 def _graver(*answers: Answer) -> Answer:
@@ -337,12 +347,9 @@ _MEMORY_PASSES, _MEMORY_FAILS = passing_and_failing(
 )
 
 
-@check(
+@_check_of_work(
     id="memory-unsteady",
-    area=AREA,
     question="Is the latency of the last-level cache steady?",
-    severity=Severity.WARNING,
-    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: accesses to 4 MB",),
     limits=(_MEMORY_PASSES, _MEMORY_FAILS),
     why=(
@@ -351,7 +358,6 @@ _MEMORY_PASSES, _MEMORY_FAILS = passing_and_failing(
     ),
     remedy="Keep the other CPUs of that cache idle, or restrict them to a part of it (resctrl).",
     sources=("https://docs.kernel.org/filesystems/resctrl.html",),
-    asks_calibration=True,
     severity_in={MEMORY: Severity.BLOCKING, STRICT: Severity.BLOCKING},
 )
 def memory_unsteady(case: Case) -> Answer:
@@ -375,19 +381,14 @@ _DRIFT_PASSES, _DRIFT_FAILS = passing_and_failing(
 )
 
 
-@check(
+@_check_of_work(
     id="throughput-drifts",
-    area=AREA,
     question="Is the CPU as fast at the end of the calibration as at its beginning?",
-    severity=Severity.WARNING,
-    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: last third of the interpreted work against the first",),
     limits=(_DRIFT_PASSES, _DRIFT_FAILS),
     why="A clock that drops with heat, or a neighbour that starts or stops, makes later runs look slower or faster.",
     remedy="Let the machine warm up, switch off turbo, and interleave the variants that you compare.",
     sources=("https://docs.kernel.org/admin-guide/pm/cpufreq.html",),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def throughput_drifts(case: Case) -> Answer:
     return grade_worst_cpu(
@@ -396,7 +397,7 @@ def throughput_drifts(case: Case) -> Answer:
         _DRIFT_PASSES,
         _DRIFT_FAILS,
         "speed drifted by {value:.2%} over the run on CPU {cpu}",
-        "too few blocks of interpreted work were measured",
+        _TOO_FEW_BLOCKS,
     )
 
 
@@ -408,12 +409,9 @@ _HUMPS_PASS, _HUMPS_FAIL = passing_and_failing(
 )
 
 
-@check(
+@_check_of_work(
     id="throughput-multimodal",
-    area=AREA,
     question="Does the time of interpreted work have a single mode?",
-    severity=Severity.WARNING,
-    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: modes of the histogram of the interpreted work",),
     limits=(_HUMPS_PASS, _HUMPS_FAIL),
     why=(
@@ -422,8 +420,6 @@ _HUMPS_PASS, _HUMPS_FAIL = passing_and_failing(
     ),
     remedy="Look for something that comes and goes: turbo, work on the sibling, a periodic task.",
     sources=("https://www.brendangregg.com/FrequencyTrails/modes.html",),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def throughput_multimodal(case: Case) -> Answer:
     return grade_worst_cpu(
@@ -432,7 +428,7 @@ def throughput_multimodal(case: Case) -> Answer:
         _HUMPS_PASS,
         _HUMPS_FAIL,
         "mvalue {value:.1f} on CPU {cpu} (2 is one mode)",
-        "too few blocks of interpreted work were measured",
+        _TOO_FEW_BLOCKS,
     )
 
 
@@ -444,12 +440,9 @@ _CLOCK_PASSES, _CLOCK_FAILS = passing_and_failing(
 )
 
 
-@check(
+@_check_of_work(
     id="effective-frequency-moves",
-    area=AREA,
     question="Do the target CPUs run at one clock frequency under load?",
-    severity=Severity.WARNING,
-    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: chains of dependent multiplications",),
     limits=(_CLOCK_PASSES, _CLOCK_FAILS),
     why=(
@@ -458,8 +451,6 @@ _CLOCK_PASSES, _CLOCK_FAILS = passing_and_failing(
     ),
     remedy="Set governor performance, switch turbo off, pin the frequency, and cool the machine.",
     sources=("https://uops.info/", "https://docs.kernel.org/admin-guide/pm/cpufreq.html"),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def effective_frequency_moves(case: Case) -> Answer:
     answer = grade_worst_cpu(
@@ -483,10 +474,10 @@ def _inferred_from_work(case: Case, otherwise: Answer) -> Answer:
     """
     steady = grade_worst_cpu(
         case,
-        lambda figures: figures.work.tail_share if figures.work is not None else None,
+        _tail_share,
         _CLOCK_PASSES,
         _CLOCK_FAILS,
         "one clock: interpreted work took the same time within {value:.2%} (CPU {cpu})",
-        "too few blocks of interpreted work were measured",
+        _TOO_FEW_BLOCKS,
     )
     return steady if steady.status == Status.PASS else otherwise
