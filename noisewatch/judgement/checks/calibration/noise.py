@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
@@ -26,9 +26,11 @@ from noisewatch.judgement.rules import LATENCY, MEMORY, STRICT
 from noisewatch.judgement.terms import Ground, Severity, Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind
-from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.units import describe_chance, describe_ns
+
+if TYPE_CHECKING:
+    from noisewatch.model.calibration.figures import CpuFigures
 
 
 @check(

@@ -62,7 +62,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     counts_by_irq = _device_counts(interrupts)
     unlisted = counts_by_irq.keys() - irqs.by_number.keys()
     used = [irqs.by_number[number] for number in counts_by_irq if number not in unlisted]
-    delivered = _by_count([irq for irq in used if _delivered(irq) & case.target], counts_by_irq)
+    delivered = _by_count([irq for irq in used if delivered_to(irq) & case.target], counts_by_irq)
     fired = _fired_on_target(case)
     leaving = [irq for irq in delivered if fired is not None and irq.irq not in fired and _is_sent_away(case, irq)]
     routed = [irq for irq in delivered if irq not in leaving]
@@ -80,7 +80,7 @@ def irq_routed_to_target(case: Case) -> Answer:
     )
     if routed:
         text = f"{len(routed)} of {len(used)} active IRQs are delivered to target CPUs: {_names(routed)}"
-        fix, cpus = steer(case, routed + asked_for), frozenset().union(*map(_delivered, routed)) & case.target
+        fix, cpus = steer(case, routed + asked_for), frozenset().union(*map(delivered_to, routed)) & case.target
         return graded.warns(text, measured=len(routed), cpus=cpus, fix=fix)
     silent = {irq.irq for irq in used if _is_silent(case, irq)}
     if unlisted or silent:
@@ -172,7 +172,7 @@ def _by_count(irqs: list[Irq], counts_by_irq: Mapping[int, Sequence[int]]) -> li
     return sorted(irqs, key=lambda irq: -sum(counts_by_irq[irq.irq]))
 
 
-def _delivered(irq: Irq) -> CpuSet:
+def delivered_to(irq: Irq) -> CpuSet:
     """Return the CPUs that the IRQ is delivered to, or before Linux 4.15 the requested ones."""
     return (irq.allowed if irq.effective is None else irq.effective) or frozenset()
 

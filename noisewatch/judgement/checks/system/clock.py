@@ -318,7 +318,10 @@ _CORRECTION = Limit(
 )
 def clock_rate_wrong(case: Case) -> Answer:
     comparison = case.clock_comparison
-    answer = _compared(case, comparison) if isinstance(comparison, ClockComparison) else _not_compared(comparison)
+    if comparison is None:
+        answer = not_applicable("compared in a preflight with a calibration only")
+    else:
+        answer = unknown(comparison) if isinstance(comparison, str) else _compared(case, comparison)
     if answer.status in (Status.FAIL, Status.WARN):
         return answer
     rate = case.snapshot.settings.clock_rate
@@ -327,10 +330,6 @@ def clock_rate_wrong(case: Case) -> Answer:
     graded = case.graded(reason=answer.reason, evidence={**answer.evidence, "corrected_ppm": rate.deviation_ppm})
     text = f"the time daemon corrects the rate by {rate.deviation_ppm:+.0f} ppm: no crystal is off by so much"
     return graded.by(_CORRECTION, abs(rate.deviation_ppm)).warns(text)
-
-
-def _not_compared(reason: str | None) -> Answer:
-    return not_applicable("compared in a preflight with a calibration only") if reason is None else unknown(reason)
 
 
 def _compared(case: Case, comparison: ClockComparison) -> Answer:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import LOOKED_BACK, Answer, Counted, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import grown, why_uncounted
@@ -13,7 +11,7 @@ from noisewatch.judgement.rules import IO, STRICT
 from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.snapshot.knobs import Knob
-from noisewatch.kernel.snapshot.snapshot import Settings, Snapshot
+from noisewatch.kernel.snapshot.snapshot import Settings
 from noisewatch.kernel.system.boot_configuration import Options
 from noisewatch.kernel.system.hardware_errors import (
     CONTROLLERS,
@@ -302,7 +300,10 @@ def memory_errors(case: Case) -> Answer:
         return hardware_without(case, "driver that counts memory errors (EDAC)")
     so_far = case.intervals[-1].after.background.hardware_errors
     uncorrected = [so_far.uncorrected_by_controller.get(name) for name in controllers]
-    growths = [grown(interval, _corrected, controllers) for interval in case.intervals]
+    growths = [
+        grown(interval, lambda moment: moment.background.hardware_errors.corrected_by_controller, controllers)
+        for interval in case.intervals
+    ]
     new = sum(count for counts in growths for count in counts.values() if count is not None)
     lost = sum(count for count in uncorrected if count is not None)
     why_unknown = None
@@ -357,7 +358,10 @@ def pcie_errors(case: Case) -> Answer:
         return case.unread(PORT_SERVICES)
     if not ports:
         return hardware_without(case, "root port that reports errors (AER)")
-    growths = [grown(interval, _messages, ports) for interval in case.intervals]
+    growths = [
+        grown(interval, lambda moment: moment.background.hardware_errors.messages_by_port, ports)
+        for interval in case.intervals
+    ]
     new_by_port = {port: sum(counts[port] or 0 for counts in growths) for port in ports}
     new, worst = sum(new_by_port.values()), max(new_by_port, key=lambda port: new_by_port[port])
     why_unknown = None
@@ -369,11 +373,3 @@ def pcie_errors(case: Case) -> Answer:
     graded = case.graded(evidence={"new_by_port": {port: count for port, count in new_by_port.items() if count}})
     counts = [Counted(new, _NO_MESSAGE, Status.FAIL, text)]
     return graded.by_counts(counts, f"none at {len(ports)} root ports", why_unknown)
-
-
-def _messages(snapshot: Snapshot) -> Mapping[str, int | None]:
-    return snapshot.background.hardware_errors.messages_by_port
-
-
-def _corrected(snapshot: Snapshot) -> Mapping[str, int | None]:
-    return snapshot.background.hardware_errors.corrected_by_controller

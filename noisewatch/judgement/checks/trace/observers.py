@@ -199,7 +199,9 @@ def kernel_traced(case: Case) -> Answer:
         if _tracer_of(instance) or _events_of(instance) or instance.is_profiling
     ]
     foreign = [instance for instance in active if instance.maker is None]
-    makers = [maker for instance in active if (maker := instance.maker) and not _is_this_noisewatch(maker, case)]
+    own_pids = case.snapshot.own_pids
+    others = (maker for instance in active if (maker := instance.maker))
+    makers = [maker for maker in others if maker.is_alive is not True or maker.owner.pid not in own_pids]
     if foreign or stack_tracer or makers:
         texts = [f"{clean(instance.folder)}: {_what_is_traced(instance)}" for instance in foreign]
         texts += ["the stack depth at each function"] if stack_tracer else []
@@ -218,10 +220,6 @@ def kernel_traced(case: Case) -> Answer:
     if stack_tracer is None:
         return unread(case, Knob.STACK_TRACER)
     return graded.passes("nothing is traced")
-
-
-def _is_this_noisewatch(maker: Maker, case: Case) -> bool:
-    return maker.is_alive is True and maker.owner.pid in case.snapshot.own_pids
 
 
 def _other_noisewatches(makers: Iterable[Maker]) -> Iterator[str]:
