@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from noisewatch.judgement.check import Graded, unknown
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.judgement.rules import CONFIDENCE_IN, DEFAULT, SHARED, Rules
 from noisewatch.kernel.system.platform import NONE
@@ -18,8 +19,10 @@ from noisewatch.kernel.tasks.own_process import UNKNOWN_PROCESS
 from noisewatch.kinds import Work
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from noisewatch.cpus import CpuSet
-    from noisewatch.judgement.check import Limit
+    from noisewatch.judgement.check import Answer, AnswerDetails, Limit
     from noisewatch.judgement.noise.budget import Budget, NoiseFloor
     from noisewatch.judgement.noise.floor import WorkFloors
     from noisewatch.judgement.remembered import Remembered
@@ -188,6 +191,14 @@ class Case:
     def bound(self, limit: Limit) -> float:
         """Return the value of the limit: the user's, else that of the profile for the budget."""
         return self.limits.get(limit, limit.under(self.rules.profile, self.budget.max_cv))
+
+    def graded(self, **shared: Unpack[AnswerDetails]) -> Graded:
+        """Return a builder of answers on this case that share these details."""
+        return Graded(self, shared)
+
+    def unread(self, *paths: str) -> Answer:
+        """Return the unknown answer of a check that needs these files, with the reason of the first unread one."""
+        return unknown(self.why_unknown(*paths))
 
     @property
     def budget(self) -> Budget:

@@ -5,10 +5,10 @@ The text on a limit names the value from which the check warns or fails, and its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypedDict
 
 from noisewatch.faults import contained
 from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
@@ -57,6 +57,28 @@ class Limit:
         return min(value * max_cv / DEFAULT_MAX_CV, max(value, self.of_budget * min(max_cv, 1.0)))
 
 
+def passing_and_failing(
+    name: str,
+    unit: str,
+    passes: tuple[float, str] | tuple[float, str, float],
+    fails: tuple[float, str] | tuple[float, str, float],
+    prefix: str = "",
+    is_plural: bool = False,
+    is_least: bool = False,
+) -> tuple[Limit, Limit]:
+    """Return the limits up to which a value passes, and from which it fails.
+
+    Each is given by its value, the reason and, if it scales with the budget, its part of that. `prefix` is that of the
+    keys.
+    """
+    limits = []
+    for verb, (value, reason, *of_budget) in (("passes", passes), ("fails", fails)):
+        full_name = f"{name} that {verb.removesuffix('es' if verb == 'passes' else 's') if is_plural else verb}"
+        key, part = f"{prefix}{verb}", of_budget[0] if of_budget else None
+        limits.append(Limit(key, full_name, value, unit, reason, of_budget=part, is_least=is_least))
+    return limits[0], limits[1]
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The result of a check on one machine. `said` is text for people only."""
@@ -93,19 +115,42 @@ class AnswerDetails(TypedDict, total=False):
     limit_role: str
 
 
+class Counted(NamedTuple):
+    """A count, and the limit above which the check has this status with this text. None is unknown."""
+
+    number: int | None
+    limit: Limit
+    status: Status
+    text: str
+
+
 class Graded:
-    """A builder of answers that share details, such as their evidence. Details of one answer take precedence."""
+    """A builder of answers on one case that share details, such as their evidence.
 
-    __slots__ = ("_shared",)
+    Details of one answer take precedence. `case.graded(...)` makes it.
+    """
 
-    def __init__(self, **shared: Unpack[AnswerDetails]) -> None:
-        self._shared: AnswerDetails = shared
+    __slots__ = ("_case", "_shared")
 
-    def by(self, case: Case, limit: Limit, measured: float | None) -> Graded:
+    def __init__(self, case: Case, shared: AnswerDetails) -> None:
+        self._case, self._shared = case, shared
+
+    def by(self, limit: Limit, measured: float | None) -> Graded:
         """Return a builder of answers that also share a value and the limit that it is compared with."""
-        role, bound = MINIMUM if limit.is_least else LIMIT, case.bound(limit)
+        role, bound = MINIMUM if limit.is_least else LIMIT, self._case.bound(limit)
         graded: AnswerDetails = {"measured": measured, "limit": bound, "unit": limit.unit, "limit_role": role}
-        return Graded(**(self._shared | graded))
+        return Graded(self._case, self._shared | graded)
+
+    def by_counts(
+        self, counts: Sequence[Counted], calm: str, why_unknown: str | None, fix: Fix | None = None
+    ) -> Answer:
+        """Return the answer by the first count above its limit, whatever else is unknown; the gravest come first."""
+        for number, limit, status, text in counts:
+            if number is not None and number > self._case.bound(limit):
+                return self.by(limit, number).answer(status, text, fix=fix)
+        if why_unknown is not None:
+            return unknown(why_unknown)
+        return self.by(counts[0].limit, counts[0].number).passes(calm)
 
     def passes(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
         return self.answer(Status.PASS, text, **details)
@@ -119,6 +164,10 @@ class Graded:
     def unknown(self, reason: str | None, text: str = "unknown") -> Answer:
         """Return the answer of a check that should be answerable and is not, with the shared details."""
         return self.answer(Status.UNKNOWN, text, reason=reason)
+
+    def not_applicable(self, reason: str) -> Answer:
+        """Return the answer of a check whose subject cannot exist here, with the shared details."""
+        return self.answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
 
     def answer(self, status: Status, text: str, **details: Unpack[AnswerDetails]) -> Answer:
         return Answer(status, text, **(self._shared | details))

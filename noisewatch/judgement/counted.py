@@ -6,7 +6,8 @@ or cpuacct show it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
@@ -15,8 +16,13 @@ from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts
 from noisewatch.kernel.memory.counters import VMSTAT
 from noisewatch.model.interval.interrupt_counts import stood_still
-from noisewatch.model.interval.interval import Interval
+from noisewatch.model.interval.interval import Interval, growth
 from noisewatch.model.interval.softirq_causes import DEVICE_WORK
+
+if TYPE_CHECKING:
+    from noisewatch.kernel.snapshot.snapshot import Snapshot
+
+    Counters = Callable[[Snapshot], Mapping[str, int | None] | None]  # by name; None if they are unknown
 
 _CUT_OFF = f"{INTERRUPTS} was cut off: the per-CPU rows at its end are missing"
 
@@ -77,55 +83,51 @@ def why_untimed(case: Case, interval: Interval, cpus: CpuSet) -> str | None:
     return f"{SCHEDSTAT}: {reason or f'the time of {name_cpus(silent)} ran backwards or is missing'}"
 
 
-_Counters = Mapping[str, int]
+def grown(interval: Interval, counters: Counters, names: Iterable[str]) -> dict[str, int | None]:
+    """Return the growth of each counter in the interval; None is unknown, also if the counter decreased."""
+    before, after = counters(interval.before) or {}, counters(interval.after) or {}
+    return {name: growth(before.get(name), after.get(name)) for name in names}
 
 
-def grown(interval: Interval, name: str) -> int | None:
-    """Return the growth of the counter, or None if unknown."""
-    return _grown(interval, lambda counters: frozenset({name} & counters.keys()))
+def total(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of the counts, or None if one of them is unknown, or if there are none."""
+    listed = list(counts)
+    known_counts = [count for count in listed if count is not None]
+    return sum(known_counts) if listed and len(known_counts) == len(listed) else None
 
 
-def why_not_grown(case: Case) -> str:
-    """Return why the growth of a counter is unknown."""
-    moments = [[each.background.memory.count_by_name for each in (i.before, i.after)] for i in case.intervals]
-    is_still = any(before is not None and before == after for before, after in moments)
-    return stood_still(VMSTAT) if is_still else case.why_unknown(VMSTAT)
+def grown_in_vmstat(interval: Interval, name: str) -> int | None:
+    """Return the growth of the counter of /proc/vmstat, or None if unknown.
+
+    `allocstall*` is the sum of all counters with this beginning: newer kernels have one per zone.
+    """
+    names = interval.cached(_vmstat_names, lambda: _vmstat_names(interval))
+    if name.endswith("*"):
+        return total(grown(interval, _vmstat, [each for each in names if each.startswith(name[:-1])]).values())
+    return grown(interval, _vmstat, [name])[name] if name in names else None
 
 
 def grown_in_all(case: Case, name: str) -> int | None:
-    """Return the growth of the counter in the sample and under load together, or None if unknown in either."""
-    return _sum([grown(interval, name) for interval in case.intervals])
+    """Return the growth of the counter of /proc/vmstat in the sample and under load together, or None if unknown."""
+    return total(grown_in_vmstat(interval, name) for interval in case.intervals)
 
 
-def grown_in_zones(case: Case, prefix: str) -> int | None:
-    """Return the growth of all counters with this prefix in all intervals, or None: newer kernels have one per zone."""
-
-    def names(counters: _Counters) -> frozenset[str]:
-        return frozenset(name for name in counters if name.startswith(prefix))
-
-    return _sum([_grown(interval, names) for interval in case.intervals])
-
-
-def _sum(counts: list[int | None]) -> int | None:
-    known_counts = [count for count in counts if count is not None]
-    return sum(known_counts) if counts and len(known_counts) == len(counts) else None
-
-
-def _grown(interval: Interval, names: Callable[[_Counters], frozenset[str]]) -> int | None:
-    known = interval.cached(_counters, lambda: _counters(interval))
-    if known is None:
-        return None
-    before, after, are_same_names = known
-    common_names = names(before)
-    if not common_names or (not are_same_names and common_names != names(after)):
-        return None
-    steps = [after[name] - before[name] for name in common_names]
-    return sum(steps) if min(steps) >= 0 else None
-
-
-def _counters(interval: Interval) -> tuple[_Counters, _Counters, bool] | None:
-    """Return the counters before and after, and whether their names are equal; None if unknown or constant."""
-    before, after = (each.background.memory.count_by_name for each in (interval.before, interval.after))
-    return (
-        None if before is None or after is None or before == after else (before, after, before.keys() == after.keys())
+def why_not_grown(case: Case) -> str:
+    """Return why the growth of a counter of /proc/vmstat is unknown."""
+    is_still = any(
+        _vmstat(interval.before) is not None and _vmstat(interval.before) == _vmstat(interval.after)
+        for interval in case.intervals
     )
+    return stood_still(VMSTAT) if is_still else case.why_unknown(VMSTAT)
+
+
+def _vmstat(snapshot: Snapshot) -> Mapping[str, int] | None:
+    return snapshot.background.memory.count_by_name
+
+
+def _vmstat_names(interval: Interval) -> frozenset[str]:
+    """Return the names of all counters before and after; empty if these are unknown or constant."""
+    before, after = _vmstat(interval.before), _vmstat(interval.after)
+    if before is None or after is None or before == after:
+        return frozenset()
+    return frozenset(before).union(after)

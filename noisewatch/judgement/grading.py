@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import NO_TARGET, T
-from noisewatch.judgement.check import Answer, Graded, Limit, not_applicable, unknown, warns_and_fails
+from noisewatch.judgement.check import Answer, Limit, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.terms import Area, Status
@@ -82,7 +82,7 @@ def grade_worst_cpu(case: Case, measure: Measure, passes: Limit, fails: Limit, s
     value_by_cpu = {cpu: value for cpu, value in values.items() if value is not None}
     evidence = {"by_cpu": by_cpu(values)}
     if not value_by_cpu:
-        return Answer(Status.UNKNOWN, "unknown", reason=why_incomplete(calibrated) or why_not, evidence=evidence)
+        return case.graded(evidence=evidence).unknown(why_incomplete(calibrated) or why_not)
     worst = max(value_by_cpu, key=lambda cpu: value_by_cpu[cpu])
     sentence = said.format(cpu=worst, value=value_by_cpu[worst])
     answer = grade_cpus(
@@ -116,7 +116,7 @@ def grade_cpus(
     `said` and `culprits` are called with the CPUs above the limit. A value above the limit fails whatever else is
     unknown. Without any value the answer is unknown.
     """
-    observed = Graded(evidence=evidence)
+    observed = case.graded(evidence=evidence)
     if not value_by_cpu:
         return observed.unknown(why_unknown or NO_TARGET)
     worst = max(value_by_cpu.values())
@@ -124,7 +124,7 @@ def grade_cpus(
     if worst <= bound and why_unknown is not None:
         return observed.unknown(why_unknown)
     over = frozenset(cpu for cpu, value in value_by_cpu.items() if value > (bound if worst > bound else most))
-    graded = observed.by(case, fails, worst)
+    graded = observed.by(fails, worst)
     if not over:
         return graded.passes(calm)
     allowed = warns_and_fails(most, bound, passes.unit) if passes is not None and worst <= bound else ""
@@ -169,7 +169,7 @@ def judged_knob(
     value = case.snapshot.settings.knobs.integer(knob)
     if value is None:
         return unread(case, knob)
-    graded = Graded(measured=value, evidence={knob.value: value})
+    graded = case.graded(measured=value, evidence={knob.value: value})
     if is_quiet(value):
         return graded.passes(f"{knob.rsplit('/', 1)[1]} is {value}")
     return graded.fails(said.format(value=value), fix=turned(case, knob, quiet))

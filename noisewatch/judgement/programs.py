@@ -9,7 +9,6 @@ from noisewatch.judgement.case import KERNELS_NAME, Case
 from noisewatch.judgement.check import Answer, unknown
 from noisewatch.judgement.fixes.actions import pids_of
 from noisewatch.judgement.fixes.fix import Fix
-from noisewatch.judgement.terms import Status
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kernel.tasks.task import Task, Tasks, descendants_in, parents_in
 from noisewatch.kinds import Kind
@@ -83,7 +82,7 @@ def as_culprits(tasks: Iterable[Task]) -> tuple[Disturbance, ...]:
 def passes_if_visible(case: Case, said: str) -> Answer:
     """Return the answer that no such process runs: it passes if all processes are visible, else it is unknown."""
     reason = why_unseen(case)
-    return Answer(Status.PASS, said) if reason is None else unknown(reason)
+    return case.graded().passes(said) if reason is None else unknown(reason)
 
 
 def why_unseen(case: Case) -> str | None:

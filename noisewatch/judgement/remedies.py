@@ -29,6 +29,10 @@ _OF_THE_WORK = (
     "for example."
 )
 _BESIDE_THE_WORK = "It belongs to the process that works there: give each of its threads its own CPU."
+_OF_THE_HOST = (
+    "The host or the firmware causes it: nothing inside this system helps. Use a dedicated host, or measure at "
+    "another time."
+)
 TO_HOUSEKEEPING = "Move {} to the housekeeping CPUs; isolated CPUs only run what is pinned to them."
 _NO_HOUSEKEEPING = "No CPU is left to move it to: stop it, or choose fewer target CPUs."
 _NOT_MOVED = "The kernel does not let it be moved: stop it, or what it works for."
@@ -154,9 +158,7 @@ _SOFTIRQS = {
     "NET_RX": "Packets received here: move the network card's interrupts, or steer its packets (RPS) elsewhere.",
     "NET_TX": "Packets sent from here: move the sender.",
     "BLOCK": "Disk requests completed on this CPU: move the disk's interrupt and the programs that read and write.",
-    "TASKLET": "Work of a driver after its interrupt: move the interrupt.",
-    "HI": "Work of a driver after its interrupt: move the interrupt.",
-    "IRQ_POLL": "Work of a driver after its interrupt: move the interrupt.",
+    **dict.fromkeys(("TASKLET", "HI", "IRQ_POLL"), "Work of a driver after its interrupt: move the interrupt."),
     "SCHED": "Load balancing at the tick: isolate the CPU to stop it (isolcpus, or a cgroup partition).",
 }
 
@@ -215,17 +217,6 @@ def _local(culprit: Culprit, case: Case) -> Remedy:
     return Remedy(f"{advice} This is a per-CPU interrupt: no device sends it, and it cannot be moved.".strip())
 
 
-def _sibling(culprit: Culprit, case: Case) -> Remedy:
-    return Remedy("Take the core's other hardware thread offline, or keep it idle.")
-
-
-def _outside(culprit: Culprit, case: Case) -> Remedy:
-    return Remedy(
-        "The host or the firmware causes it: nothing inside this system helps. Use a dedicated host, or measure at "
-        "another time."
-    )
-
-
 def _quota(culprit: Culprit, case: Case) -> Remedy:
     """Return the remedy for a quota by the group in the culprit's name.
 
@@ -255,8 +246,8 @@ _BY_KIND: Mapping[Kind, Callable[[Culprit, Case], Remedy]] = {
     Kind.LOCAL: _local,
     Kind.TICK: _tick,
     Kind.TIMER: _timer,
-    Kind.SIBLING: _sibling,
+    Kind.SIBLING: lambda culprit, case: Remedy("Take the core's other hardware thread offline, or keep it idle."),
     Kind.QUOTA: _quota,
-    Kind.OUTSIDE: _outside,
+    Kind.OUTSIDE: lambda culprit, case: Remedy(_OF_THE_HOST),
     Kind.UNATTRIBUTED: lambda culprit, case: _unattributed({culprit.cpu}, case),
 }

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from noisewatch.machine.spinning.idle_probe.buffer import Slice
     from noisewatch.model.interval.interval import Interval
 
-# As much as makes target-cpu-busy fail: kernel threads and the odd visitor stay below, a benchmark does not.
-_BUSY_SHARE = 0.05
+# The probe does not spin where target-cpu-busy fails: kernel threads and the odd visitor stay below, a benchmark does
+# not.
+BUSY_SHARE = 0.05
 _DOUBT_NS = 30_000_000  # /proc/stat counts in steps of 10 ms at both ends, our own time included
 
 
@@ -95,4 +96,4 @@ def _is_busy(interval: Interval, cpu: int) -> bool | None:
         return None
     others_ns = sum(run.ran_ns for run in (*interval.runs_on(cpu), *interval.commands_on(cpu)))
     used_ns = max(load.tasks_ns - interval.own_ns(cpu), others_ns)
-    return used_ns > max(_BUSY_SHARE * interval.length_ns, _DOUBT_NS)
+    return used_ns > max(BUSY_SHARE * interval.length_ns, _DOUBT_NS)

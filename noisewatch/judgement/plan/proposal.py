@@ -9,12 +9,12 @@ from dataclasses import replace
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import UsageError
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, unknown
+from noisewatch.judgement.check import Answer
+from noisewatch.judgement.checks.interrupts.devices import delivered_to
 from noisewatch.judgement.plan.cores import BOOT_CPU, Core, Wishes, choose, cores_of, for_housekeeping, online_of
-from noisewatch.judgement.terms import Status
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.target import Target
-from noisewatch.kernel.interrupts.irqs import FOLDER, Irq
+from noisewatch.kernel.interrupts.irqs import FOLDER
 from noisewatch.kernel.snapshot.placement import PlacementReadings
 from noisewatch.kinds import Kind
 from noisewatch.records import dataclass
@@ -164,28 +164,23 @@ _CANNOT_MOVE_UNKNOWN = "this kernel does not tell which interrupts cannot be mov
 
 def fixed_irqs_by_cpu(case: Case) -> Mapping[int, int]:
     """Return the number of kernel-managed IRQs by CPU, as far as known."""
-    return Counter(cpu for irq in case.irqs_by_number.values() if irq.is_managed for cpu in _delivered(irq))
+    return Counter(cpu for irq in case.irqs_by_number.values() if irq.is_managed for cpu in delivered_to(irq))
 
 
 def judge_fixed_irqs(case: Case, cpus: CpuSet) -> Answer:
     """Return the answer on whether a kernel-managed IRQ is delivered to one of these CPUs."""
     if case.snapshot.irqs is None:
-        return unknown(case.why_unknown(FOLDER))
-    coming = [irq for irq in case.irqs_by_number.values() if _delivered(irq) & cpus and irq.kind == Kind.IRQ]
+        return case.unread(FOLDER)
+    coming = [irq for irq in case.irqs_by_number.values() if delivered_to(irq) & cpus and irq.kind == Kind.IRQ]
     fixed = [irq for irq in coming if irq.is_managed]
-    evidence = {"irqs": [irq.irq for irq in fixed]}
+    graded = case.graded(evidence={"irqs": [irq.irq for irq in fixed]})
     if fixed:
-        hit = frozenset().union(*map(_delivered, fixed)) & cpus
+        hit = frozenset().union(*map(delivered_to, fixed)) & cpus
         named = ", ".join(f"{irq.irq} {', '.join(irq.actions)}".strip() for irq in fixed[:_MOST_NAMED])
         more = ", …" if len(fixed) > _MOST_NAMED else ""
         count = describe_count(len(fixed), "interrupt")
         text = f"{count} on {name_cpus(hit)} that only the kernel can move: {named}{more}"
-        return Answer(Status.WARN, text, cpus=hit, evidence=evidence)
+        return graded.warns(text, cpus=hit)
     if any(irq.is_managed is None for irq in coming):
-        return replace(unknown(_CANNOT_MOVE_UNKNOWN), evidence=evidence)
-    return Answer(Status.PASS, "no interrupt comes to them that cannot be moved", evidence=evidence)
-
-
-def _delivered(irq: Irq) -> CpuSet:
-    """Return the CPUs that the IRQ is delivered to, or its allowed CPUs if that is unknown."""
-    return (irq.allowed if irq.effective is None else irq.effective) or frozenset()
+        return graded.unknown(_CANNOT_MOVE_UNKNOWN)
+    return graded.passes("no interrupt comes to them that cannot be moved")

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.noise.budget import NoiseFloor
-from noisewatch.judgement.run.allowance import Allowance, allowance_for
+from noisewatch.judgement.run.allowance import Allowance, OwnWork, allowance_for
 from noisewatch.judgement.run.foreign_time import find_foreign_time
-from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.placement import weighty_threads, why_placement_unknown
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason
 from noisewatch.judgement.run.repetition_verdict import judge_repetition

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.judgement.run.allowance import Allowance
-from noisewatch.judgement.run.own_work import OwnWork
+from noisewatch.judgement.run.allowance import Allowance, OwnWork
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason, loud
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.tasks.task import descendants_in, parents_in

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.run.own_work import OwnWork
+from noisewatch.judgement.run.allowance import OwnWork
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS

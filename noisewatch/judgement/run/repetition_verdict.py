@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
-from noisewatch.judgement.run.allowance import Allowance
+from noisewatch.judgement.run.allowance import Allowance, OwnWork
 from noisewatch.judgement.run.clock_speed import clock_reasons, why_clock_unwatched
 from noisewatch.judgement.run.foreign_time import (
     UNSEEN,
@@ -23,7 +23,6 @@ from noisewatch.judgement.run.foreign_time import (
 )
 from noisewatch.judgement.run.hard_events import hard_reasons, unused_ns, why_end_unknown, why_events_unknown
 from noisewatch.judgement.run.interruptions import interruption_reasons, why_interruptions_unknown
-from noisewatch.judgement.run.own_work import OwnWork
 from noisewatch.judgement.run.placement import placement_reasons, why_placement_unknown
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome, RunReason, loud
 from noisewatch.kernel.cpus.cpu_time import TICK_NS

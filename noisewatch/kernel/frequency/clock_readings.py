@@ -6,12 +6,11 @@
 These counters of Intel processors are the kernel's own: reading them wakes no CPU. Cores and packages are read every
 five seconds, as that interrupts a CPU of the package:
 
-    /sys/class/powercap/intel-rapl:0/{name,energy_uj,max_energy_range_uj}       package-0, 62 1234 5678, 262143328850
-    /sys/class/powercap/intel-rapl:0/constraint_1_{name,power_limit_uw}         short_term, 160000000
+    /sys/class/powercap/intel-rapl:0/energy_uj                                  62 1234 5678 (`powercap.py`)
     /sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/current_freq_khz   2400000
     /sys/class/hwmon/hwmon3/{temp2_label,temp2_input,temp2_crit}                Core 0, 68000, 100000
 
-https://docs.kernel.org/power/powercap/powercap.html. The package is asked on the CPU of it that came online first, a
+The package is asked on the CPU of it that came online first, a
 core on itself: both are left alone where that wakes a target CPU.
 """
 
@@ -33,36 +32,15 @@ from noisewatch.kernel.frequency.heat import (
 )
 from noisewatch.kernel.frequency.idle import StateTime, read_state_times
 from noisewatch.kernel.frequency.limits import Uncore
-from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
-from noisewatch.kernel.frequency.powercap import PACKAGE_ZONE, ZONE, parse_microwatts
-from noisewatch.kernel.numbers import parse_count, parse_flag, parse_khz, parse_word
+from noisewatch.kernel.frequency.powercap import Zone, package_zones, read_zone
+from noisewatch.kernel.numbers import parse_count, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 _LABEL = regex(r"temp(\d{1,4})_label")
 _CORE = regex(r"Core (\d{1,5})")
-_CONSTRAINTS = 3
 _MOST_CORES = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Zone:
-    """A package's power zone of RAPL. None is unknown, or not reported."""
-
-    path: str
-    package: int
-    is_enabled: bool | None
-    energy_uj: int | None  # since some moment; begins again at nothing after `range_uj`
-    range_uj: int | None
-    long_limit_uw: int | None
-    short_limit_uw: int | None
-    rated_uw: int | None
-
-    @property
-    def is_firmwares(self) -> bool:
-        """Whether this is a second zone of the package, with the firmware's limits."""
-        return "-mmio:" in self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +71,7 @@ def read_packages(
     spared = reader.spared
     packages = {place.package for place in topology.values() if place.package is not None}
     left_alone = {package for package in packages if spared is not None and asked_cpus(package, topology) & target}
-    zones = _zones(reader)
+    zones = package_zones(reader)
     domains = {domain.path: domain.package for domain in uncore.domains or ()}
     if spared is not None:
         others = packages - left_alone
@@ -102,44 +80,13 @@ def read_packages(
     try:
         return PackageReadings(
             read_at_ns=now_ns,
-            zones=tuple(_read_zone(reader, path, package) for path, package in zones.items()),
+            zones=tuple(read_zone(reader, path, package) for path, package in zones.items()),
             cores=tuple(_read_cores(reader, target, topology, spared is not None)),
             uncore_khz_by_path={path: reader.parsed(f"{path}/current_freq_khz", parse_khz) for path in domains},
             spared=frozenset(left_alone),
         )
     finally:
         reader.spared = spared
-
-
-def _zones(reader: Reader) -> dict[str, int]:
-    """Return the package of each zone of a whole package; first the processor's own, then the firmware's."""
-    names = [name for name in reader.names_or_none(POWERCAP) or () if ZONE.fullmatch(name)]
-    paths = [f"{POWERCAP}/{name}" for name in sorted(names, key=len)]
-    labels = {path: reader.parsed(f"{path}/name", parse_word) for path in paths}
-    matches = {path: PACKAGE_ZONE.fullmatch(label or "") for path, label in labels.items()}
-    return {path: int(match[1]) for path, match in matches.items() if match is not None}
-
-
-def _read_zone(reader: Reader, path: str, package: int) -> Zone:
-    constraints = {
-        reader.parsed(f"{path}/constraint_{number}_name", parse_word, expected=False): f"{path}/constraint_{number}"
-        for number in range(_CONSTRAINTS)
-    }
-
-    def microwatts(constraint: str, name: str, expected: bool = True) -> int | None:
-        start = constraints.get(constraint)
-        return None if start is None else reader.parsed(f"{start}_{name}", parse_microwatts, expected)
-
-    return Zone(
-        path=path,
-        package=package,
-        is_enabled=reader.parsed(f"{path}/enabled", parse_flag, expected=False),
-        energy_uj=reader.parsed(f"{path}/energy_uj", parse_count),
-        range_uj=reader.parsed(f"{path}/max_energy_range_uj", parse_count, expected=False),
-        long_limit_uw=microwatts("long_term", "power_limit_uw"),
-        short_limit_uw=microwatts("short_term", "power_limit_uw"),
-        rated_uw=microwatts("long_term", "max_power_uw", expected=False) or None,
-    )
 
 
 def _read_cores(

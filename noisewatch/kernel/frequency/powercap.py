@@ -1,9 +1,11 @@
-"""The long-term power limit of each package: Intel's RAPL.
+"""The power zones of each package, Intel's RAPL: their long-term limits, and their energy for the clock screen.
 
     /sys/class/powercap/intel-rapl:0/{name,enabled}                  package-0, 1
+    /sys/class/powercap/intel-rapl:0/{energy_uj,max_energy_range_uj} 62 1234 5678, 262143328850
     /sys/class/powercap/intel-rapl:0/constraint_0_name               long_term
     /sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw     125000000
     /sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw       125000000   (0: not reported)
+    /sys/class/powercap/intel-rapl:0/constraint_1_{name,power_limit_uw}    short_term, 160000000
     /sys/class/powercap/intel-rapl-mmio:0/…                          the same package, as firmware limits it
 
 https://docs.kernel.org/power/powercap/powercap.html. Asking interrupts a CPU of the package.
@@ -11,18 +13,20 @@ https://docs.kernel.org/power/powercap/powercap.html. Asking interrupts a CPU of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from noisewatch.errors import Malformed
-from noisewatch.kernel.numbers import integer_from, parse_flag, parse_word
+from noisewatch.kernel.numbers import integer_from, parse_count, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/powercap"
-ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
-PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
+_ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
+_PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
 _OTHERS = ("psys", "core", "uncore", "dram")
 _MOST_CONSTRAINTS = 3
-parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
+_parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +49,43 @@ class PowerLimits:
     unread: str | None = None  # the first path that could not be read
 
 
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A package's power zone of RAPL. None is unknown, or not reported."""
+
+    path: str
+    package: int
+    is_enabled: bool | None
+    energy_uj: int | None  # since some moment; begins again at nothing after `range_uj`
+    range_uj: int | None
+    long_limit_uw: int | None
+    short_limit_uw: int | None
+    rated_uw: int | None
+
+    @property
+    def is_firmwares(self) -> bool:
+        """Whether this is a second zone of the package, with the firmware's limits."""
+        return "-mmio:" in self.path
+
+
 def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
     """Return the limits of the packages, or of all packages if none are given."""
-    names = reader.names_or_none(FOLDER)
-    if names is None:
+    if reader.names_or_none(FOLDER) is None:
         return PowerLimits(None)
     zones: list[PowerLimit] = []
     failed_paths: list[str] = []
     is_without = False
-    for name in filter(ZONE.fullmatch, names):
-        folder = f"{FOLDER}/{name}"
-        zone = reader.parsed(f"{folder}/name", _parse_zone)
-        match = PACKAGE_ZONE.fullmatch(zone or "")
-        if zone is None:
+    for folder, package in _named_zones(reader):
+        if package is None:
             failed_paths.append(f"{folder}/name")
-        if match is None or (packages and int(match[1]) not in packages):
-            continue
-        constraint = _long_term(reader, folder)
-        if constraint is None:
-            has_none = reader.is_absent(f"{folder}/constraint_0_name")
-            is_without |= has_none
-            failed_paths += [] if has_none else [f"{folder}/constraint_0_name"]
-            continue
-        zones.append(_read_zone(reader, folder, int(match[1]), constraint))
+        elif not packages or package in packages:
+            start = next((start for name, start in _constraints(reader, folder) if name == "long_term"), None)
+            if start is not None:
+                zones.append(_read_limit(reader, folder, package, start))
+            elif reader.is_absent(f"{folder}/constraint_0_name"):
+                is_without = True
+            else:
+                failed_paths.append(f"{folder}/constraint_0_name")
     if not zones:
         reader.note(FOLDER, "no limit of a package")
     missing = packages - {zone.package for zone in zones}
@@ -79,25 +97,59 @@ def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
     )
 
 
+def package_zones(reader: Reader) -> dict[str, int]:
+    """Return the package of each zone of a whole package; first the processor's own, then the firmware's."""
+    zones = {folder: package for folder, package in _named_zones(reader) if package is not None}
+    return {folder: zones[folder] for folder in sorted(zones, key=len)}
+
+
+def _named_zones(reader: Reader) -> Iterator[tuple[str, int | None]]:
+    """Yield the folder of each zone of a whole package, and its package; None if the zone's name is unknown."""
+    for name in filter(_ZONE.fullmatch, reader.names_or_none(FOLDER) or ()):
+        zone = reader.parsed(f"{FOLDER}/{name}/name", _parse_zone)
+        match = _PACKAGE_ZONE.fullmatch(zone or "")
+        if match is not None or zone is None:
+            yield f"{FOLDER}/{name}", None if match is None else int(match[1])
+
+
 def _parse_zone(text: str) -> str:
     name = parse_word(text)
-    if name not in _OTHERS and not PACKAGE_ZONE.fullmatch(name):
+    if name not in _OTHERS and not _PACKAGE_ZONE.fullmatch(name):
         raise Malformed("the name of a zone", name)
     return name
 
 
-def _long_term(reader: Reader, folder: str) -> str | None:
-    """Return the path prefix of the long-term constraint's files."""
-    paths = [f"{folder}/constraint_{number}" for number in range(_MOST_CONSTRAINTS)]
-    named = (path for path in paths if reader.parsed(f"{path}_name", parse_word, expected=False) == "long_term")
-    return next(named, None)
+def _constraints(reader: Reader, folder: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the name of each of the zone's constraints, and the start of its files' paths."""
+    for start in (f"{folder}/constraint_{number}" for number in range(_MOST_CONSTRAINTS)):
+        yield reader.parsed(f"{start}_name", parse_word, expected=False), start
 
 
-def _read_zone(reader: Reader, folder: str, package: int, constraint: str) -> PowerLimit:
+def _read_limit(reader: Reader, folder: str, package: int, start: str) -> PowerLimit:
     return PowerLimit(
-        path=f"{constraint}_power_limit_uw",
+        path=f"{start}_power_limit_uw",
         package=package,
         is_enabled=reader.parsed(f"{folder}/enabled", parse_flag),
-        limit_uw=reader.parsed(f"{constraint}_power_limit_uw", parse_microwatts),
-        rated_uw=reader.parsed(f"{constraint}_max_power_uw", parse_microwatts, expected=False) or None,
+        limit_uw=reader.parsed(f"{start}_power_limit_uw", _parse_microwatts),
+        rated_uw=reader.parsed(f"{start}_max_power_uw", _parse_microwatts, expected=False) or None,
+    )
+
+
+def read_zone(reader: Reader, folder: str, package: int) -> Zone:
+    """Return the zone now, with its energy: reading that interrupts a CPU of the package."""
+    starts = dict(_constraints(reader, folder))
+
+    def microwatts(constraint: str, name: str, expected: bool = True) -> int | None:
+        start = starts.get(constraint)
+        return None if start is None else reader.parsed(f"{start}_{name}", _parse_microwatts, expected)
+
+    return Zone(
+        path=folder,
+        package=package,
+        is_enabled=reader.parsed(f"{folder}/enabled", parse_flag, expected=False),
+        energy_uj=reader.parsed(f"{folder}/energy_uj", parse_count),
+        range_uj=reader.parsed(f"{folder}/max_energy_range_uj", parse_count, expected=False),
+        long_limit_uw=microwatts("long_term", "power_limit_uw"),
+        short_limit_uw=microwatts("short_term", "power_limit_uw"),
+        rated_uw=microwatts("long_term", "max_power_uw", expected=False) or None,
     )

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from noisewatch.kernel.frequency.clock_readings import PackageReadings, Zone
+    from noisewatch.kernel.frequency.clock_readings import PackageReadings
     from noisewatch.kernel.frequency.idle import StateTime
+    from noisewatch.kernel.frequency.powercap import Zone
 
 _NS_PER_US = 1000
 _MOST_WATTS = 10_000.0  # of a package; more is a counter that began anew

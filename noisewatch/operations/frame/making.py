@@ -15,7 +15,7 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.cause_words import effect_title, steps_against, title_of
 from noisewatch.judgement.causes import Cause, causes_of, is_about_target
-from noisewatch.judgement.checks.interrupts.routing import irq_balancer
+from noisewatch.judgement.checks.interrupts.devices import irq_balancer
 from noisewatch.judgement.finding_words import left_to_people, sentence
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.programs import named_by

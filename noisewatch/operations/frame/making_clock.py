@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.frequency.clock_readings import ClockReadings, Zone, slowed_path
+from noisewatch.kernel.frequency.clock_readings import ClockReadings, slowed_path
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency, own_folder
 from noisewatch.kernel.frequency.heat import HWMON, Sensor, cpus_of_core, cpus_of_package, throttle_path
 from noisewatch.kernel.frequency.idle import MOST_CPUS, POLL, StateTime
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
 from noisewatch.kernel.frequency.powercap import FOLDER as POWERCAP
+from noisewatch.kernel.frequency.powercap import Zone
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.clock import state_shares, watts_of
 from noisewatch.model.interval.interval import Interval

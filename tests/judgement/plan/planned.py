@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.check import Answer
-from noisewatch.judgement.plan.criteria import Criterion
-from noisewatch.judgement.plan.plan import Plan
+from noisewatch.judgement.plan.plan import Criterion, Plan
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.plan import PlanOptions, make_plan
 from tests.written import Files, WrittenMachine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.errors import UsageError
-from noisewatch.judgement.plan.criteria import Criterion
+from noisewatch.judgement.plan.plan import Criterion
 from noisewatch.judgement.terms import Status
 from tests.judgement.plan.planned import answer, planned, run_on
 from tests.written import without

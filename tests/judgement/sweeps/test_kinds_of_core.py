@@ -9,7 +9,7 @@ import pytest
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.cpus.target import target_cores_differ
-from noisewatch.judgement.plan.criteria import Criterion
+from noisewatch.judgement.plan.plan import Criterion
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from tests.judgement.plan.planned import answer, planned

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
+from typing import Any
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Check, check, not_applicable, unknown
 from noisewatch.judgement.grading import MICROBENCHMARK, not_calibrated, why_incomplete
 from noisewatch.judgement.history.development import (
     Development,
@@ -23,7 +23,7 @@ from noisewatch.judgement.history.development import (
     move_words,
 )
 from noisewatch.judgement.rules import STRICT
-from noisewatch.judgement.terms import Area, Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.history.entries import Entry, Past
 from noisewatch.model.history.fact_table import OF_TARGET, facts_of
@@ -36,16 +36,8 @@ _AREA = Area.HISTORY
 _NO_HISTORY = "no history is kept (--history remembers calibrations)"
 _ENTRIES = "the earlier entries of the history, with the facts of the machine"
 _ACCEPT = "If it is to stay so, `noisewatch history accept` says that from here on this is the machine."
-_SPEEDS, _NOISES = (Nature.TIME, Nature.RATE), (Nature.NOISE,)
-_check_of_figures = partial(
-    check,
-    area=_AREA,
-    severity=Severity.WARNING,
-    ground=Ground.RISK,
-    reads=(MICROBENCHMARK, _ENTRIES),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
-)
+_LOOK = "Look at what changed just then"
+_SPEEDS = (Nature.TIME, Nature.RATE)
 
 
 @check(
@@ -78,12 +70,14 @@ def machine_changed(case: Case) -> Answer:
         return unknown("the earlier entries do not tell what the machine was")
     changed = differences(usual, now)
     hidden = [name for name in unknown_on_one_side(usual, now) if any(named.get(name) for named in usual.values())]
-    evidence = {
-        difference.name: {"class": difference.of_class, "usual": difference.before, "now": difference.after}
-        for difference in changed
-    }
+    graded = case.graded(
+        evidence={
+            difference.name: {"class": difference.of_class, "usual": difference.before, "now": difference.after}
+            for difference in changed
+        }
+    )
     if changed:
-        return Answer(Status.FAIL, "changed: " + "; ".join(difference_words(changed)), evidence=evidence)
+        return graded.fails("changed: " + "; ".join(difference_words(changed)))
     if hidden:
         return unknown(f"may have changed, as it is not known now: {', '.join(hidden)}")
     if 2 * with_facts < len(entries):
@@ -91,49 +85,63 @@ def machine_changed(case: Case) -> Answer:
         return unknown(
             f"no known fact differs from {with_facts} of {of_all}; the others do not tell what the machine was"
         )
-    return Answer(Status.PASS, f"no known fact differs from {_count(with_facts, 'earlier entry')}")
+    return case.graded().passes(f"no known fact differs from {_count(with_facts, 'earlier entry')}")
 
 
-@_check_of_figures(
+def _check_of_figures(
+    natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str, **about: Any
+) -> Check:
+    """Return the check whether figures of these natures are as usual; `is_wrong` are the moves that it reports."""
+    return check(
+        area=_AREA,
+        severity=Severity.WARNING,
+        ground=Ground.RISK,
+        reads=(MICROBENCHMARK, _ENTRIES),
+        asks_calibration=True,
+        severity_in={STRICT: Severity.BLOCKING},
+        **about,
+    )(lambda case: _judged(case, natures, is_wrong, calm))
+
+
+slower_than_usual = _check_of_figures(
+    _SPEEDS,
+    lambda move: move.nature == Nature.TIME,
+    "as fast as usual",
     id="slower-than-usual",
     question="Are the target CPUs as fast as in the earlier calibrations?",
     why=(
         "A machine that became slower makes every later result look like a regression of the program. One that is slow "
         "and steady passes every other check."
     ),
-    remedy=f"Look at what changed just then; noisewatch history shows all of it. {_ACCEPT}",
+    remedy=f"{_LOOK}; noisewatch history shows all of it. {_ACCEPT}",
     sources=("https://github.com/conbench/conbench/issues/1412",),
 )
-def slower_than_usual(case: Case) -> Answer:
-    return _judged(case, _SPEEDS, lambda move: move.nature == Nature.TIME, "as fast as usual")
-
-
-@_check_of_figures(
+faster_than_usual = _check_of_figures(
+    _SPEEDS,
+    lambda move: move.nature == Nature.RATE,
+    "no faster than usual",
     id="faster-than-usual",
     question="Are the target CPUs no faster than in the earlier calibrations?",
     why=(
         "A machine that is suddenly faster is not the one that earlier results are from: turbo was switched on, or a "
         "limit was lifted. A program seems to have become faster, and later slower."
     ),
-    remedy=f"Look at what changed just then; noisewatch history shows all of it. {_ACCEPT}",
+    remedy=f"{_LOOK}; noisewatch history shows all of it. {_ACCEPT}",
     sources=("https://github.com/TechEmpower/FrameworkBenchmarks/issues/9450",),
 )
-def faster_than_usual(case: Case) -> Answer:
-    return _judged(case, _SPEEDS, lambda move: move.nature == Nature.RATE, "no faster than usual")
-
-
-@_check_of_figures(
+noisier_than_usual = _check_of_figures(
+    (Nature.NOISE,),
+    lambda move: move.nature == Nature.NOISE and move.change > 0,
+    "as calm as usual",
     id="noisier-than-usual",
     question="Are the target CPUs as calm as in the earlier calibrations?",
     why=(
         "Noise that stays within the budget may have doubled all the same: something new runs there, and the smallest "
         "change that can be shown has grown."
     ),
-    remedy=f"Look at what changed just then, and at target-cpus-interrupted. {_ACCEPT}",
+    remedy=f"{_LOOK}, and at target-cpus-interrupted. {_ACCEPT}",
     sources=("https://docs.kernel.org/trace/osnoise-tracer.html",),
 )
-def noisier_than_usual(case: Case) -> Answer:
-    return _judged(case, _NOISES, lambda move: move.nature == Nature.NOISE and move.change > 0, "as calm as usual")
 
 
 def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str) -> Answer:
@@ -150,7 +158,7 @@ def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureM
         return not_applicable(_remembering(past, earlier, LEAST_BEFORE))
     if past.doubt is not None:
         return unknown(past.doubt)
-    return _answer(development, natures, is_wrong, calm, is_strict=case.rules.profile == STRICT)
+    return _answer(case, development, natures, is_wrong, calm)
 
 
 def _remembering(past: Past, count: int, needed: int) -> str:
@@ -159,15 +167,11 @@ def _remembering(past: Past, count: int, needed: int) -> str:
 
 
 def _answer(
-    development: Development,
-    natures: Collection[Nature],
-    is_wrong: Callable[[FigureMove], bool],
-    calm: str,
-    is_strict: bool,
+    case: Case, development: Development, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str
 ) -> Answer:
     """Return the answer on the figures of these natures: a new level or a drift fails or warns.
 
-    A few entries that differ are noted as information unless `is_strict`, as many figures do so at times.
+    A few entries that differ are noted as information but for the profile `strict`, as many figures do so at times.
     """
     of_these = [figure for figure in Figure if TRAITS[figure].nature in natures]
     measured = development.entries[-1].figures
@@ -180,12 +184,13 @@ def _answer(
     if departed:
         worst = _largest(departed)
         text = f"{move_words(worst, len(development.entries))}{_others(departed)}; {attribution_words(worst)}"
-        return Answer(Status.FAIL, text, measured=worst.change, evidence=_evidence(departed))
+        return case.graded(evidence=_evidence(departed)).fails(text, measured=worst.change)
     if apart:
         worst = _largest(apart)
         text = f"{apart_words(worst)}{_others(apart)}; {attribution_words(worst)}"
-        weight = None if is_strict else Severity.INFORMATION
-        return Answer(Status.WARN, text, measured=worst.change, reason=text, evidence=_evidence(apart), severity=weight)
+        weight = None if case.rules.profile == STRICT else Severity.INFORMATION
+        graded = case.graded(evidence=_evidence(apart), severity=weight)
+        return graded.warns(text, measured=worst.change, reason=text)
     if missing := [figure for figure in of_these if _is_missing(development, figure)]:
         return unknown(f"{calm} by what was measured, but most earlier entries have as well: {', '.join(missing)}")
     unjudged = [
@@ -194,9 +199,9 @@ def _answer(
         if figure not in judged and any(figure in entry.figures for entry in development.entries)
     ]
     limits = [f"not judged: {', '.join(unjudged)}"] if unjudged else []
-    evidence = {"bimodal": modes} if modes else {}
     by = f"{calm}, by {_count(len(development.entries) - 1, 'earlier entry')}"
-    return Answer(Status.PASS, "; ".join([calm if modes else by, *modes, *limits]), evidence=evidence)
+    graded = case.graded(evidence={"bimodal": modes} if modes else {})
+    return graded.passes("; ".join([calm if modes else by, *modes, *limits]))
 
 
 def _is_missing(development: Development, figure: Figure) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, passing_and_failing, unknown
 from noisewatch.judgement.effect import BLOCKS_AT, blocking_limit
 from noisewatch.judgement.grading import (
     AREA,
@@ -27,6 +28,9 @@ from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.units import describe_chance, describe_ns
+
+if TYPE_CHECKING:
+    from noisewatch.model.calibration.figures import CpuFigures
 
 
 @check(
@@ -74,7 +78,7 @@ def noise_floor_above_budget(case: Case) -> Answer:
         + ("" if floor.bounded else " (extrapolated: rarer events are not bounded)")
     )
     evidence = _evidence(calibrated, floor)
-    graded = Graded(measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
+    graded = case.graded(measured=floor.cv_expected, limit=budget.max_cv, unit="share", evidence=evidence)
     above = calibrated.cpus_above_budget
     if above:
         cause = dominating_cause(calibrated, floor, budget.work)
@@ -117,7 +121,7 @@ def _of_any_work(case: Case, calibrated: Calibrated, by_work: FloorsByWork) -> A
     if budget.max_inflation is not None:
         longest = max(floor.max_inflation for floor in floors.values())
         text += f"; worst of {worst.samples} samples up to {longest:.2f}×"
-    graded = Graded(measured=worst.cv_expected, limit=budget.max_cv, unit="share")
+    graded = case.graded(measured=worst.cv_expected, limit=budget.max_cv, unit="share")
     named = [(ALONE, by_work.alone), *floors.items()]
     evidence = _evidence(calibrated, worst) | {
         "by_work": {
@@ -169,15 +173,11 @@ def why_undecided(calibrated: Calibrated, text: str) -> str | None:
     return None
 
 
-_STOLEN_PASSES = Limit(
-    key="passes",
-    name="stolen share that passes",
-    value=0.0005,
-    unit="share",
-    reason="the ticks of an otherwise idle CPU",
-)
-_STOLEN_FAILS = Limit(
-    key="fails", name="stolen share that fails", value=LOSES_TOO_MUCH, unit="share", reason="half of a change of 1%"
+_STOLEN_PASSES, _STOLEN_FAILS = passing_and_failing(
+    "stolen share",
+    "share",
+    passes=(0.0005, "the ticks of an otherwise idle CPU"),
+    fails=(LOSES_TOO_MUCH, "half of a change of 1%"),
 )
 _STOLEN_BLOCKS = blocking_limit("blocks", "stolen share that blocks")
 _STOLEN_BLOCKS_IN_GUESTS = Limit(
@@ -191,11 +191,12 @@ _STOLEN_BLOCKS_IN_GUESTS = Limit(
     ),
     of_budget=BLOCKS_AT,
 )
-_GAP_PASSES = Limit(
-    key="gap-passes", name="longest gap that passes", value=100_000, unit="ns", reason="an interrupt with its softirq"
-)
-_GAP_FAILS = Limit(
-    key="gap-fails", name="longest gap that fails", value=1_000_000, unit="ns", reason="something else was scheduled"
+_GAP_PASSES, _GAP_FAILS = passing_and_failing(
+    "longest gap",
+    "ns",
+    passes=(100_000, "an interrupt with its softirq"),
+    fails=(1_000_000, "something else was scheduled"),
+    prefix="gap-",
 )
 
 
@@ -246,7 +247,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
     is_guest = case.snapshot.platform.virtual not in (None, NONE)
     blocks = case.bound(_STOLEN_BLOCKS)
     fails = min(case.bound(_STOLEN_FAILS), blocks)
-    graded = Graded(measured=stolen, limit=fails, unit="share", evidence=evidence)
+    graded = case.graded(measured=stolen, limit=fails, unit="share", evidence=evidence)
     if stolen > fails or gap_ns > case.bound(_GAP_FAILS):
         cpus = frozenset(
             figures.cpu
@@ -265,7 +266,7 @@ def target_cpus_interrupted(case: Case) -> Answer:
         return graded.fails(text, limit=bound, cpus=cpus, culprits=culprits, fix=fix, severity=severity)
     if len(measured) < len(calibrated.calibration.cpus) or calibrated.doubt is not None:
         reason = why_incomplete(calibrated) or calibrated.doubt or "gaps were not measured on all target CPUs"
-        return Answer(Status.UNKNOWN, text, measured=stolen, reason=reason, evidence=evidence)
+        return graded.answer(Status.UNKNOWN, text, reason=reason, limit=None, unit=None)
     status = Status.PASS if stolen <= case.bound(_STOLEN_PASSES) and gap_ns <= case.bound(_GAP_PASSES) else Status.WARN
     return graded.answer(status, text)
 
@@ -275,38 +276,33 @@ def _from_inside(culprits: Sequence[Disturbance]) -> float:
     return sum(culprit.share or 0.0 for culprit in culprits if culprit.kind != Kind.OUTSIDE)
 
 
-_MAD_PASSES = Limit(
-    key="passes",
-    name="median deviation that passes",
-    value=0.005,
-    unit="share",
-    reason="an idle machine stays well below",
-)
-_MAD_FAILS = Limit(
-    key="fails", name="median deviation that fails", value=0.02, unit="share", reason="a change of 2% would be hidden"
-)
-_TAIL_PASSES = Limit(
-    key="tail-passes",
-    name="deviation of the 99th or 1st percentile that passes",
-    value=0.02,
-    unit="share",
-    reason="a timer tick and a short interrupt",
-)
-_TAIL_FAILS = Limit(
-    key="tail-fails",
-    name="deviation of the 99th or 1st percentile that fails",
-    value=0.10,
-    unit="share",
-    reason="one sample in a hundred is off",
-)
-
-
-@check(
-    id="fixed-work-unsteady",
+_TOO_FEW_BLOCKS = "too few blocks of interpreted work were measured"
+_check_of_work = partial(
+    check,
     area=AREA,
-    question="Does interpreted work (FWQ) always take the same time?",
     severity=Severity.WARNING,
     ground=Ground.EFFECT,
+    asks_calibration=True,
+    severity_in={STRICT: Severity.BLOCKING},
+)
+_MAD_PASSES, _MAD_FAILS = passing_and_failing(
+    "median deviation",
+    "share",
+    passes=(0.005, "an idle machine stays well below"),
+    fails=(0.02, "a change of 2% would be hidden"),
+)
+_TAIL_PASSES, _TAIL_FAILS = passing_and_failing(
+    "deviation of the 99th or 1st percentile",
+    "share",
+    passes=(0.02, "a timer tick and a short interrupt"),
+    fails=(0.10, "one sample in a hundred is off"),
+    prefix="tail-",
+)
+
+
+@_check_of_work(
+    id="fixed-work-unsteady",
+    question="Does interpreted work (FWQ) always take the same time?",
     reads=(f"{MICROBENCHMARK}: interpreted work in blocks of 1 ms",),
     limits=(_MAD_PASSES, _MAD_FAILS, _TAIL_PASSES, _TAIL_FAILS),
     why=(
@@ -315,17 +311,15 @@ _TAIL_FAILS = Limit(
     ),
     remedy="Switch off turbo and take the sibling offline; in a virtual machine, ask for a dedicated core.",
     sources=("https://pyperf.readthedocs.io/en/latest/analyze.html",),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def fixed_work_unsteady(case: Case) -> Answer:
     tail = grade_worst_cpu(
         case,
-        lambda figures: figures.work.tail_share if figures.work is not None else None,
+        _tail_share,
         _TAIL_PASSES,
         _TAIL_FAILS,
         "1 block in 100 is {value:.1%} off the median on CPU {cpu}",
-        "too few blocks of interpreted work were measured",
+        _TOO_FEW_BLOCKS,
     )
     middle = grade_worst_cpu(
         case,
@@ -333,9 +327,13 @@ def fixed_work_unsteady(case: Case) -> Answer:
         _MAD_PASSES,
         _MAD_FAILS,
         "median deviation {value:.2%} on CPU {cpu}",
-        "too few blocks of interpreted work were measured",
+        _TOO_FEW_BLOCKS,
     )
     return _graver(middle, tail)
+
+
+def _tail_share(figures: CpuFigures) -> float | None:
+    return figures.work.tail_share if figures.work is not None else None
 
 
 def _graver(*answers: Answer) -> Answer:
@@ -343,28 +341,17 @@ def _graver(*answers: Answer) -> Answer:
     return max(answers, key=lambda answer: order.index(answer.status) if answer.status in order else -1)
 
 
-_MEMORY_PASSES = Limit(
-    key="passes",
-    name="median deviation of memory accesses that passes",
-    value=0.01,
-    unit="share",
-    reason="reached with a cache that nothing else uses",
-)
-_MEMORY_FAILS = Limit(
-    key="fails",
-    name="median deviation of memory accesses that fails",
-    value=0.03,
-    unit="share",
-    reason="a neighbour evicts cache lines of the benchmark",
+_MEMORY_PASSES, _MEMORY_FAILS = passing_and_failing(
+    "median deviation of memory accesses",
+    "share",
+    passes=(0.01, "reached with a cache that nothing else uses"),
+    fails=(0.03, "a neighbour evicts cache lines of the benchmark"),
 )
 
 
-@check(
+@_check_of_work(
     id="memory-unsteady",
-    area=AREA,
     question="Is the latency of the last-level cache steady?",
-    severity=Severity.WARNING,
-    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: accesses to 4 MB",),
     limits=(_MEMORY_PASSES, _MEMORY_FAILS),
     why=(
@@ -373,7 +360,6 @@ _MEMORY_FAILS = Limit(
     ),
     remedy="Keep the other CPUs of that cache idle, or restrict them to a part of it (resctrl).",
     sources=("https://docs.kernel.org/filesystems/resctrl.html",),
-    asks_calibration=True,
     severity_in={MEMORY: Severity.BLOCKING, STRICT: Severity.BLOCKING},
 )
 def memory_unsteady(case: Case) -> Answer:
@@ -389,31 +375,22 @@ def memory_unsteady(case: Case) -> Answer:
     )
 
 
-_DRIFT_PASSES = Limit(
-    key="passes", name="drift that passes", value=0.005, unit="share", reason="half of a change of 1%"
-)
-_DRIFT_FAILS = Limit(
-    key="fails",
-    name="drift that fails",
-    value=0.02,
-    unit="share",
-    reason="the order of the runs would decide which variant is faster",
+_DRIFT_PASSES, _DRIFT_FAILS = passing_and_failing(
+    "drift",
+    "share",
+    passes=(0.005, "half of a change of 1%"),
+    fails=(0.02, "the order of the runs would decide which variant is faster"),
 )
 
 
-@check(
+@_check_of_work(
     id="throughput-drifts",
-    area=AREA,
     question="Is the CPU as fast at the end of the calibration as at its beginning?",
-    severity=Severity.WARNING,
-    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: last third of the interpreted work against the first",),
     limits=(_DRIFT_PASSES, _DRIFT_FAILS),
     why="A clock that drops with heat, or a neighbour that starts or stops, makes later runs look slower or faster.",
     remedy="Let the machine warm up, switch off turbo, and interleave the variants that you compare.",
     sources=("https://docs.kernel.org/admin-guide/pm/cpufreq.html",),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def throughput_drifts(case: Case) -> Answer:
     return grade_worst_cpu(
@@ -422,22 +399,21 @@ def throughput_drifts(case: Case) -> Answer:
         _DRIFT_PASSES,
         _DRIFT_FAILS,
         "speed drifted by {value:.2%} over the run on CPU {cpu}",
-        "too few blocks of interpreted work were measured",
+        _TOO_FEW_BLOCKS,
     )
 
 
-_HUMPS_PASS = Limit(
-    key="passes", name="mvalue that passes", value=2.8, unit="mvalue", reason="one mode, with some sampling noise"
+_HUMPS_PASS, _HUMPS_FAIL = passing_and_failing(
+    "mvalue",
+    "mvalue",
+    passes=(2.8, "one mode, with some sampling noise"),
+    fails=(4.2, "two modes or more"),
 )
-_HUMPS_FAIL = Limit(key="fails", name="mvalue that fails", value=4.2, unit="mvalue", reason="two modes or more")
 
 
-@check(
+@_check_of_work(
     id="throughput-multimodal",
-    area=AREA,
     question="Does the time of interpreted work have a single mode?",
-    severity=Severity.WARNING,
-    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: modes of the histogram of the interpreted work",),
     limits=(_HUMPS_PASS, _HUMPS_FAIL),
     why=(
@@ -446,8 +422,6 @@ _HUMPS_FAIL = Limit(key="fails", name="mvalue that fails", value=4.2, unit="mval
     ),
     remedy="Look for something that comes and goes: turbo, work on the sibling, a periodic task.",
     sources=("https://www.brendangregg.com/FrequencyTrails/modes.html",),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def throughput_multimodal(case: Case) -> Answer:
     return grade_worst_cpu(
@@ -456,32 +430,21 @@ def throughput_multimodal(case: Case) -> Answer:
         _HUMPS_PASS,
         _HUMPS_FAIL,
         "mvalue {value:.1f} on CPU {cpu} (2 is one mode)",
-        "too few blocks of interpreted work were measured",
+        _TOO_FEW_BLOCKS,
     )
 
 
-_CLOCK_PASSES = Limit(
-    key="passes",
-    name="spread of the clock that passes",
-    value=0.005,
-    unit="share",
-    reason="what krun accepts of APERF/MPERF",
-)
-_CLOCK_FAILS = Limit(
-    key="fails",
-    name="spread of the clock that fails",
-    value=0.02,
-    unit="share",
-    reason="it moves by more than most changes of a program",
+_CLOCK_PASSES, _CLOCK_FAILS = passing_and_failing(
+    "spread of the clock",
+    "share",
+    passes=(0.005, "what krun accepts of APERF/MPERF"),
+    fails=(0.02, "it moves by more than most changes of a program"),
 )
 
 
-@check(
+@_check_of_work(
     id="effective-frequency-moves",
-    area=AREA,
     question="Do the target CPUs run at one clock frequency under load?",
-    severity=Severity.WARNING,
-    ground=Ground.EFFECT,
     reads=(f"{MICROBENCHMARK}: chains of dependent multiplications",),
     limits=(_CLOCK_PASSES, _CLOCK_FAILS),
     why=(
@@ -490,8 +453,6 @@ _CLOCK_FAILS = Limit(
     ),
     remedy="Set governor performance, switch turbo off, pin the frequency, and cool the machine.",
     sources=("https://uops.info/", "https://docs.kernel.org/admin-guide/pm/cpufreq.html"),
-    asks_calibration=True,
-    severity_in={STRICT: Severity.BLOCKING},
 )
 def effective_frequency_moves(case: Case) -> Answer:
     answer = grade_worst_cpu(
@@ -515,10 +476,10 @@ def _inferred_from_work(case: Case, otherwise: Answer) -> Answer:
     """
     steady = grade_worst_cpu(
         case,
-        lambda figures: figures.work.tail_share if figures.work is not None else None,
+        _tail_share,
         _CLOCK_PASSES,
         _CLOCK_FAILS,
         "one clock: interpreted work took the same time within {value:.2%} (CPU {cpu})",
-        "too few blocks of interpreted work were measured",
+        _TOO_FEW_BLOCKS,
     )
     return steady if steady.status == Status.PASS else otherwise

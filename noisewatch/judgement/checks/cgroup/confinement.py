@@ -38,20 +38,22 @@ def partition_invalid(case: Case) -> Answer:
     partitions = case.snapshot.isolation.partitions
     invalid = [partition for partition in partitions.all if partition.invalid_reason is not None]
     concerned = [partition for partition in invalid if not partition.wanted or partition.wanted & case.target]
-    evidence = {
-        "partitions": {partition.folder: partition.invalid_reason or partition.kind for partition in partitions.all}
-    }
+    graded = case.graded(
+        evidence={
+            "partitions": {partition.folder: partition.invalid_reason or partition.kind for partition in partitions.all}
+        }
+    )
     if concerned:
         text = "; ".join(map(_describe, concerned))
         cpus = frozenset().union(*(partition.wanted or frozenset() for partition in concerned))
-        return Answer(Status.FAIL, text, cpus=cpus, evidence=evidence, fix=_dissolve(concerned))
+        return graded.fails(text, cpus=cpus, fix=_dissolve(concerned))
     if partitions.unseen is not None:
         return unknown(partitions.unseen)
     if partitions.isolated is None:
-        return unknown(case.why_unknown("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts"))
+        return case.unread("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts")
     unread_paths = [path for path in sorted(case.snapshot.reason_by_path) if path.endswith("/cpuset.cpus.partition")]
     if unread_paths:
-        return unknown(case.why_unknown(unread_paths[0]))
+        return case.unread(unread_paths[0])
     outside = [partition for partition in partitions.all if _is_contradicted(partition, partitions.isolated)]
     if outside:
         isolated = format_cpu_list(partitions.isolated) or "none"
@@ -65,7 +67,7 @@ def partition_invalid(case: Case) -> Answer:
         if not invalid
         else f"valid for the target CPUs; elsewhere: {'; '.join(map(_describe, invalid))}"
     )
-    return Answer(Status.PASS, text, evidence=evidence)
+    return graded.passes(text)
 
 
 def _is_contradicted(partition: Partition, isolated: CpuSet) -> bool:
@@ -113,12 +115,12 @@ def _dissolve(invalid: list[Partition]) -> Fix:
 def threads_confined_to_isolated_cpus(case: Case) -> Answer:
     isolated, tasks = case.snapshot.isolation.isolated, case.snapshot.tasks
     if isolated is None:
-        return unknown(case.why_unknown(f"{CPUS}/isolated"))
+        return case.unread(f"{CPUS}/isolated")
     concerned = isolated & case.target
     if not concerned:
         return not_applicable("no target CPU is isolated")
     if tasks is None:
-        return unknown(case.why_unknown("/proc/PID"))
+        return case.unread("/proc/PID")
     others = [task for task in tasks.by_tid.values() if not task.is_kernel and task.pid not in case.snapshot.own_pids]
     confined: dict[tuple[int, CpuSet], list[Task]] = defaultdict(list)
     stuck: dict[tuple[int, CpuSet], list[Task]] = defaultdict(list)
@@ -135,13 +137,13 @@ def threads_confined_to_isolated_cpus(case: Case) -> Answer:
         cpus = {cpu for threads in crowds for thread in threads for cpu in thread.allowed or ()}
         cpus |= {thread.cpu for threads in stuck.values() for thread in threads}
         fix = _pin(crowds, [*stuck.values()], isolated)
-        return Answer(Status.FAIL if stuck else Status.WARN, text, cpus=frozenset(cpus), fix=fix)
+        return case.graded().answer(Status.FAIL if stuck else Status.WARN, text, cpus=frozenset(cpus), fix=fix)
     hidden = why_unseen(case)
     if hidden is not None:
         return unknown(hidden)
     if any(task.allowed is None and task.cpu in isolated for task in others):
         return unknown("the affinity of some tasks could not be read")
-    return Answer(Status.PASS, "no process has several threads that share isolated CPUs")
+    return case.graded().passes("no process has several threads that share isolated CPUs")
 
 
 def _describe_crowd(threads: list[Task]) -> str:

@@ -1,22 +1,233 @@
-"""Area `quota`: the CPU limits of containers and service managers."""
+"""Areas `quota`, `virtual` and `kernel`: the CPU time that the benchmark gets: limits of groups, and its priority."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check
-from noisewatch.judgement.fixes.actions import write
+from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check, unknown
+from noisewatch.judgement.fixes.actions import Action, run_command, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
-from noisewatch.judgement.terms import FLOOR_CHECK, Area, Ground, Severity, Status
-from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup, CgroupLevel
+from noisewatch.judgement.grading import turned, unread
+from noisewatch.judgement.terms import FLOOR_CHECK, Area, Ground, Severity
+from noisewatch.kernel.cgroup.bandwidth import UNCLAMPED, UNLIMITED, Cgroup, CgroupLevel, CpuWeight, CpuWeights
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, MOUNT_ROOTS
+from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
+from noisewatch.kernel.system.release import release_number
+from noisewatch.kernel.tasks.own_process import STAT, Scheduling
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Throttle, uncounted_between
+from noisewatch.text import clean
 from noisewatch.units import describe_count, describe_ns
+
+_NICE = Limit(
+    key="nice",
+    name="nice value that passes",
+    value=0,
+    unit="nice",
+    reason="each step above 0 takes about a fifth of the weight",
+)
+_WEIGHT = Limit(
+    key="weight",
+    name="weight of a cgroup that passes",
+    value=1.0,
+    unit="of the default",
+    reason="other groups get more by default",
+)
+_LOWERED_BY_POLICY = {3: "batch", 5: "idle"}  # in linux/sched.h
+_POLICIES = {0: "other", 1: "fifo", 2: "rr", 6: "deadline", 7: "ext"} | _LOWERED_BY_POLICY
+_AS_EVERYBODY = 0
+
+
+@check(
+    id="priority-lowered",
+    area=Area.VIRTUAL,
+    question="Will the benchmark get the scheduling weight of other tasks?",
+    severity=Severity.WARNING,
+    reads=(
+        STAT,
+        MEMBERSHIP,
+        "cpu.weight, cpu.idle, cpu.uclamp.max (v2), cpu.shares (v1), from this cgroup up to the root",
+    ),
+    limits=(_NICE, _WEIGHT),
+    why=(
+        "A benchmark started from here inherits the nice value, the scheduling policy and the cgroup. CI runners, "
+        "containers and services often lower these silently: other runnable tasks then get more of the CPU, and a "
+        "utilization clamp keeps the frequency low."
+    ),
+    remedy="Start the benchmark from a shell or a service with the usual priority: Nice=0, CPUWeight=100.",
+    sources=(
+        "https://man7.org/linux/man-pages/man7/sched.7.html",
+        "https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files",
+    ),
+    asks_starter=True,
+)
+def priority_lowered(case: Case) -> Answer:
+    own, weights = case.snapshot.settings.own.scheduling, case.snapshot.settings.cpu_weights
+    levels = weights.levels if weights is not None else ()
+    graded = case.graded(
+        evidence={
+            "nice": None if own is None else own.nice,
+            "policy": None if own is None else _POLICIES.get(own.policy, str(own.policy)),
+            "cgroups": {
+                level.folder: {"weight": level.weight, "idle": level.is_idle, "uclamp_max_percent": level.clamp_percent}
+                for level in levels
+            },
+        }
+    )
+    grave = [*_lowered_policy(own), *(f"{clean(level.folder)} is idle" for level in levels if level.is_idle)]
+    slight = _lowered_weights(case, weights)
+    if own is not None and own.nice > case.bound(_NICE):
+        slight.insert(0, f"the nice value is {own.nice}")
+    if grave or slight:
+        text, fix = "; ".join([*grave, *slight]), _fix(case, weights)
+        if grave:
+            return graded.fails(text, fix=fix)
+        return graded.warns(text, reason=_why_unread(case, own, weights), fix=fix)
+    why_not = _why_unread(case, own, weights)
+    if own is None or weights is None or why_not is not None:
+        return unknown(why_not or "unknown")
+    if not weights.reaches_root:
+        return unknown("the weight of this container cannot be seen from inside")
+    return graded.passes(f"nice {own.nice}, and no cgroup lowers the weight")
+
+
+def _why_unread(case: Case, own: Scheduling | None, weights: CpuWeights | None) -> str | None:
+    """Return why the priority may be lower than the values that were read, or None if all were read."""
+    if own is None:
+        return case.why_unknown(STAT)
+    unknown_level = (
+        next((level for level in weights.levels if not level.is_known), None) if weights is not None else None
+    )
+    if weights is None or unknown_level is not None:
+        return case.why_unknown(unknown_level.folder if unknown_level is not None else MEMBERSHIP, "/proc/self/mounts")
+    return None
+
+
+def _lowered_policy(own: Scheduling | None) -> list[str]:
+    policy = _LOWERED_BY_POLICY.get(own.policy) if own is not None else None
+    return [] if policy is None else [f"the scheduling policy is {policy}"]
+
+
+def _lowered_weights(case: Case, weights: CpuWeights | None) -> list[str]:
+    """Return the cgroups with a lowered weight or clamp, as text. Idle groups have no weight and are left out."""
+    text = []
+    for level in weights.levels if weights is not None else ():
+        if weights is not None and _is_light(case, weights, level) and not level.is_idle:
+            text.append(f"{clean(level.folder)} has {weights.file} {level.weight} (default {weights.default})")
+        if level.clamp_percent is not None and level.clamp_percent < UNCLAMPED:
+            text.append(f"{clean(level.folder)} is clamped to {level.clamp_percent:g}% of the capacity")
+    return text
+
+
+def _is_light(case: Case, weights: CpuWeights, level: CpuWeight) -> bool:
+    return level.weight is not None and level.weight < case.bound(_WEIGHT) * weights.default
+
+
+def _fix(case: Case, weights: CpuWeights | None) -> Fix:
+    """Return the fix that raises the parent process, usually the shell, and its cgroups; undo restores the values."""
+    actions: list[Action] = _raised_parent(case)
+    for level in weights.levels if weights is not None else ():
+        if weights is not None and _is_light(case, weights, level) and not level.is_idle:
+            actions.append(write(f"{level.folder}/{weights.file}", weights.default, level.weight))
+        if level.is_idle:
+            actions.append(write(f"{level.folder}/cpu.idle", 0, 1))
+        if level.clamp_percent is not None and level.clamp_percent < UNCLAMPED:
+            actions.append(write(f"{level.folder}/cpu.uclamp.max", "max", f"{level.clamp_percent:.2f}"))
+    by_hand = ByHand("start the benchmark with Nice=0 and CPUWeight=100, or without nice")
+    return Fix(tuple(actions), (by_hand,))
+
+
+def _raised_parent(case: Case) -> list[Action]:
+    """Return the actions that raise the parent process; none if only this process was lowered.
+
+    In that case the next process that the shell starts has normal priority.
+    """
+    parent = case.snapshot.settings.own.parent
+    if parent is None or parent.pid in {1, *case.snapshot.own_pids}:
+        return []
+    actions: list[Action] = []
+    pid, nice, policy = parent.pid, parent.scheduling.nice, _LOWERED_BY_POLICY.get(parent.scheduling.policy)
+    if policy is not None:
+        actions.append(run_command(f"chrt --other -p 0 {pid}", f"chrt --{policy} -p 0 {pid}"))
+    if nice > case.bound(_NICE):
+        actions.append(run_command(f"renice -n {_AS_EVERYBODY} -p {pid}", f"renice -n {nice} -p {pid}"))
+    return actions
+
+
+_ONLY_FOR_STARVING_SINCE = (6, 12)
+
+
+@check(
+    id="real-time-work-throttled",
+    area=Area.KERNEL,
+    question="May real-time tasks run without being throttled?",
+    severity=Severity.INFORMATION,
+    reads=(Knob.REALTIME_RUNTIME, Knob.REALTIME_PERIOD, "/proc/config.gz (CONFIG_RT_GROUP_SCHED)"),
+    why=(
+        "A benchmark that spins with real-time priority is stopped for the rest of each period, by default 50 ms in "
+        "each second. Since Linux 6.12 this happens only if other tasks starve, or in groups with a limit."
+    ),
+    remedy=(
+        "Lift the limit while a real-time benchmark runs; a real-time thread that never sleeps can then lock up its "
+        "CPU."
+    ),
+    sources=("https://docs.kernel.org/scheduler/sched-rt-group.html",),
+)
+def real_time_work_throttled(case: Case) -> Answer:
+    knobs = case.snapshot.settings.knobs
+    runtime_us, period_us = knobs.integer(Knob.REALTIME_RUNTIME), knobs.integer(Knob.REALTIME_PERIOD)
+    if runtime_us is None:
+        return unread(case, Knob.REALTIME_RUNTIME)
+    evidence = {Knob.REALTIME_RUNTIME.value: runtime_us, Knob.REALTIME_PERIOD.value: period_us}
+    graded = case.graded(measured=runtime_us, evidence=evidence)
+    if period_us is None:
+        return unread(case, Knob.REALTIME_PERIOD)
+    if runtime_us > period_us:
+        return unknown(f"{Knob.REALTIME_RUNTIME}: {runtime_us} is longer than the period, {period_us}")
+    if runtime_us < 0 or runtime_us == period_us:
+        return graded.passes("real-time tasks are never throttled")
+    config, number = case.snapshot.platform.config, release_number(case.snapshot.platform.kernel)
+    has_groups = None if config is None else config.is_set("RT_GROUP_SCHED")
+    if number is not None and number >= _ONLY_FOR_STARVING_SINCE and has_groups is False:
+        return graded.passes("real-time tasks are throttled only if others starve")
+    text = f"real-time tasks are throttled after {runtime_us / 1000:g} of {period_us / 1000:g} ms"
+    is_meant = case.calibrated is not None and case.calibrated.calibration.samples.is_realtime
+    severity = Severity.WARNING if is_meant else None
+    return graded.fails(text, fix=turned(case, Knob.REALTIME_RUNTIME, -1), severity=severity)
+
+
+@check(
+    id="nice-value-confined-to-session",
+    area=Area.KERNEL,
+    question="Does a nice value apply across the whole machine?",
+    severity=Severity.INFORMATION,
+    reads=(Knob.AUTOGROUP, STAT),
+    why=(
+        "With autogroups every session gets an equal share, and a nice value ranks a task only within its own "
+        "session: a benchmark started with nice -n -20 gains nothing over other sessions."
+    ),
+    remedy="Switch autogroups off, or do not use nice values.",
+    sources=("https://man7.org/linux/man-pages/man7/sched.7.html",),
+    asks_starter=True,
+)
+def nice_value_confined_to_session(case: Case) -> Answer:
+    groups, scheduling = case.snapshot.settings.knobs.integer(Knob.AUTOGROUP), case.snapshot.settings.own.scheduling
+    nice = None if scheduling is None else scheduling.nice
+    if groups is None:
+        return unread(case, Knob.AUTOGROUP)
+    graded = case.graded(evidence={Knob.AUTOGROUP.value: groups, "nice": nice})
+    if groups == 0:
+        return graded.passes("there are no autogroups")
+    if nice is None:
+        return case.unread(STAT)
+    if nice == 0:
+        return graded.passes("no nice value is set", measured=nice)
+    text = f"nice value {nice} counts only within this session"
+    return graded.fails(text, measured=nice, fix=turned(case, Knob.AUTOGROUP, 0))
+
 
 _THROTTLED = Limit(
     key="fails",
@@ -69,26 +280,27 @@ def cpu_quota(case: Case) -> Answer:
             throttle.level.folder: {"periods": throttle.periods, "ns": throttle.ns} for throttle in throttles
         },
     }
+    graded = case.graded(evidence=evidence)
     if throttles:
-        return _throttled(case, throttles, evidence)
+        return _throttled(case, throttles, graded)
     fix = lift(cgroup.limited_by, cgroup.limit_text)
-    too_few = Graded(limit=needed, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
+    too_few = case.graded(limit=needed, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
     if cgroup.known_quota_share < needed:
         text = f"may use {cgroup.known_quota_share:g} of {needed} target CPUs ({cgroup.limited_by})"
         return too_few.fails(text, measured=cgroup.known_quota_share)
-    inferred = _looks_throttled(case, evidence)
+    inferred = _looks_throttled(case, graded)
     if inferred is not None:
         return inferred
     counts = [cgroup.throttled_periods, *(interval.throttled_periods for interval in case.intervals)]
     if quota is None or None in counts:
         reasons = [case.why_unknown(*_paths_of_unknown(cgroup)), *_long_stops_said(case)]
-        return Graded(evidence=evidence).unknown("; ".join(reasons))
+        return graded.unknown("; ".join(reasons))
     if quota != UNLIMITED:
         uncounted = _uncounted(case)
         if uncounted:
-            return Graded(evidence=evidence).unknown(stood_still(f"{uncounted[0].folder}/cpu.stat"))
+            return graded.unknown(stood_still(f"{uncounted[0].folder}/cpu.stat"))
         return too_few.warns(_shared_quota(case, quota), measured=quota)
-    return Answer(Status.PASS, "no quota", evidence=evidence)
+    return graded.passes("no quota")
 
 
 def _paths_of_unknown(cgroup: Cgroup) -> Iterator[str]:
@@ -127,18 +339,17 @@ def _uncounted(case: Case) -> list[CgroupLevel]:
     ]
 
 
-def _throttled(case: Case, throttles: list[Throttle], evidence: Mapping[str, Any]) -> Answer:
+def _throttled(case: Case, throttles: list[Throttle], graded: Graded) -> Answer:
     """Return the failure for a quota that stopped threads in the sample or in the calibration."""
     worst = max(throttles, key=lambda throttle: (throttle.ns or 0, throttle.periods))
     periods = max(throttle.periods for throttle in throttles)
     text = f"throttled in {describe_count(periods, 'period')} ({worst.level.described})"
     level = worst.level
     fix = lift(level.folder, level.limit_text if level.quota_share != UNLIMITED else None)
-    graded = Graded(measured=periods, limit=0, unit="periods", evidence=evidence)
-    return graded.fails(text, culprits=_culprits(case), fix=fix)
+    return graded.fails(text, measured=periods, limit=0, unit="periods", culprits=_culprits(case), fix=fix)
 
 
-def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
+def _looks_throttled(case: Case, graded: Graded) -> Answer | None:
     """Return the failure inferred from the calibration's stops where the quota is hidden, or None without stops."""
     culprits = _culprits(case)
     if not culprits:
@@ -146,8 +357,7 @@ def _looks_throttled(case: Case, evidence: Mapping[str, Any]) -> Answer | None:
     worst = culprits[0]
     text = f"CPU {worst.cpu} lost {worst.share or 0.0:.1%} to {worst.name}"
     cpus = frozenset(culprit.cpu for culprit in culprits)
-    graded = Graded(measured=worst.share, unit="share", evidence=evidence)
-    return graded.fails(text, cpus=cpus, culprits=culprits)
+    return graded.fails(text, measured=worst.share, unit="share", cpus=cpus, culprits=culprits)
 
 
 def _long_stops_said(case: Case) -> list[str]:

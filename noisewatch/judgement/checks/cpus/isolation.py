@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Graded, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.checks.cpus.scheduler import can_offload
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import (
@@ -26,7 +26,7 @@ from noisewatch.judgement.fixes.actions import MakePartition, move
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, boot_without
 from noisewatch.judgement.programs import Members, many_threads, other_noisewatches, why_unseen
 from noisewatch.judgement.rules import PARALLEL, STRICT
-from noisewatch.judgement.terms import Area, Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.build_options import PACKED
 from noisewatch.kernel.system.release import COMMAND_LINE, release_number
@@ -66,27 +66,29 @@ from noisewatch.text import clean
 def target_not_isolated(case: Case) -> Answer:
     isolation = case.snapshot.isolation
     if isolation.isolated is None:
-        return unknown(case.why_unknown(f"{CPUS}/isolated"))
+        return case.unread(f"{CPUS}/isolated")
     if not case.target:
         return unknown(NO_TARGET)
     open_cpus = case.target - isolation.isolated
-    evidence = {
-        "boot": None if isolation.boot is None else sorted(isolation.boot),
-        "partition": None if isolation.partition is None else sorted(isolation.partition),
-        "cgroup_v1": None if isolation.unbalanced is None else sorted(isolation.unbalanced),
-    }
+    graded = case.graded(
+        evidence={
+            "boot": None if isolation.boot is None else sorted(isolation.boot),
+            "partition": None if isolation.partition is None else sorted(isolation.partition),
+            "cgroup_v1": None if isolation.unbalanced is None else sorted(isolation.unbalanced),
+        }
+    )
     if not open_cpus:
         by = " by cgroup v1" if case.target & (isolation.unbalanced or frozenset()) else ""
-        return Answer(Status.PASS, f"{name_cpus(case.target)}: isolated{by}", cpus=case.target, evidence=evidence)
+        return graded.passes(f"{name_cpus(case.target)}: isolated{by}", cpus=case.target)
     text = f"{name_cpus(open_cpus)}: not isolated"
     if isolation.partition is not None and isolation.unbalanced is not None:
-        return Answer(Status.FAIL, text, cpus=open_cpus, evidence=evidence, fix=isolate(case))
+        return graded.fails(text, cpus=open_cpus, fix=isolate(case))
     other = "a cgroup partition" if isolation.partition is None else "cgroup v1"
     text += f" at boot; whether {other} isolates it is unknown"
     why_not = case.why_unknown(
         *("/sys/fs/cgroup/cpuset.cpus.isolated", "/sys/fs/cgroup", "/proc/self/mounts", "/proc/self/cgroup")
     )
-    return Answer(Status.WARN, text, cpus=open_cpus, reason=why_not, evidence=evidence, fix=isolate(case))
+    return graded.warns(text, cpus=open_cpus, reason=why_not, fix=isolate(case))
 
 
 class PartitionNeeds(NamedTuple):
@@ -193,14 +195,14 @@ def tasks_on_target(case: Case) -> Answer:
         movable = _movable(case, blamed)
         if movable and blamed[0].tid not in movable:
             text += f"; only {', '.join(f'{task.name} (pid {task.tid})' for task in movable.values())} can be moved"
-        graded = Graded(culprits=culprits).by(case, _TASK_SHARE, culprits[0].share or 0.0)
+        graded = case.graded(culprits=culprits).by(_TASK_SHARE, culprits[0].share or 0.0)
         return graded.fails(text, cpus=cpus, fix=move_threads(case, blamed))
     if interval is None:
         return unknown(case.why_no_sample)
     if interval.before.tasks is None or interval.after.tasks is None:
-        return unknown(case.why_unknown("/proc/PID"))
+        return case.unread("/proc/PID")
     if any(cpu not in interval.load_by_cpu for cpu in case.target):
-        return unknown(case.why_unknown("/proc/stat"))
+        return case.unread("/proc/stat")
     reason = why_untimed(case, interval, case.target)
     if reason is not None:
         return unknown(reason)
@@ -267,7 +269,7 @@ def _no_task_ran(case: Case, threads: list[Disturbance], tasks: Collection[Task]
             continue
         if task.pid not in own and not task.is_bound:
             allowed, unasked = allowed + (task.allowed is not None), unasked + (task.allowed is None)
-    graded = Graded(evidence={"tasks_allowed": allowed, "tasks_not_asked": unasked}).by(case, _TASK_SHARE, share)
+    graded = case.graded(evidence={"tasks_allowed": allowed, "tasks_not_asked": unasked}).by(_TASK_SHARE, share)
     hidden = why_unseen(case)
     if hidden is not None:
         return graded.warns(f"{ran}, but not all is visible: {hidden}")
@@ -366,23 +368,23 @@ class _Fault:
 def isolation_options_wrong(case: Case) -> Answer:
     isolation, options = case.snapshot.isolation, case.snapshot.platform.options
     if options is None:
-        return unknown(case.why_unknown(COMMAND_LINE))
+        return case.unread(COMMAND_LINE)
     used = [f"{name}={clean(value)}" for name in _OPTIONS for value in options.get(name, ())]
     if not used:
         return not_applicable("the kernel was booted without options for isolation")
     faults = [*_without_effect(case), *_contradictions(case)]
-    evidence = {"options": used}
+    graded = case.graded(evidence={"options": used})
     if faults:
         remedies = tuple(dict.fromkeys(fault.remedy for fault in faults))
         words = "; ".join(fault.words for fault in faults)
-        return Answer(Status.FAIL, words, evidence=evidence, fix=Fix(lasting=remedies))
+        return graded.fails(words, fix=Fix(lasting=remedies))
     if isolation.boot is None and "isolcpus" in options:
-        return unknown(case.why_unknown(f"{CPUS}/isolated"))
+        return case.unread(f"{CPUS}/isolated")
     if isolation.nohz_full is None and "nohz_full" in options:
-        return unknown(case.why_unknown(f"{CPUS}/nohz_full"))
+        return case.unread(f"{CPUS}/nohz_full")
     if can_offload(case) is None and "rcu_nocbs" in options:
-        return unknown(case.why_unknown(PACKED))
-    return Answer(Status.PASS, f"in effect: {' '.join(used)}", evidence=evidence)
+        return case.unread(PACKED)
+    return graded.passes(f"in effect: {' '.join(used)}")
 
 
 def _without_effect(case: Case) -> Iterator[_Fault]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown, warns_and_fails
+from noisewatch.judgement.check import Answer, Limit, check, passing_and_failing, unknown, warns_and_fails
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.fixes.actions import write_cpus
@@ -72,7 +72,7 @@ def busy_sibling(case: Case) -> Answer:
     ]
     if unplaced or not case.target:
         cpu = min(unplaced, default=0)
-        return unknown(case.why_unknown(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list"))
+        return case.unread(f"{CPUS}/cpu{cpu}/topology/thread_siblings_list")
     foreign = [cpu for cpu in sorted(case.target) if cpu not in (case.snapshot.topology[cpu].siblings or ())]
     if foreign:
         return unknown(f"{CPUS}/cpu{foreign[0]}/topology/thread_siblings_list: does not name CPU {foreign[0]} itself")
@@ -88,10 +88,10 @@ def _without_siblings(case: Case) -> Answer:
     pairs = [cpu for cpu, core in cores.items() if (core - {cpu}) & case.target]
     if pairs:
         text = f"CPUs {format_cpu_list(pairs)} share cores: benchmarks on both threads of a core disturb each other"
-        return Answer(Status.WARN, text, cpus=frozenset(pairs))
+        return case.graded().warns(text, cpus=frozenset(pairs))
     if case.snapshot.platform.virtual == NONE:
-        return Answer(Status.PASS, "no other thread shares a target core")
-    return Answer(Status.WARN, f"no sibling is visible, but {case.guest_words} {CANNOT_SEE}")
+        return case.graded().passes("no other thread shares a target core")
+    return case.graded().warns(f"no sibling is visible, but {case.guest_words} {CANNOT_SEE}")
 
 
 def _with_siblings(case: Case) -> Answer:
@@ -101,7 +101,7 @@ def _with_siblings(case: Case) -> Answer:
     fix = Fix((write_cpus(offline, "online", online),), (BootOptions("nosmt"),))
     if case.interval is None:
         text = f"siblings on {listed} are online; how busy they are was not sampled"
-        return Answer(Status.WARN, text, cpus=case.siblings, fix=fix)
+        return case.graded().warns(text, cpus=case.siblings, fix=fix)
     busy = {cpu: case.interval.busy_share(cpu) for cpu in sorted(case.siblings)}
     busy_by_cpu = {cpu: _busy_on_core(case, cpu, busy) for cpu, share in busy.items() if share is not None}
     worst = max(busy_by_cpu.values(), default=0.0)
@@ -161,19 +161,11 @@ def _sibling_culprit(case: Case, cpu: int) -> Disturbance:
     )
 
 
-_CACHE_QUIET = Limit(
-    key="passes",
-    name="total load of all cache neighbours that passes",
-    value=0.3,
-    unit="CPUs",
-    reason="typical for idle services",
-)
-_CACHE_BUSY = Limit(
-    key="fails",
-    name="total load of all cache neighbours that fails",
-    value=0.9,
-    unit="CPUs",
-    reason="one busy neighbour can sweep the cache or saturate the memory bus, however many others idle",
+_CACHE_QUIET, _CACHE_BUSY = passing_and_failing(
+    "total load of all cache neighbours",
+    "CPUs",
+    passes=(0.3, "typical for idle services"),
+    fails=(0.9, "one busy neighbour can sweep the cache or saturate the memory bus, however many others idle"),
 )
 _SHARED_WORK = (Work.CACHE, Work.MEMORY)  # what a neighbour slows without taking any time of the CPU
 _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
@@ -203,7 +195,7 @@ _VISIBLE = 0.05  # of a CPU: who is named among its neighbours
 )
 def busy_cache_neighbour(case: Case) -> Answer:
     if case.snapshot.online.online is None:
-        return _weighed(case, unknown(case.why_unknown(f"{CPUS}/online")))
+        return _weighed(case, case.unread(f"{CPUS}/online"))
     caches = set(cache_neighbourhoods(case).values())
     if None in caches or not caches:
         return _weighed(case, unknown(why_no_cache(case, case.target)))
@@ -225,8 +217,8 @@ def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answe
     busy_by_cpu = {cpu: share for cpu, share in busy.items() if share is not None}
     worst = max(neighbours, key=lambda cpus: _sum_of(busy_by_cpu, cpus))
     load = _sum_of(busy_by_cpu, worst)
-    observed = Graded(measured=load, evidence={"busy_share_by_cpu": by_cpu(busy)})
-    graded = observed.by(case, _CACHE_BUSY, load)
+    observed = case.graded(measured=load, evidence={"busy_share_by_cpu": by_cpu(busy)})
+    graded = observed.by(_CACHE_BUSY, load)
     working = frozenset(cpu for cpu in worst if busy_by_cpu.get(cpu, 0.0) > _VISIBLE) or worst
     judging = case.bound(_CACHE_BUSY if load > case.bound(_CACHE_BUSY) else _CACHE_QUIET)
     load_text = f"{told_apart(load, judging)} CPUs busy"

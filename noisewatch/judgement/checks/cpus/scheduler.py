@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, format_cpu_mask, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Graded, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import Run, move, write, write_cpus
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import unread
 from noisewatch.judgement.rules import LATENCY, STRICT
-from noisewatch.judgement.terms import Area, Severity, Status
+from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import NO_DRIVER, NO_PREFERENCE, CpuFrequency
 from noisewatch.kernel.snapshot.knobs import Knob
@@ -50,17 +50,17 @@ def target_not_tickless(case: Case) -> Answer:
     if _has(case, "NO_HZ_FULL") is False:
         return not_applicable("this kernel cannot stop the tick (built without CONFIG_NO_HZ_FULL)")
     if tickless is None:
-        return unknown(case.why_unknown(f"{CPUS}/nohz_full", COMMAND_LINE))
-    evidence = {"nohz_full": sorted(tickless)}
+        return case.unread(f"{CPUS}/nohz_full", COMMAND_LINE)
+    graded = case.graded(evidence={"nohz_full": sorted(tickless)})
     if not case.target:
         return unknown(NO_TARGET)
     ticking = case.target - tickless
     if not ticking:
-        return Answer(Status.PASS, f"{name_cpus(case.target)}: the tick can stop", cpus=case.target, evidence=evidence)
+        return graded.passes(f"{name_cpus(case.target)}: the tick can stop", cpus=case.target)
     needed = (tickless | case.target) - _BOOT_CPU
     is_possible = ticking - _BOOT_CPU and case.online - needed
     fix = Fix(lasting=(BootOptions(f"nohz_full={cpu_list_argument(needed)}"),)) if is_possible else None
-    return Answer(Status.FAIL, f"{name_cpus(ticking)}: the tick never stops", cpus=ticking, evidence=evidence, fix=fix)
+    return graded.fails(f"{name_cpus(ticking)}: the tick never stops", cpus=ticking, fix=fix)
 
 
 @check(
@@ -82,20 +82,20 @@ def rcu_callbacks_on_target(case: Case) -> Answer:
     offloaded, why_not = _offloaded(case)
     if offloaded is None:
         return unknown(why_not)
-    evidence = {"rcu_nocbs": sorted(offloaded)}
+    graded = case.graded(evidence={"rcu_nocbs": sorted(offloaded)})
     if not case.target:
         return unknown(NO_TARGET)
     kept = case.target - offloaded
     if kept and case.snapshot.isolation.nohz_full is None:
-        return unknown(case.why_unknown(f"{CPUS}/nohz_full"))  # which would offload them as well
+        return case.unread(f"{CPUS}/nohz_full")  # which would offload them as well
     if kept:
         option = BootOptions(f"rcu_nocbs={cpu_list_argument(offloaded | case.target)}")
         text = f"{name_cpus(kept)}: RCU callbacks run where they are queued{why_not}"
         fix = None if why_not else Fix(lasting=(option,))
-        return Answer(Status.FAIL, text, cpus=kept, evidence=evidence, fix=fix)
+        return graded.fails(text, cpus=kept, fix=fix)
     if not can_offload(case):
-        return unknown(case.why_unknown(PACKED))  # without CONFIG_RCU_NOCB_CPU the option has no effect
-    return _where_threads_run(case, evidence)
+        return case.unread(PACKED)  # without CONFIG_RCU_NOCB_CPU the option has no effect
+    return _where_threads_run(case, graded)
 
 
 def can_offload(case: Case) -> bool | None:
@@ -115,7 +115,7 @@ def _offloaded(case: Case) -> tuple[CpuSet | None, str]:
     return (given | case.online if is_all else given), ""
 
 
-def _where_threads_run(case: Case, evidence: dict[str, list[int]]) -> Answer:
+def _where_threads_run(case: Case, graded: Graded) -> Answer:
     """Return the answer on where offloaded RCU callbacks run.
 
     Offloading is half of it: unless the target CPUs are isolated, the rcuo threads may run on them again.
@@ -123,18 +123,18 @@ def _where_threads_run(case: Case, evidence: dict[str, list[int]]) -> Answer:
     isolated = case.snapshot.isolation.isolated or frozenset()
     tasks = case.snapshot.tasks
     if case.target <= isolated:
-        return Answer(Status.PASS, "offloaded, and the target CPUs are isolated", evidence=evidence)
+        return graded.passes("offloaded, and the target CPUs are isolated")
     if tasks is None:
-        return unknown(case.why_unknown("/proc/PID"))
+        return case.unread("/proc/PID")
     threads = [task for task in tasks.by_tid.values() if task.is_kernel and task.name.startswith("rcuo")]
     may_come = [task for task in threads if task.allowed is not None and task.allowed & case.target]
     if may_come:
         cpus = frozenset().union(*(task.allowed or frozenset() for task in may_come)) & case.target
         text = f"offloaded to {len(may_come)} threads that may run on {name_cpus(cpus)}"
-        return Answer(Status.WARN, text, cpus=cpus, evidence=evidence, fix=_pin_threads(case, may_come))
+        return graded.warns(text, cpus=cpus, fix=_pin_threads(case, may_come))
     if not threads or not tasks.is_complete or any(task.allowed is None for task in threads):
         return unknown("the affinity of some rcuo threads could not be read")
-    return Answer(Status.PASS, "offloaded to threads on other CPUs", evidence=evidence)
+    return graded.passes("offloaded to threads on other CPUs")
 
 
 def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
@@ -163,16 +163,16 @@ def _pin_threads(case: Case, threads: list[Task]) -> Fix | None:
 def workqueues_on_target(case: Case) -> Answer:
     queues = case.snapshot.settings.kernel.workqueues
     if queues.allowed is None:
-        return unknown(case.why_unknown(f"{WORKQUEUES}/cpumask"))
+        return case.unread(f"{WORKQUEUES}/cpumask")
     shared = queues.allowed & case.target
     may_come = [name for name in queues.own_by_queue if (queues.allowed_to(name) or frozenset()) & case.target]
-    evidence = {"allowed": sorted(queues.allowed), "queues": sorted(may_come)}
+    graded = case.graded(evidence={"allowed": sorted(queues.allowed), "queues": sorted(may_come)})
     if not queues.allowed & case.running:
         return unknown(f"{WORKQUEUES}/cpumask: no CPU of the mask is online")
     if not shared:
-        return Answer(Status.PASS, "unbound work runs on other CPUs", evidence=evidence)
+        return graded.passes("unbound work runs on other CPUs")
     text = f"unbound work may run on {name_cpus(shared)}"
-    return Answer(Status.FAIL, text, cpus=shared, evidence=evidence, fix=confine_work(case, queues))
+    return graded.fails(text, cpus=shared, fix=confine_work(case, queues))
 
 
 def confine_work(case: Case, queues: Workqueues) -> Fix | None:
@@ -212,18 +212,20 @@ def services_on_target(case: Case) -> Answer:
     if case.snapshot.platform.container is None:
         return unknown("whether this is a container is unknown")
     if services.init_name is None:
-        return unknown(case.why_unknown(INIT_NAME))
+        return case.unread(INIT_NAME)
     if services.init_name != "systemd" and not any(group.name in _OF_SYSTEMD for group in services.groups or ()):
         return not_applicable(f"{clean(services.init_name)} starts the services, not systemd")
     if services.groups is None:
-        return unknown(case.why_unknown("/sys/fs/cgroup", "/proc/self/mounts"))
+        return case.unread("/sys/fs/cgroup", "/proc/self/mounts")
     if services.init_allowed is None:
-        return unknown(case.why_unknown(INIT_STATUS))
+        return case.unread(INIT_STATUS)
     allowed = {group: _allowed_to(group, services.init_allowed) for group in services.groups}
-    evidence = {
-        "systemd": sorted(services.init_allowed),
-        "groups": {group.name: None if cpus is None else sorted(cpus) for group, cpus in allowed.items()},
-    }
+    graded = case.graded(
+        evidence={
+            "systemd": sorted(services.init_allowed),
+            "groups": {group.name: None if cpus is None else sorted(cpus) for group, cpus in allowed.items()},
+        }
+    )
     coming = {group: cpus & case.target for group, cpus in allowed.items() if cpus is not None and cpus & case.target}
     shared = frozenset().union(*coming.values())
     if not services.groups:
@@ -231,11 +233,11 @@ def services_on_target(case: Case) -> Answer:
     if shared:
         names = ", ".join(group.name for group in coming) or "what systemd starts"
         text = f"{names} may use {name_cpus(shared)}"
-        return Answer(Status.FAIL, text, cpus=shared, evidence=evidence, fix=_confine(case, list(coming)))
+        return graded.fails(text, cpus=shared, fix=_confine(case, list(coming)))
     silent = next((group for group, cpus in allowed.items() if cpus is None), None)
     if silent is not None:
-        return unknown(case.why_unknown(f"{silent.folder}/cpuset.cpus.effective"))
-    return Answer(Status.PASS, "systemd starts everything on other CPUs", evidence=evidence)
+        return case.unread(f"{silent.folder}/cpuset.cpus.effective")
+    return graded.passes("systemd starts everything on other CPUs")
 
 
 def _allowed_to(group: ServiceGroup, inherited: CpuSet) -> CpuSet | None:
@@ -296,10 +298,10 @@ def custom_scheduler_loaded(case: Case) -> Answer:
     if state not in ("disabled", "enabled", "enabling", "disabling"):
         return unread(case, Knob.SCHED_EXT_STATE)
     if state == "disabled":
-        return Answer(Status.PASS, "no other scheduler is loaded", evidence={"state": state})
+        return case.graded().passes("no other scheduler is loaded", evidence={"state": state})
     name = clean(knobs.word(Knob.SCHED_EXT_OPS) or "one without a name")
     fix = Fix((write("/proc/sysrq-trigger", "S", None),), (ByHand("disable the service that loads it"),))
-    return Answer(Status.FAIL, f"a scheduler is loaded: {name}", evidence={"state": state, "name": name}, fix=fix)
+    return case.graded().fails(f"a scheduler is loaded: {name}", evidence={"state": state, "name": name}, fix=fix)
 
 
 @check(
@@ -323,24 +325,24 @@ def custom_scheduler_loaded(case: Case) -> Answer:
 def clock_waits_for_tick(case: Case) -> Answer:
     tickless = case.snapshot.isolation.nohz_full
     if tickless is None:
-        return unknown(case.why_unknown(f"{CPUS}/nohz_full"))
+        return case.unread(f"{CPUS}/nohz_full")
     concerned = sorted(tickless & case.target)
     if not concerned:
         return not_applicable("no target CPU is tickless")
     if case.snapshot.frequency.driver == NO_DRIVER:
         return not_applicable("this kernel has no cpufreq driver")
     clocks = {cpu: case.snapshot.frequency.cpus.get(cpu, CpuFrequency(cpu)) for cpu in concerned}
-    evidence = {"governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()}}
+    graded = case.graded(evidence={"governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()}})
     waiting = {cpu: str(clock.governor) for cpu, clock in clocks.items() if _follows_the_tick(clock)}
     if waiting:
         text = f"{name_cpus(waiting)}: intel_pstate without hardware-chosen clocks, governor powersave"
-        return Answer(Status.FAIL, text, cpus=frozenset(waiting), evidence=evidence, fix=_hold(waiting))
+        return graded.fails(text, cpus=frozenset(waiting), fix=_hold(waiting))
     silent = [cpu for cpu, clock in clocks.items() if _is_silent(clock)]
     if silent:
         folder = f"{CPUS}/cpu{silent[0]}/cpufreq"
         names = ("scaling_driver", "scaling_governor", "energy_performance_preference")
-        return unknown(case.why_unknown(*(f"{folder}/{name}" for name in names), folder))
-    return Answer(Status.PASS, "the clock does not depend on the tick", evidence=evidence)
+        return case.unread(*(f"{folder}/{name}" for name in names), folder)
+    return graded.passes("the clock does not depend on the tick")
 
 
 def _follows_the_tick(clock: CpuFrequency) -> bool:

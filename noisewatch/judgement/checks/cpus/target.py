@@ -7,7 +7,7 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpu_sets, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import MICROBENCHMARK, by_cpu, why_incomplete
@@ -51,7 +51,7 @@ def target_cpu_unusable(case: Case) -> Answer:
     online = case.snapshot.online
     listed = name_cpus(case.target)
     if online.online is None:
-        return unknown(case.why_unknown(f"{CPUS}/online"))
+        return case.unread(f"{CPUS}/online")
     if not case.target:
         return unknown(NO_TARGET)
     if case.snapshot.target.doubt is not None:
@@ -63,7 +63,7 @@ def target_cpu_unusable(case: Case) -> Answer:
     if offline:
         fix = Fix((write_cpus(dict.fromkeys(offline, 1), "online", dict.fromkeys(offline, 0)),))
         text = f"{name_cpus(offline)}: not online"
-        return Answer(Status.FAIL, text, cpus=offline, evidence={"online_by": online.said_by}, fix=fix)
+        return case.graded().fails(text, cpus=offline, evidence={"online_by": online.said_by}, fix=fix)
     rows = case.snapshot.cpu_time if online.renumbered is None else None  # lxcfs renumbers the CPUs of /proc/stat too
     for path, cpus in (
         (f"{CPUS}/offline", case.target & (online.offline or frozenset())),
@@ -72,7 +72,7 @@ def target_cpu_unusable(case: Case) -> Answer:
         if cpus:
             return unknown(f"{name_cpus(cpus)}: online by {online.said_by}, but not by {path}")
     granted = None if trial.granted is None else sorted(trial.granted)
-    graded = Graded(evidence={"online_by": online.said_by, "granted": granted})
+    graded = case.graded(evidence={"online_by": online.said_by, "granted": granted})
     if trial.granted is None and trial.reason is None:
         if case.snapshot.is_live:
             return unknown("pinning could not be tried")
@@ -129,14 +129,14 @@ def _rank(trial: PinTrial, wanted: CpuSet) -> int:
 )
 def no_housekeeping_cpu(case: Case) -> Answer:
     if case.snapshot.online.online is None:
-        return unknown(case.why_unknown(f"{CPUS}/online"))
+        return case.unread(f"{CPUS}/online")
     free = case.online - case.target - case.siblings
     evidence = {"housekeeping": sorted(free), "siblings": sorted(case.siblings)}
-    graded = Graded(measured=len(free), limit=1, unit="CPUs", evidence=evidence, limit_role=MINIMUM)
+    graded = case.graded(measured=len(free), limit=1, unit="CPUs", evidence=evidence, limit_role=MINIMUM)
     places = {cpu: case.snapshot.topology.get(cpu) for cpu in sorted(case.target)}
     unplaced = [cpu for cpu, place in places.items() if place is None or place.siblings is None]
     if free and unplaced:
-        return unknown(case.why_unknown(f"{CPUS}/cpu{unplaced[0]}/topology/thread_siblings_list"))
+        return case.unread(f"{CPUS}/cpu{unplaced[0]}/topology/thread_siblings_list")
     if free:
         return graded.passes(f"{name_cpus(free)} for all other work")
     if case.siblings:
@@ -164,12 +164,12 @@ def boot_cpu_is_target(case: Case) -> Answer:
     if 0 not in case.target and case.target:
         is_at_work = 0 in case.online
         text = "CPU 0 is not a target CPU" if is_at_work else "CPU 0 is not a target CPU, and not known to be online"
-        return Answer(Status.PASS, text)
+        return case.graded().passes(text)
     if case.snapshot.online.online is None or not case.target:
-        return unknown(case.why_unknown(f"{CPUS}/online"))
+        return case.unread(f"{CPUS}/online")
     if not case.running - case.target:
         return not_applicable("every online CPU is a target: none is left to choose instead")
-    return Answer(Status.FAIL, "CPU 0 is a target CPU", cpus=frozenset({0}))
+    return case.graded().fails("CPU 0 is a target CPU", cpus=frozenset({0}))
 
 
 _EXPORTS_BASE_SINCE = (4, 20)
@@ -226,7 +226,7 @@ _WORK_DIFFERS = Limit(
 def target_cores_differ(case: Case) -> Answer:
     if not case.target:
         return unknown(NO_TARGET)
-    alone = Answer(Status.PASS, "there is one target CPU")
+    alone = case.graded().passes("there is one target CPU")
     answer = alone if len(case.target) == 1 else _among_targets(case)
     return (_next_to_others(case) or answer) if answer.status == Status.PASS else answer
 
@@ -241,10 +241,11 @@ def _among_targets(case: Case) -> Answer:
         "kind_by_cpu": {str(cpu): place.kind for cpu, place in places.items()},
         "design_by_cpu": by_cpu(designs),
     }
+    graded = case.graded(evidence=evidence)  # the strengths follow, as far as they are compared
     for what, kind_by_cpu in (("kinds", kinds), ("designs", designs)):
         if len(set(kind_by_cpu.values())) > 1:
             text = "; ".join(f"{name_cpus(cpus)}: {kind}" for kind, cpus in _by_kind(kind_by_cpu).items())
-            return Answer(Status.FAIL, f"cores of several {what}: {text}", cpus=case.target, evidence=evidence)
+            return graded.fails(f"cores of several {what}: {text}", cpus=case.target)
     for what, strength_by_cpu in strengths.items():
         least, most = min(strength_by_cpu.values()), max(strength_by_cpu.values())
         evidence[f"{what.replace(' ', '_')}_by_cpu"] = by_cpu(strength_by_cpu)
@@ -253,14 +254,14 @@ def _among_targets(case: Case) -> Answer:
             weaker = frozenset(cpu for cpu, strength in strength_by_cpu.items() if strength < most)
             is_grave = what != "rank" and difference > case.bound(_WORK_DIFFERS)
             text = f"the {what} of {name_cpus(weaker)} is up to {difference:.0%} lower than that of the others"
-            graded = Graded(evidence=evidence).by(case, _WORK_DIFFERS if is_grave else ALIKE, difference)
-            return graded.answer(Status.FAIL if is_grave else Status.WARN, text, cpus=weaker)
+            limit, status = (_WORK_DIFFERS, Status.FAIL) if is_grave else (ALIKE, Status.WARN)
+            return graded.by(limit, difference).answer(status, text, cpus=weaker)
     if len(designs) < len(case.target) or not strengths:
         return _measured(case)
     why_unread = _read_of_some(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
     if why_unread is not None:
         return unknown(why_unread)
-    return Answer(Status.PASS, f"{name_cpus(case.target)}: one kind of core", cpus=case.target, evidence=evidence)
+    return graded.passes(f"{name_cpus(case.target)}: one kind of core", cpus=case.target)
 
 
 def _next_to_others(case: Case) -> Answer | None:
@@ -268,11 +269,11 @@ def _next_to_others(case: Case) -> Answer | None:
     topology = case.snapshot.topology
     kinds = {cpu: place.kind if (place := topology.get(cpu)) is not None else None for cpu in case.online | case.target}
     own = {kinds[cpu] for cpu in case.target}
-    evidence = {"kind_by_cpu": {str(cpu): kinds[cpu] for cpu in sorted(case.target)}}
+    graded = case.graded(evidence={"kind_by_cpu": {str(cpu): kinds[cpu] for cpu in sorted(case.target)}})
     if own == {EFFICIENCY}:
         faster = frozenset(cpu for cpu, kind in kinds.items() if kind == PERFORMANCE)
         text = f"efficiency cores; {name_cpus(faster)} are performance cores" if faster else "efficiency cores"
-        return Answer(Status.WARN, text, cpus=case.target, evidence=evidence)
+        return graded.warns(text, cpus=case.target)
     bases = {} if case.snapshot.frequency.turbo == "on" else _bases(case)
     best = max(bases.values(), default=0)
     mine = max((bases.get(cpu, 0) for cpu in case.target), default=0)
@@ -281,7 +282,7 @@ def _next_to_others(case: Case) -> Answer | None:
         text = (
             f"the base frequency of {name_cpus(case.target)} is {1 - mine / best:.0%} lower than of {name_cpus(faster)}"
         )
-        return Answer(Status.WARN, text, cpus=case.target, evidence=evidence)
+        return graded.warns(text, cpus=case.target)
     if None in own and not _hides_kinds(case):
         return unknown(why_no_kind(case, case.target))
     why_no_base = _why_no_base(case, kinds.keys())
@@ -417,7 +418,7 @@ def _measured(case: Case) -> Answer:
     if len(times) < len(case.target) or not times or min(times.values()) <= 0:
         return unknown(f"{why_unknown}, and not all of them were calibrated")
     difference = 1 - min(times.values()) / max(times.values())
-    graded = Graded(evidence={"work_ns_by_cpu": by_cpu(times)}).by(case, _WORK_DIFFERS, difference)
+    graded = case.graded(evidence={"work_ns_by_cpu": by_cpu(times)}).by(_WORK_DIFFERS, difference)
     slowest = frozenset(cpu for cpu, time in times.items() if time == max(times.values()))
     hidden = next((path for path in HYBRID if path in case.snapshot.reason_by_path), None)
     if difference <= case.bound(_WORK_ALIKE) and hidden is not None:
@@ -448,14 +449,14 @@ def _measured(case: Case) -> Answer:
 )
 def target_cpus_far_apart(case: Case) -> Answer:
     if len(case.target) == 1:
-        return Answer(Status.PASS, "there is one target CPU")
+        return case.graded().passes("there is one target CPU")
     places = {cpu: case.snapshot.topology.get(cpu) for cpu in sorted(case.target)}
     nodes = {cpu: place.node if place is not None else None for cpu, place in places.items()}
     caches = {cpu: place.last_level_cache if place is not None else None for cpu, place in places.items()}
     own_nodes = {node for node in nodes.values() if node is not None}
     own_caches = sorted({cache for cache in caches.values() if cache is not None}, key=sorted)
     listed_caches = [format_cpu_list(cache) for cache in own_caches]
-    graded = Graded(evidence={"node_by_cpu": by_cpu(nodes), "last_level_caches": listed_caches})
+    graded = case.graded(evidence={"node_by_cpu": by_cpu(nodes), "last_level_caches": listed_caches})
     if len(own_nodes) > 1:
         text = f"targets span {len(own_nodes)} NUMA nodes ({format_cpu_list(own_nodes)})"
         return graded.fails(text, measured=len(own_nodes), limit=1, unit="nodes", cpus=case.target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import run_command, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, hardware_without, unread
@@ -56,10 +56,12 @@ def why_no_clock(case: Case, cpu: int, name: str) -> str:
 )
 def governor_not_performance(case: Case) -> Answer:
     clocks = clocks_of(case)
-    evidence = {
-        "driver": case.snapshot.frequency.driver,
-        "governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()},
-    }
+    graded = case.graded(
+        evidence={
+            "driver": case.snapshot.frequency.driver,
+            "governor_by_cpu": {str(cpu): clock.governor for cpu, clock in clocks.items()},
+        }
+    )
     others = {
         cpu: clock.governor
         for cpu, clock in clocks.items()
@@ -72,16 +74,16 @@ def governor_not_performance(case: Case) -> Answer:
     fix = set_for_good(write_cpus(dict.fromkeys(others, "performance"), "cpufreq/scaling_governor", before))
     if failing:
         text = f"governor {'/'.join(sorted(set(failing.values())))} on {name_cpus(failing)}"
-        return Answer(Status.FAIL, text, cpus=frozenset(failing), evidence=evidence, fix=fix)
+        return graded.fails(text, cpus=frozenset(failing), fix=fix)
     silent = [cpu for cpu, clock in clocks.items() if clock.governor is None]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_governor"))
     if others:
         drivers = "/".join(sorted({str(clocks[cpu].driver) for cpu in others}))
         text = f"governor powersave of {drivers} on {name_cpus(others)}: the driver or the hardware varies the clock"
-        return Answer(Status.WARN, text, cpus=frozenset(others), evidence=evidence, fix=fix)
+        return graded.warns(text, cpus=frozenset(others), fix=fix)
     names = "/".join(sorted({str(clock.governor) for clock in clocks.values()}))
-    return Answer(Status.PASS, f"governor {names}", evidence=evidence)
+    return graded.passes(f"governor {names}")
 
 
 def _is_fixed(clock: CpuFrequency) -> bool:
@@ -115,10 +117,10 @@ def turbo_enabled(case: Case) -> Answer:
     frequency = case.snapshot.frequency
     if frequency.turbo is None:
         return unknown(_why_no_turbo(case))
-    evidence = {"turbo": frequency.turbo, "said_by": frequency.turbo_path}
+    graded = case.graded(evidence={"turbo": frequency.turbo, "said_by": frequency.turbo_path})
     if not _has_turbo(case):
-        return Answer(Status.PASS, "turbo is off", evidence=evidence)
-    return Answer(Status.FAIL, f"turbo is on ({frequency.turbo_path})", evidence=evidence, fix=_turbo_off(case))
+        return graded.passes("turbo is off")
+    return graded.fails(f"turbo is on ({frequency.turbo_path})", fix=_turbo_off(case))
 
 
 def _why_no_turbo(case: Case) -> str:
@@ -169,7 +171,7 @@ def frequency_window_open(case: Case) -> Answer:
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_min_freq"))
     window = {str(cpu): [clock.min_khz, clock.max_khz] for cpu, clock in clocks.items()}
-    graded = Graded(evidence={"window_khz_by_cpu": window})
+    graded = case.graded(evidence={"window_khz_by_cpu": window})
     open_cpus = [cpu for cpu, clock in clocks.items() if clock.min_khz != clock.max_khz]
     if open_cpus:
         is_held = not _has_turbo(case) and all(clock.governor == "performance" for clock in clocks.values())
@@ -245,7 +247,9 @@ _PREFERENCE = "cpufreq/energy_performance_preference"
 )
 def energy_preference_not_performance(case: Case) -> Answer:
     clocks = clocks_of(case)
-    evidence = {"preference_by_cpu": {str(cpu): clock.energy_preference for cpu, clock in clocks.items()}}
+    graded = case.graded(
+        evidence={"preference_by_cpu": {str(cpu): clock.energy_preference for cpu, clock in clocks.items()}}
+    )
     others = {
         cpu: clock.energy_preference
         for cpu, clock in clocks.items()
@@ -257,7 +261,7 @@ def energy_preference_not_performance(case: Case) -> Answer:
         is_blamed = all(clocks[cpu].governor == "powersave" and clocks[cpu].driver in ACTIVE_DRIVERS for cpu in others)
         text += "; governor performance would fix it" if is_blamed else ""
         severity = Severity.INFORMATION if is_blamed else None  # governor-not-performance warns of it
-        return Answer(Status.FAIL, text, cpus=frozenset(others), evidence=evidence, fix=fix, severity=severity)
+        return graded.fails(text, cpus=frozenset(others), fix=fix, severity=severity)
     if clocks and not any(_takes_preference(case, clock) for clock in clocks.values()):
         return not_applicable(
             f"{'/'.join(sorted({str(clock.driver) for clock in clocks.values()}))} has no such setting"
@@ -267,7 +271,7 @@ def energy_preference_not_performance(case: Case) -> Answer:
     ]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "energy_performance_preference"))
-    return Answer(Status.PASS, "performance", evidence=evidence)
+    return graded.passes("performance")
 
 
 def _takes_preference(case: Case, clock: CpuFrequency) -> bool:
@@ -299,19 +303,19 @@ _BIASES = {0: "performance", 4: "balance-performance", 6: "normal", 8: "balance-
 def energy_bias_not_performance(case: Case) -> Answer:
     bias_by_cpu = case.snapshot.hardware.energy_bias
     biases = {cpu: bias_by_cpu.integer(bias_path(cpu)) for cpu in sorted(case.target)}
-    evidence = {"bias_by_cpu": by_cpu(biases)}
+    graded = case.graded(evidence={"bias_by_cpu": by_cpu(biases)})
     others = {cpu: bias for cpu, bias in biases.items() if bias}
     if others:
         fix = set_for_good(write_cpus(dict.fromkeys(others, 0), "power/energy_perf_bias", others))
         worst = max(others.values())
         text = f"{worst}{f' ({_BIASES[worst]})' if worst in _BIASES else ''} on {name_cpus(others)}"
-        return Answer(Status.FAIL, text, measured=worst, cpus=frozenset(others), evidence=evidence, fix=fix)
+        return graded.fails(text, measured=worst, cpus=frozenset(others), fix=fix)
     if biases and all(bias_path(cpu) in bias_by_cpu.absent for cpu in biases):
         return hardware_without(case, "energy bias")
     silent = [cpu for cpu, bias in biases.items() if bias is None]
     if silent or not biases:
-        return unknown(case.why_unknown(bias_path(min(silent, default=0))))
-    return Answer(Status.PASS, "performance", measured=0, evidence=evidence)
+        return case.unread(bias_path(min(silent, default=0)))
+    return graded.passes("performance", measured=0)
 
 
 _SAVING = frozenset({"low-power", "quiet", "cool"})
@@ -343,16 +347,16 @@ def platform_profile_saves_power(case: Case) -> Answer:
         return unread(case, Knob.PLATFORM_PROFILE)
     profiles = knobs.text_by_path.get(Knob.PLATFORM_PROFILES)
     choices = (profiles or "").split()
-    evidence = {"profile": profile, "choices": None if profiles is None else choices}
+    graded = case.graded(evidence={"profile": profile, "choices": None if profiles is None else choices})
     if profile in _FAST:
-        return Answer(Status.PASS, profile, evidence=evidence)
+        return graded.passes(profile)
     if profile not in {*_SAVING, "balanced"}:
         return unknown(f"{Knob.PLATFORM_PROFILE}: {quoted(profile)} is not understood")
     path, fix = Knob.PLATFORM_PROFILE, None
     if "performance" in choices:
         fix = set_for_good(write(path, "performance", profile))
     text = f"the platform profile is {profile}"
-    return Answer(Status.FAIL if profile in _SAVING else Status.WARN, text, evidence=evidence, fix=fix)
+    return graded.answer(Status.FAIL if profile in _SAVING else Status.WARN, text, fix=fix)
 
 
 _AT_ANY_TIME = frozenset({"auto-cpufreq", "cpufreqd"})  # every few seconds, by load
@@ -386,7 +390,7 @@ def frequency_daemon_runs(case: Case) -> Answer:
             (run_command(f"systemctl stop {units}", f"systemctl start {units}"),),
             (run_command(f"systemctl disable {units}", f"systemctl enable {units}"),),
         )
-        graded = Graded(
+        graded = case.graded(
             evidence={"daemons": names},
             culprits=as_culprits(sorted(daemons, key=lambda task: task.pid)),
             severity=Severity.WARNING if set(names) & _AT_ANY_TIME else None,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
@@ -24,11 +24,7 @@ from noisewatch.kernel.system.platform import NONE
 from noisewatch.model.interval.interval import BY_HEAT, BY_POWER, Interval, Slowdown, slowed_between
 
 _EVENTS = Limit(
-    key="fails",
-    name="throttling events",
-    value=0,
-    unit="events",
-    reason="each one lowers the clock for a while",
+    key="fails", name="throttling events", value=0, unit="events", reason="each one lowers the clock for a while"
 )
 _THERMAL_INTERRUPT = "TRM"
 
@@ -68,14 +64,14 @@ def throttled(case: Case) -> Answer:
     counts = [count for interval in case.intervals for count in _events(interval).items()]
     events = sum(count or 0 for _, count in counts)
     by_path = {path: sum(count or 0 for name, count in counts if name == path) for path in sorted(dict(counts))}
-    graded = Graded(evidence={"events": by_path}).by(case, _EVENTS, events)
+    graded = case.graded(evidence={"events": by_path}).by(_EVENTS, events)
     if events > case.bound(_EVENTS):
         slowdowns = [slowdown for interval in case.intervals for slowdown in slowed_between(interval) if slowdown.times]
         cpus = frozenset(cpu for slowdown in slowdowns for cpu in slowdown.cpus)
         return graded.fails(_describe_slowdowns(slowdowns), cpus=cpus, fix=_fix(case, slowdowns))
     silent = [path for path, count in counts if count is None]
     if silent:
-        return unknown(case.why_unknown(*silent))
+        return case.unread(*silent)
     doubtful = [interval for interval in case.intervals if not _are_uncounted_calm(interval)]
     if doubtful:
         return unknown("thermal interrupts on cores whose throttle counts were not read")
@@ -155,9 +151,9 @@ def _are_uncounted_calm(interval: Interval) -> bool:
 def cooling_active(case: Case) -> Answer:
     cooling = case.snapshot.settings.cooling
     if cooling.devices is None:
-        return unknown(case.why_unknown(COOLING))
+        return case.unread(COOLING)
     states = {device: _states(case, device) for device in cooling.devices}
-    evidence = {"states_by_device": {device.path: observed for device, observed in states.items()}}
+    graded = case.graded(evidence={"states_by_device": {device.path: observed for device, observed in states.items()}})
     at_work = [
         device for device, observed in states.items() if any(state is not None and state > 0 for state in observed)
     ]
@@ -165,10 +161,10 @@ def cooling_active(case: Case) -> Answer:
     if slowing:
         kinds = ", ".join(sorted({str(device.kind) for device in slowing}))
         text = f"the kernel slows the processor down to cool it ({kinds})"
-        return Answer(Status.FAIL, text, measured=len(slowing), evidence=evidence)
+        return graded.fails(text, measured=len(slowing))
     silent = [device.path for device, observed in states.items() if device.kind is None or None in observed]
     if silent:
-        return unknown(case.why_unknown(*(f"{path}/{name}" for path in silent for name in ("type", "cur_state"))))
+        return case.unread(*(f"{path}/{name}" for path in silent for name in ("type", "cur_state")))
     if at_work:
         path, kind = at_work[0].path, at_work[0].kind
         return unknown(f"{path} is active, but what it slows down is unknown (type {quoted(str(kind))})")
@@ -176,7 +172,7 @@ def cooling_active(case: Case) -> Answer:
     if unwatched > 0 and case.intervals:
         return unknown(f"{unwatched} cooling devices were not read: there are too many")
     if cooling.devices:
-        return Answer(Status.PASS, "no cooling device slows the processor down", measured=0, evidence=evidence)
+        return graded.passes("no cooling device slows the processor down", measured=0)
     if case.snapshot.platform.virtual != NONE:
         return unknown(f"{case.guest_words} cannot see how its host handles heat")
     if not cooling.is_complete:
@@ -190,21 +186,12 @@ def _states(case: Case, device: CoolingDevice) -> list[int | None]:
     return [device.state, *(states[device.path] for states in watched if device.path in states)]
 
 
-_ROOM_PASSES = Limit(
-    key="passes",
-    name="margin to the critical temperature that passes",
+_ROOM_PASSES, _ROOM_FAILS = passing_and_failing(
+    "margin to the critical temperature",
+    "K",
+    passes=(20, "what a few minutes of load add on a desktop"),
+    fails=(5, "near this the processor lowers its clock"),
     is_least=True,
-    value=20,
-    unit="K",
-    reason="what a few minutes of load add on a desktop",
-)
-_ROOM_FAILS = Limit(
-    key="fails",
-    name="margin to the critical temperature that fails",
-    is_least=True,
-    value=5,
-    unit="K",
-    reason="near this the processor lowers its clock",
 )
 
 
@@ -228,22 +215,22 @@ def processor_hot(case: Case) -> Answer:
     sensors_ = case.snapshot.hardware.sensors
     sensors = sensors_.read
     if sensors is None:
-        return unknown(case.why_unknown(SENSORS))
+        return case.unread(SENSORS)
     celsius = {sensor.path: [sensor.celsius, sensor.critical_celsius] for sensor in sensors}
-    graded = Graded(evidence={"celsius_by_sensor": celsius, "chips": sorted({sensor.chip for sensor in sensors})})
+    graded = case.graded(evidence={"celsius_by_sensor": celsius, "chips": sorted({sensor.chip for sensor in sensors})})
     rooms = {sensor: room for sensor in sensors if (room := _room(sensor)) is not None}
     worst = min(rooms, key=lambda sensor: rooms[sensor], default=None)
     if worst is not None and rooms[worst] < case.bound(_ROOM_PASSES):
         status = Status.FAIL if rooms[worst] <= case.bound(_ROOM_FAILS) else Status.WARN
         text = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical ({worst.label or worst.chip})"
-        return graded.by(case, _ROOM_FAILS, rooms[worst]).answer(status, text)
+        return graded.by(_ROOM_FAILS, rooms[worst]).answer(status, text)
     silent = [sensor for sensor in sensors if sensor not in rooms]
     if worst is None or silent:
         return graded.unknown(_why_roomless(case, silent[0]))
     if sensors_.unread is not None:
         return graded.unknown(case.why_unknown(sensors_.unread))
     text = f"{worst.celsius:.0f} °C, {rooms[worst]:.0f} K below critical"
-    return graded.by(case, _ROOM_FAILS, rooms[worst]).passes(text)
+    return graded.by(_ROOM_FAILS, rooms[worst]).passes(text)
 
 
 def _room(sensor: Sensor) -> float | None:
@@ -305,8 +292,8 @@ def power_limit_lowered(case: Case) -> Answer:
     if limits.has_none:
         return hardware_without(case, "power limit")
     if limits.zones is None:
-        return unknown(case.why_unknown(POWER_LIMITS))
-    graded = Graded(evidence={zone.path: [zone.limit_uw, zone.rated_uw, zone.is_enabled] for zone in limits.zones})
+        return case.unread(POWER_LIMITS)
+    graded = case.graded(evidence={zone.path: [zone.limit_uw, zone.rated_uw, zone.is_enabled] for zone in limits.zones})
     rated_uw: dict[int, int] = {}
     for zone in limits.zones:
         rated_uw[zone.package] = max(rated_uw.get(zone.package, 0), zone.rated_uw or 0)
@@ -315,20 +302,20 @@ def power_limit_lowered(case: Case) -> Answer:
     if worst is not None and shares[worst] < case.bound(_POWER_FAILS):
         watts, rated = (worst.limit_uw or 0) / 1e6, rated_uw[worst.package] / 1e6
         text = f"package {worst.package} may take {watts:.0f} W in the long run, of {rated:.0f} W"
-        return graded.by(case, _POWER_FAILS, shares[worst]).fails(text)
+        return graded.by(_POWER_FAILS, shares[worst]).fails(text)
     silent = [zone.path for zone in limits.zones if zone not in shares and zone.is_enabled is not False]
     if silent:
-        return unknown(case.why_unknown(*silent, POWER_LIMITS))
+        return case.unread(*silent, POWER_LIMITS)
     if limits.unread is not None:
-        return unknown(case.why_unknown(limits.unread))
+        return case.unread(limits.unread)
     in_force = {package: _in_force(shares, package) for package in rated_uw}
     package = max(in_force, key=lambda package: in_force[package])
     if in_force[package] > case.bound(_POWER_EXCEEDS):
         text = _words_of_excess(package, in_force[package], rated_uw[package] / 1e6)
         share = None if math.isinf(in_force[package]) else in_force[package]
-        return graded.by(case, _POWER_EXCEEDS, share).warns(text)
+        return graded.by(_POWER_EXCEEDS, share).warns(text)
     least = min(shares.values(), default=None)
-    return graded.by(case, _POWER_FAILS, least).passes("all power limits are at their rated value")
+    return graded.by(_POWER_FAILS, least).passes("all power limits are at their rated value")
 
 
 def _share(zone: PowerLimit, rated_uw: int) -> float | None:
@@ -365,15 +352,15 @@ def _words_of_excess(package: int, share: float, rated: float) -> str:
 )
 def on_battery(case: Case) -> Answer:
     mains = case.snapshot.settings.mains_power
-    evidence = {"said_by": mains.said_by}
+    graded = case.graded(evidence={"said_by": mains.said_by})
     if mains.is_on == NO_SUPPLY:
         return not_applicable("no power supply is exported, as is usual on servers and virtual machines")
     if mains.is_on is None:
         battery = mains.said_by
         return unknown(f"{battery} is a battery, but not in {SUPPLIES}" if battery else case.why_unknown(SUPPLIES))
     if mains.is_on:
-        return Answer(Status.PASS, f"on mains power ({mains.said_by})", evidence=evidence)
-    return Answer(Status.FAIL, f"on battery ({mains.said_by})", evidence=evidence)
+        return graded.passes(f"on mains power ({mains.said_by})")
+    return graded.fails(f"on battery ({mains.said_by})")
 
 
 def supply_voltages(case: Case) -> list[SupplyVoltage]:
@@ -403,7 +390,7 @@ def supply_voltages(case: Case) -> list[SupplyVoltage]:
 )
 def under_voltage(case: Case) -> Answer:
     alarm, voltages = case.snapshot.settings.voltage_alarm, supply_voltages(case)
-    graded = Graded(evidence={"said_by": alarm.path, "is_low": [voltage.is_low for voltage in voltages]})
+    graded = case.graded(evidence={"said_by": alarm.path, "is_low": [voltage.is_low for voltage in voltages]})
     if any(voltage.is_low for voltage in voltages):
         text = "the firmware lowers the clock: under-voltage"
         return graded.fails(text, fix=BETTER_SUPPLY, severity=Severity.BLOCKING)
@@ -413,7 +400,7 @@ def under_voltage(case: Case) -> Answer:
         return not_applicable("no x86 machine reports the voltage of its supply")
     if alarm.path is not None:
         is_all_read = all(voltage.is_low is not None for voltage in voltages)
-        return graded.passes("no under-voltage") if is_all_read else unknown(case.why_unknown(alarm.path))
+        return graded.passes("no under-voltage") if is_all_read else case.unread(alarm.path)
     if alarm.unread is not None:
-        return unknown(case.why_unknown(alarm.unread))
+        return case.unread(alarm.unread)
     return hardware_without(case, "alarm of its power supply")

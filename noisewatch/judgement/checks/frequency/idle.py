@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, unknown
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import hardware_without
@@ -54,14 +54,16 @@ _MOST_NAMED = 3
 )
 def deep_idle_states(case: Case) -> Answer:
     idle = case.snapshot.settings.idle
-    evidence = {
-        "states_by_cpu": {
-            str(cpu): [[state.name, state.latency_us, state.is_disabled] for state in own.states or ()]
-            for cpu, own in idle.cpus.items()
-        },
-        "limit_us_by_cpu": {str(cpu): own.limit_us for cpu, own in idle.cpus.items()},
-        "request_us": idle.request_us,
-    }
+    graded = case.graded(
+        evidence={
+            "states_by_cpu": {
+                str(cpu): [[state.name, state.latency_us, state.is_disabled] for state in own.states or ()]
+                for cpu, own in idle.cpus.items()
+            },
+            "limit_us_by_cpu": {str(cpu): own.limit_us for cpu, own in idle.cpus.items()},
+            "request_us": idle.request_us,
+        }
+    )
     deep = {cpu: found for cpu in sorted(case.target) if (found := _deep(case, idle.cpus.get(cpu)))}
     if deep:
         latency_us, name = max((state.latency_us or 0, str(state.name)) for states in deep.values() for state in states)
@@ -69,17 +71,16 @@ def deep_idle_states(case: Case) -> Answer:
         if idle.request_us is None:
             text += f"; whether a latency request forbids it is unknown ({case.why_unknown(LATENCY_REQUEST)})"
         status = Status.WARN if idle.request_us is None else Status.FAIL
-        graded = Graded(evidence=evidence).by(case, _LATENCY, latency_us)
-        return graded.answer(status, text, cpus=frozenset(deep), fix=_shallow(deep))
+        return graded.by(_LATENCY, latency_us).answer(status, text, cpus=frozenset(deep), fix=_shallow(deep))
     silent = [cpu for cpu in sorted(case.target) if not _is_known(idle.cpus.get(cpu))]
     if silent or not case.target:
         folder = f"{CPUS}/cpu{min(silent, default=0)}"
-        return unknown(case.why_unknown(f"{folder}/cpuidle", f"{folder}/power/pm_qos_resume_latency_us"))
+        return case.unread(f"{folder}/cpuidle", f"{folder}/power/pm_qos_resume_latency_us")
     if not any(own.states for own in idle.cpus.values()):
         return hardware_without(case, "idle states: an idle CPU is simply halted")
     if _is_left_to_the_host(case):
         return unknown(f"{case.guest_words} cannot see how deeply its host lets the CPUs sleep")
-    return Answer(Status.PASS, f"awake within {case.bound(_LATENCY):g} µs", evidence=evidence)
+    return graded.passes(f"awake within {case.bound(_LATENCY):g} µs")
 
 
 def _limit_us(case: Case, own: CpuIdle) -> float:
@@ -147,23 +148,25 @@ def _shallow(deep: dict[int, list[IdleState]]) -> Fix:
 )
 def idle_cpus_spin(case: Case) -> Answer:
     idle = case.snapshot.settings.idle
-    evidence = {"idle": idle.boot_option, "request_us": idle.request_us, "holders": sorted(idle.holders)}
+    graded = case.graded(
+        evidence={"idle": idle.boot_option, "request_us": idle.request_us, "holders": sorted(idle.holders)}
+    )
     is_felt = bool(case.siblings) and case.rules.profile != LATENCY
     severity = Severity.WARNING if is_felt else None
     if idle.boot_option == "poll":
         fix = Fix(lasting=(boot_without("idle=poll"),))
-        return Answer(Status.FAIL, "idle=poll: idle CPUs spin", evidence=evidence, fix=fix, severity=severity)
+        return graded.fails("idle=poll: idle CPUs spin", fix=fix, severity=severity)
     bounds = {cpu: _sleeps_from_us(idle.cpus.get(cpu)) for cpu in sorted(case.target)}
     if idle.request_us is not None and any(idle.request_us < least for least, _ in bounds.values()):
         holders = _name_processes(case, idle.holders)
         text = f"a latency request of {idle.request_us} µs makes idle CPUs spin ({LATENCY_REQUEST}{holders})"
-        return Answer(Status.FAIL, text, measured=idle.request_us, unit="µs", evidence=evidence, severity=severity)
+        return graded.fails(text, measured=idle.request_us, unit="µs", severity=severity)
     if idle.boot_option is None or idle.request_us is None:
-        return unknown(case.why_unknown(COMMAND_LINE if idle.boot_option is None else LATENCY_REQUEST))
+        return case.unread(COMMAND_LINE if idle.boot_option is None else LATENCY_REQUEST)
     doubtful = next((cpu for cpu, (_, enough) in bounds.items() if idle.request_us < enough), None)
     if doubtful is not None:
-        return unknown(case.why_unknown(f"{CPUS}/cpu{doubtful}/cpuidle"))
-    return Answer(Status.PASS, "idle CPUs sleep", evidence=evidence)
+        return case.unread(f"{CPUS}/cpu{doubtful}/cpuidle")
+    return graded.passes("idle CPUs sleep")
 
 
 def _name_processes(case: Case, pids: Collection[int]) -> str:

@@ -14,7 +14,7 @@ from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import MICROBENCHMARK, hardware_without, judged_knob, turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY
-from noisewatch.judgement.terms import Area, Severity, Status
+from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.frequency.cpufreq import INTEL_DRIVERS, CpuFrequency
 from noisewatch.kernel.frequency.limits import FOLDER as UNCORE
@@ -86,20 +86,22 @@ def clock_capped(case: Case) -> Answer:
         "min_perf_pct": least,
         "bios_limit_khz_by_cpu": {str(cpu): cap.limit_khz for cpu, cap in caps.items() if cpu in clocks},
     }
+    graded = case.graded(evidence=evidence)
     if most is not None and most < _ALL_PERCENT and most != least:
         fix = turned(case, Knob.PSTATE_MAX_PERF, _ALL_PERCENT)
         text = f"intel_pstate allows only {most}% of the highest clock"
-        return Answer(Status.FAIL, text, measured=most, unit="%", cpus=case.target, evidence=evidence, fix=fix)
+        return graded.fails(text, measured=most, unit="%", cpus=case.target, fix=fix)
     capped = {cpu: cap.limit_khz for cpu, cap in caps.items() if cpu in clocks and _is_capped(clocks[cpu], cap)}
     if capped:
         lowest = min(khz for khz in capped.values() if khz is not None)
         text = f"firmware caps {name_cpus(capped)} at {describe_clock(lowest)}"
-        return Answer(Status.FAIL, text, measured=lowest, unit="kHz", cpus=frozenset(capped), evidence=evidence)
+        return graded.fails(text, measured=lowest, unit="kHz", cpus=frozenset(capped))
     readings = {cpu: _reading(case, clock) for cpu, clock in clocks.items()}
-    evidence["clock_khz_by_cpu"] = {str(cpu): [reading.khz, reading.promised_khz] for cpu, reading in readings.items()}
+    clocks_khz = {str(cpu): [reading.khz, reading.promised_khz] for cpu, reading in readings.items()}
+    graded = case.graded(evidence={**evidence, "clock_khz_by_cpu": clocks_khz})
     held = {cpu: reading for cpu, reading in readings.items() if reading.is_under_load and _is_held(case, reading)}
     if held:
-        return _held_down(case, held, evidence)
+        return _held_down(case, held, graded)
     silent = [cpu for cpu, clock in clocks.items() if clock.driver is None]
     if silent or not clocks:
         return unknown(why_no_clock(case, min(silent, default=0), "scaling_driver"))
@@ -116,14 +118,14 @@ def clock_capped(case: Case) -> Answer:
         )
     reasons = [reason for reading in readings.values() if (reason := _why_doubtful(case, reading)) is not None]
     if reasons:
-        return Graded(evidence=evidence).unknown(reasons[0])
+        return graded.unknown(reasons[0])
     lowest_khz = min(
         (reading.khz for reading in readings.values() if reading.is_under_load and reading.khz), default=None
     )
     text = "no setting caps the clock; it was not measured under load"
     if lowest_khz is not None:
         text = f"the clock is not capped: {describe_clock(lowest_khz)} or more"
-    return Answer(Status.PASS, text, evidence=evidence)
+    return graded.passes(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +212,7 @@ def _why_doubtful(case: Case, reading: _Reading) -> str | None:
     return f"CPU {reading.cpu} shows {clock} of {promised}: idle, or held down; a calibration measures it"
 
 
-def _held_down(case: Case, held: Mapping[int, _Reading], evidence: Mapping[str, object]) -> Answer:
+def _held_down(case: Case, held: Mapping[int, _Reading], graded: Graded) -> Answer:
     worst = min(held.values(), key=_share)
     verb = "runs" if len(held) == 1 else "run"
     by, fix = _holder(case)
@@ -218,7 +220,7 @@ def _held_down(case: Case, held: Mapping[int, _Reading], evidence: Mapping[str, 
         f"{name_cpus(held)} {verb} at {describe_clock(worst.khz)}, {_share(worst):.0%} of the "
         f"{describe_clock(worst.promised_khz)} that cpufreq promises: {by}"
     )
-    return Graded(evidence=evidence).by(case, _HELD, _share(worst)).fails(text, cpus=frozenset(held), fix=fix)
+    return graded.by(_HELD, _share(worst)).fails(text, cpus=frozenset(held), fix=fix)
 
 
 def _holder(case: Case) -> tuple[str, Fix | None]:
@@ -268,7 +270,7 @@ def clock_boosted_after_io(case: Case) -> Answer:
         return hardware_without(case, "I/O boost, a feature of intel_pstate")
     is_held = bool(clocks) and all(clock.governor == "performance" for clock in clocks.values())
     if is_held and boost is not None:
-        return Answer(Status.PASS, "with governor performance there is nothing to boost")
+        return case.graded().passes("with governor performance there is nothing to boost")
     return judged_knob(case, Knob.PSTATE_DYNAMIC_BOOST, "the I/O boost is on", quiet=0)
 
 
@@ -293,17 +295,17 @@ def uncore_frequency_moves(case: Case) -> Answer:
     if uncore.is_absent:
         return hardware_without(case, "setting of the uncore's frequency")
     if uncore.domains is None:
-        return unknown(case.why_unknown(UNCORE))
-    evidence = {domain.path: [domain.min_khz, domain.max_khz] for domain in uncore.domains}
+        return case.unread(UNCORE)
+    graded = case.graded(evidence={domain.path: [domain.min_khz, domain.max_khz] for domain in uncore.domains})
     known_domains = [domain for domain in uncore.domains if domain.min_khz is not None and domain.max_khz is not None]
     moving = [domain for domain in known_domains if domain.min_khz != domain.max_khz]
     if moving:
-        return Answer(Status.FAIL, _describe_domains(moving), evidence=evidence, fix=_hold(moving))
+        return graded.fails(_describe_domains(moving), fix=_hold(moving))
     if len(known_domains) < len(uncore.domains):
-        return unknown(case.why_unknown(*(domain.path for domain in uncore.domains if domain not in known_domains)))
+        return case.unread(*(domain.path for domain in uncore.domains if domain not in known_domains))
     if not uncore.is_complete:
-        return unknown(case.why_unknown(UNCORE))
-    return Answer(Status.PASS, "held at one frequency", evidence=evidence)
+        return case.unread(UNCORE)
+    return graded.passes("held at one frequency")
 
 
 def _describe_domains(moving: list[UncoreDomain]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.grading import by_cpu, grade_cpus
@@ -105,7 +105,7 @@ def _too_often(
     worst = max(unexplained[cpu].total() for cpu in often) / interval.seconds
     culprits = _of_kind(interval, often, Kind.SOFTIRQ, frozenset().union(*(unexplained[cpu] for cpu in often)))
     text = f"{culprits[0].name}: up to {describe_rate(worst)} on {name_cpus(often)}"
-    graded = Graded(cpus=often, evidence=evidence, culprits=culprits).by(case, _WORK_PASSES, worst)
+    graded = case.graded(cpus=often, evidence=evidence, culprits=culprits).by(_WORK_PASSES, worst)
     return graded.warns(f"{text}, more than its device interrupts explain", reason=untimed)
 
 
@@ -143,19 +143,12 @@ def _of_kind(
     return tuple(sorted(culprits, key=lambda culprit: -(culprit.rate_per_s or 0))[:_MOST_CULPRITS])
 
 
-_CALLS_PASS = Limit(
-    key="passes",
-    name="IPIs to one target CPU that pass",
-    value=10.0,
-    unit="per second",
-    reason="typical when a service wakes up now and then",
-)
-_CALLS_FAIL = Limit(
-    key="fails",
-    name="IPIs to one target CPU that fail",
-    value=100.0,
-    unit="per second",
-    reason="as often as a tick: something keeps using this CPU",
+_CALLS_PASS, _CALLS_FAIL = passing_and_failing(
+    "IPIs to one target CPU",
+    "per second",
+    passes=(10.0, "typical when a service wakes up now and then"),
+    fails=(100.0, "as often as a tick: something keeps using this CPU"),
+    is_plural=True,
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
+from noisewatch.judgement.check import Answer, Limit, check, passing_and_failing, unknown
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.effect import WHEN, limits_of_taken, timers_while_calibrating
 from noisewatch.judgement.fixes.actions import write_all
@@ -35,19 +35,12 @@ from noisewatch.units import NS_PER_S, describe_ns
 
 _LEAST_BUSY_NS = 300_000_000  # thirty of the 10 ms that /proc/stat counts in
 
-_STOPPED = Limit(
-    key="passes",
-    name="timer interrupts of a busy nohz_full CPU that pass",
-    value=15.0,
-    unit="per busy second",
-    reason=("the microbenchmark itself wakes up to ten times a second; 6 were seen where the tick does stop"),
-)
-_TICKING = Limit(
-    key="fails",
-    name="timer interrupts of a busy nohz_full CPU that fail",
-    value=30.0,
-    unit="per busy second",
-    reason="the slowest tick comes 100 times a second; with a second task it runs only while both are runnable",
+_STOPPED, _TICKING = passing_and_failing(
+    "timer interrupts of a busy nohz_full CPU",
+    "per busy second",
+    passes=(15.0, "the microbenchmark itself wakes up to ten times a second; 6 were seen where the tick does stop"),
+    fails=(30.0, "the slowest tick comes 100 times a second; with a second task it runs only while both are runnable"),
+    is_plural=True,
 )
 
 
@@ -86,16 +79,18 @@ def tick_not_stopped(case: Case) -> Answer:
         return not_calibrated(case)
     promised = case.snapshot.isolation.nohz_full
     if promised is None:
-        return unknown(case.why_unknown(f"{CPUS}/nohz_full"))
+        return case.unread(f"{CPUS}/nohz_full")
     if interval is None:
         return unknown(NOT_READ_AFTER)
     rates = {cpu: _ticks_per_busy_s(interval, cpu) for cpu in sorted(case.target)}
     rate_by_cpu = {cpu: rate for cpu, rate in rates.items() if rate is not None}
-    evidence = {
-        "ticks_per_busy_s_by_cpu": by_cpu(rates),
-        "nohz_full": sorted(promised),
-        "deadline_server_ns_by_cpu": by_cpu(case.snapshot.settings.fair_servers),
-    }
+    graded = case.graded(
+        evidence={
+            "ticks_per_busy_s_by_cpu": by_cpu(rates),
+            "nohz_full": sorted(promised),
+            "deadline_server_ns_by_cpu": by_cpu(case.snapshot.settings.fair_servers),
+        }
+    )
     ticking = frozenset(cpu for cpu, rate in rate_by_cpu.items() if cpu in promised and rate > case.bound(_STOPPED))
     if ticking:
         worst = max(rate_by_cpu[cpu] for cpu in ticking)
@@ -107,8 +102,8 @@ def tick_not_stopped(case: Case) -> Answer:
             text += (
                 f"; the deadline server, which has {reserved} of {name_cpus(servers)} in each period, may cause them"
             )
-        graded = Graded(cpus=ticking, evidence=evidence, severity=Severity.WARNING).by(case, _TICKING, worst)
-        return graded.answer(status, text, fix=_without_server(servers) if servers else None)
+        fix = _without_server(servers) if servers else None
+        return graded.by(_TICKING, worst).answer(status, text, cpus=ticking, fix=fix, severity=Severity.WARNING)
     reason = why_incomplete(calibrated) or _why_unmeasured(case, interval, frozenset(rates) - frozenset(rate_by_cpu))
     if reason is not None:
         return unknown(reason)
@@ -118,7 +113,7 @@ def tick_not_stopped(case: Case) -> Answer:
         text += f" ({name_cpus(case.target - promised)}: not nohz_full)"
     judged = max((rate for cpu, rate in rate_by_cpu.items() if cpu in promised), default=None)
     most = case.bound(_TICKING) if judged is not None else None
-    return Answer(Status.PASS, text, measured=judged, limit=most, unit="per busy second", evidence=evidence)
+    return graded.passes(text, measured=judged, limit=most, unit="per busy second")
 
 
 def _without_server(runtime_ns_by_cpu: Mapping[int, int]) -> Fix:
@@ -241,7 +236,7 @@ def timers_on_target(case: Case) -> Answer:
     counted = case.target if is_by_number or isolated is None else isolated
     often = frozenset(cpu for cpu, rate in beyond.items() if rate > case.bound(_FEW) and cpu in counted)
     long = frozenset(cpu for cpu, cost in costs.items() if cost > case.bound(_SHORT))
-    graded = Graded(evidence=evidence)
+    graded = case.graded(evidence=evidence)
     if often or long:
         culprits = _culprits(case, often | long, traced)
         frequent = [cpu for cpu in sorted(often | long) if beyond[cpu] > case.bound(_FEW)]

@@ -1,9 +1,10 @@
-"""Area `memory`: the kernel's background work on memory, whether or not memory is needed."""
+"""Area `memory`: the kernel's background work on memory, and the NUMA nodes that the benchmark's memory comes from."""
 
 from __future__ import annotations
 
-from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
+from noisewatch.judgement.case import NO_TARGET, Case
+from noisewatch.judgement.check import Answer, Counted, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import grown_in_all, why_not_grown
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import Fix
@@ -11,9 +12,12 @@ from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.rules import IO, LATENCY, MEMORY, STRICT
 from noisewatch.judgement.shared_caches import nodes
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
+from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import NODES
 from noisewatch.kernel.memory.counters import MEMINFO, VMSTAT
+from noisewatch.kernel.memory.nodes import HAS_MEMORY, QUESTION, MemoryPolicy
 from noisewatch.kernel.snapshot.knobs import Knob
+from noisewatch.kernel.tasks.own_process import STATUS
 from noisewatch.model.interval.interval import Interval
 
 _COLLAPSED = Limit(
@@ -54,17 +58,15 @@ def khugepaged_collapses_pages(case: Case) -> Answer:
     if not case.intervals:
         return unknown(case.why_no_sample)
     collapsed = grown_in_all(case, "thp_collapse_alloc")
-    if collapsed is None:
-        return unknown(why_not_grown(case))
     policy = knobs.word(Knob.THP_ENABLED)
     evidence = {"collapsed": collapsed, "enabled": policy, "defrag": knobs.word(Knob.THP_DEFRAG)}
-    graded = Graded(evidence=evidence).by(case, _COLLAPSED, collapsed)
-    if collapsed > case.bound(_COLLAPSED):
-        has_period = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
-        fix = turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if has_period else None
-        return graded.fails(f"{collapsed} huge pages were made by khugepaged", fix=fix)
-    by_policy = "" if policy is None else f" (policy {policy})"
-    return graded.passes(f"khugepaged made no huge pages{by_policy}", measured=0)
+    has_period = knobs.integer(Knob.KHUGEPAGED_SLEEP) is not None
+    return case.graded(evidence=evidence).by_counts(
+        [Counted(collapsed, _COLLAPSED, Status.FAIL, f"{collapsed} huge pages were made by khugepaged")],
+        "khugepaged made no huge pages" + ("" if policy is None else f" (policy {policy})"),
+        why_not_grown(case) if collapsed is None else None,
+        turned(case, Knob.KHUGEPAGED_SLEEP, _AN_HOUR_MS) if has_period else None,
+    )
 
 
 @check(
@@ -87,7 +89,7 @@ def ksm_scans(case: Case) -> Answer:
     if run is None:
         return unread(case, Knob.KSM_RUN)
     share = _ksmd_share(case.interval)
-    graded = Graded(measured=run, evidence={"run": run, "ksmd_share": share})
+    graded = case.graded(measured=run, evidence={"run": run, "ksmd_share": share})
     if run != 1:
         return graded.passes("off")
     fix = turned(case, Knob.KSM_RUN, 0)
@@ -146,13 +148,14 @@ def numa_balancing_runs(case: Case) -> Answer:
         return unread(case, Knob.NUMA_BALANCING)
     numbers, unmapped = nodes(case), grown_in_all(case, "numa_pte_updates")
     evidence = {"mode": mode, "nodes": sorted(numbers) if numbers is not None else None, "pages_unmapped": unmapped}
+    observed = case.graded(evidence=evidence)
     if mode == 0:
-        return Answer(Status.PASS, "off", measured=mode, evidence=evidence)
-    fix, graded = turned(case, Knob.NUMA_BALANCING, 0), Graded(evidence=evidence).by(case, _UNMAPPED, unmapped)
+        return observed.passes("off", measured=mode)
+    fix, graded = turned(case, Knob.NUMA_BALANCING, 0), observed.by(_UNMAPPED, unmapped)
     if unmapped is not None and unmapped > case.bound(_UNMAPPED):
         return graded.fails(f"{unmapped} pages were unmapped by NUMA balancing", fix=fix)
     if numbers is None:
-        return unknown(case.why_unknown(NODES))
+        return case.unread(NODES)
     if len(numbers) < 2:
         return not_applicable("there is one memory node")
     text = f"on, with {len(numbers)} nodes" + ("; no page was unmapped" if unmapped is not None else "")
@@ -199,13 +202,101 @@ def dirty_pages_pending(case: Case) -> Answer:
     sizes = case.snapshot.background.memory.kb_by_name or {}
     dirty, writeback, total = (sizes.get(name) for name in ("Dirty", "Writeback", "MemTotal"))
     if dirty is None or writeback is None or not total:
-        return unknown(case.why_unknown(MEMINFO))
+        return case.unread(MEMINFO)
     pending = dirty + writeback
-    graded = Graded(evidence={"dirty_kb": dirty, "writeback_kb": writeback, "total_kb": total})
+    graded = case.graded(evidence={"dirty_kb": dirty, "writeback_kb": writeback, "total_kb": total})
     text = f"{pending / 1024:.0f} MB are not yet written to disk"
     if pending <= case.bound(_DIRTY_PASSES):
-        return graded.by(case, _DIRTY_PASSES, pending).passes(text)
+        return graded.by(_DIRTY_PASSES, pending).passes(text)
     fix = Fix((Run((("sync",),), as_root=False),), needs_root=False)
     if pending > total * case.bound(_DIRTY_FAILS):
-        return graded.by(case, _DIRTY_FAILS, pending / total).fails(text, fix=fix)
-    return graded.by(case, _DIRTY_PASSES, pending).warns(text, fix=fix)
+        return graded.by(_DIRTY_FAILS, pending / total).fails(text, fix=fix)
+    return graded.by(_DIRTY_PASSES, pending).warns(text, fix=fix)
+
+
+_BINDING = frozenset({"bind"})  # of all policies the only one without a way out to other nodes
+_UNSAID = frozenset({"default", "local"})
+
+
+@check(
+    id="memory-from-other-nodes",
+    area=Area.MEMORY,
+    question="Can the benchmark's memory only come from the node of the target CPUs?",
+    severity=Severity.WARNING,
+    reads=(
+        f"{HAS_MEMORY}, {NODES}/nodeN/cpulist",
+        f"{STATUS} (Mems_allowed_list)",
+        f"{QUESTION}: /proc/self/numa_maps",
+    ),
+    why=(
+        "By default memory comes from the node of the CPU that touches it first, and from another node once that one "
+        "is full of anything, such as cached files. Memory of another node is slower by a half or more, and from which "
+        "it comes differs from run to run."
+    ),
+    remedy=(
+        "Start the benchmark with `noisewatch run --membind auto`, or with numactl --membind; or allow its cgroup only "
+        "the node (cpuset.mems)."
+    ),
+    sources=(
+        "https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html",
+        "https://docs.kernel.org/admin-guide/mm/numaperf.html",
+    ),
+    asks_starter=True,
+)
+def memory_from_other_nodes(case: Case) -> Answer:
+    settings = case.snapshot.settings
+    with_memory = settings.nodes_with_memory or settings.memory_nodes  # some nodes may have no memory
+    if with_memory is None:
+        is_without_numa = Knob.ZONE_RECLAIM in settings.knobs.absent
+        return not_applicable("a kernel without NUMA") if is_without_numa else case.unread(NODES)
+    if len(with_memory) == 1:
+        return not_applicable("one memory node")
+    if not case.target:
+        return unknown(NO_TARGET)
+    own, unplaced = _nodes_of_target(case)
+    if unplaced:
+        return case.unread(NODES, f"{CPUS}/cpu{min(unplaced)}")
+    if len(own) > 1:
+        return not_applicable(f"the target CPUs lie in several nodes, {format_cpu_list(own)} (target-cpus-far-apart)")
+    allowed = settings.own.allowed_memory_nodes
+    if allowed is None:
+        return case.unread(STATUS)
+    return _judged(case, own, allowed & with_memory, settings.own.memory_policy)
+
+
+def _judged(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | None) -> Answer:
+    """Return the answer by the nodes that the cpuset allows, restricted by the memory policy."""
+    here = f"{name_cpus(case.target)} in node {format_cpu_list(own)}"
+    graded = case.graded(
+        evidence={
+            "target_nodes": sorted(own),
+            "allowed_nodes": sorted(allowed),
+            "policy": None if policy is None else policy.mode,
+            "policy_nodes": None if policy is None else sorted(policy.nodes),
+        }
+    )
+    if allowed == own:
+        return graded.passes(f"memory comes from node {format_cpu_list(own)} alone")
+    if policy is None:
+        return case.unread(QUESTION)
+    usable = policy.nodes & allowed if policy.mode in _BINDING else allowed
+    if usable == own:
+        return graded.passes(f"memory is bound to node {format_cpu_list(own)}")
+    return graded.warns(f"{here}, {_describe_policy(usable, policy, own)}", cpus=case.target)
+
+
+def _describe_policy(usable: CpuSet, policy: MemoryPolicy, own: CpuSet) -> str:
+    advice = f"(numactl --membind={cpu_list_argument(own)}, or noisewatch run --membind auto)"
+    if policy.mode in _UNSAID:
+        nodes = f"node{'' if len(usable) == 1 else 's'} {format_cpu_list(usable)}"
+        return f"memory from {nodes}, not bound to any {advice}"
+    listed = f"{policy.mode}:{format_cpu_list(policy.nodes)}"
+    return f"memory by the policy {listed} that it was started with {advice}"
+
+
+def _nodes_of_target(case: Case) -> tuple[CpuSet, CpuSet]:
+    """Return the nodes of the target CPUs, and the target CPUs whose node is unknown."""
+    places = {cpu: case.snapshot.topology.get(cpu) for cpu in case.target}
+    nodes = {cpu: place.node if place is not None else None for cpu, place in places.items()}
+    unplaced = frozenset(cpu for cpu, node in nodes.items() if node is None)
+    return frozenset(node for node in nodes.values() if node is not None), unplaced

@@ -9,8 +9,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
-from noisewatch.judgement.counted import grown, grown_in_all, grown_in_zones, why_not_grown
+from noisewatch.judgement.check import (
+    Answer,
+    Counted,
+    Graded,
+    Limit,
+    check,
+    not_applicable,
+    passing_and_failing,
+    unknown,
+)
+from noisewatch.judgement.counted import grown, grown_in_all, grown_in_vmstat, total, why_not_grown
 from noisewatch.judgement.effect import blocking_limit
 from noisewatch.judgement.fixes.actions import SwitchSwapOff, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
@@ -25,7 +34,7 @@ from noisewatch.kernel.memory.counters import PATH as SWAPS
 from noisewatch.kernel.memory.limits import MemoryLimit
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.model.interval.interval import Interval, growth
+from noisewatch.model.interval.interval import Interval
 from noisewatch.records import dataclass
 from noisewatch.units import describe_count
 
@@ -69,15 +78,22 @@ _SCANNED = Limit(
     covers_calibration=True,
 )
 def memory_reclaimed(case: Case) -> Answer:
-    direct, scanned = grown_in_zones(case, "allocstall"), grown_in_zones(case, "pgscan_kswapd")
-    graded = Graded(evidence={"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned})
-    if direct is not None and direct > case.bound(_DIRECT):
-        return graded.by(case, _DIRECT, direct).fails(f"tasks had to free memory themselves {direct} times")
-    if direct is None or scanned is None:
-        return unknown(why_not_grown(case))
-    if scanned > case.bound(_SCANNED):
-        return graded.by(case, _SCANNED, scanned).warns(f"kswapd scanned {scanned} pages to reclaim memory")
-    return graded.by(case, _DIRECT, 0).passes("no memory was reclaimed")
+    direct, scanned = grown_in_all(case, "allocstall*"), grown_in_all(case, "pgscan_kswapd*")
+    graded = case.graded(evidence={"direct_reclaims": direct, "pages_scanned_by_kswapd": scanned})
+    return _answer_of_freeing(
+        *(case, graded, "no memory was reclaimed"),
+        Counted(direct, _DIRECT, Status.FAIL, f"tasks had to free memory themselves {direct} times"),
+        Counted(scanned, _SCANNED, Status.WARN, f"kswapd scanned {scanned} pages to reclaim memory"),
+    )
+
+
+def _answer_of_freeing(
+    case: Case, graded: Graded, calm: str, waits: Counted, scanned: Counted, fix: Fix | None = None
+) -> Answer:
+    """Return the answer by how often tasks waited for memory and, if that is known, by the pages that were scanned."""
+    if waits.number is None or scanned.number is None:
+        return graded.by_counts([waits], calm, why_not_grown(case), fix)
+    return graded.by_counts([waits, scanned], calm, None, fix)
 
 
 _STALLED = Limit(
@@ -120,16 +136,14 @@ _MOVED = Limit(
 def memory_compacted(case: Case) -> Answer:
     stalled, scanned = grown_in_all(case, "compact_stall"), grown_in_all(case, "compact_migrate_scanned")
     ahead = case.snapshot.settings.knobs.integer(Knob.COMPACTION)
-    fix = turned(case, Knob.COMPACTION, 0) if ahead else None
-    graded = Graded(evidence={"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead})
-    if stalled is not None and stalled > case.bound(_STALLED):
-        text = f"tasks waited {stalled} times for memory to be compacted"
-        return graded.by(case, _STALLED, stalled).fails(text, fix=fix)
-    if stalled is None or scanned is None:
-        return unknown(why_not_grown(case))
-    if scanned > case.bound(_MOVED):
-        return graded.by(case, _MOVED, scanned).warns(f"compaction scanned {scanned} pages", fix=fix)
-    return graded.by(case, _STALLED, 0).passes("no memory was compacted")
+    return _answer_of_freeing(
+        case,
+        case.graded(evidence={"stalls": stalled, "pages_scanned": scanned, "proactiveness": ahead}),
+        "no memory was compacted",
+        Counted(stalled, _STALLED, Status.FAIL, f"tasks waited {stalled} times for memory to be compacted"),
+        Counted(scanned, _MOVED, Status.WARN, f"compaction scanned {scanned} pages"),
+        turned(case, Knob.COMPACTION, 0) if ahead else None,
+    )
 
 
 @check(
@@ -153,7 +167,7 @@ def zone_reclaim_enabled(case: Case) -> Answer:
     mode = case.snapshot.settings.knobs.integer(Knob.ZONE_RECLAIM)
     numbers = nodes(case)
     if mode and numbers is None:
-        return unknown(case.why_unknown(NODES))
+        return case.unread(NODES)
     if mode and numbers is not None and len(numbers) < 2:
         return not_applicable("there is one memory node")
     return judged_knob(case, Knob.ZONE_RECLAIM, "a full node reclaims its own memory first", quiet=0)
@@ -199,14 +213,14 @@ _COMPRESSED_COUNTERS = ("zswpin", "zswpout")  # Linux 5.19; what zswap keeps in 
 )
 def swapping(case: Case) -> Answer:
     sizes = case.snapshot.background.memory.kb_by_name
-    growths = [grown(interval, name) for interval in case.intervals for name in _COUNTERS]
+    growths = [grown_in_vmstat(interval, name) for interval in case.intervals for name in _COUNTERS]
     moved = sum(count for count in growths if count is not None)
     cost = max((_share_of_swapping(interval) for interval in case.intervals), default=0.0)
-    by_zswap = [grown(interval, name) for interval in case.intervals for name in _COMPRESSED_COUNTERS]
+    by_zswap = [grown_in_vmstat(interval, name) for interval in case.intervals for name in _COMPRESSED_COUNTERS]
     compressed = sum(count for count in by_zswap if count is not None)
     total, free = (sizes or {}).get("SwapTotal"), (sizes or {}).get("SwapFree")
     swaps = case.snapshot.settings.swaps or ()
-    graded = Graded(
+    graded = case.graded(
         evidence={
             "pages": moved if case.intervals and None not in growths else None,
             "compressed_pages": compressed if case.intervals and None not in by_zswap else None,
@@ -218,15 +232,15 @@ def swapping(case: Case) -> Answer:
     if moved > case.bound(_SWAPPED):
         text = f"{describe_count(moved, 'page')} {'was' if moved == 1 else 'were'} swapped"
         if case.rules.profile in (LATENCY, STRICT):
-            return graded.by(case, _SWAPPED, moved).fails(text, fix=fix)
+            return graded.by(_SWAPPED, moved).fails(text, fix=fix)
         if cost > case.bound(_SWAPPED_COST):
-            return graded.by(case, _SWAPPED_COST, cost).fails(text, fix=fix)
+            return graded.by(_SWAPPED_COST, cost).fails(text, fix=fix)
         if None not in growths:
-            return graded.by(case, _SWAPPED_COST, cost).warns(text, fix=fix)
+            return graded.by(_SWAPPED_COST, cost).warns(text, fix=fix)
     if None in growths:
         return unknown(why_not_grown(case))
     if total is None or free is None:
-        return unknown(case.why_unknown(MEMINFO))
+        return case.unread(MEMINFO)
     is_contradictory = free > total
     used = max(total - free, sum(swap.used_kb for swap in swaps))
     total = max(total, sum(swap.size_kb for swap in swaps))
@@ -236,7 +250,7 @@ def swapping(case: Case) -> Answer:
         text = f"{compressed} pages were compressed or decompressed in memory (zswap)"
         return graded.warns(text, measured=compressed, limit=0, unit="pages", fix=fix)
     if used > case.bound(_USED):
-        return graded.by(case, _USED, used).warns(f"{used / 1024:.0f} MB of swap is in use", fix=fix)
+        return graded.by(_USED, used).warns(f"{used / 1024:.0f} MB of swap is in use", fix=fix)
     if is_contradictory:
         return unknown(f"{MEMINFO}: more swap is free ({free} kB) than there is")
     text = "nothing was swapped" if case.intervals else "almost no swap is in use"
@@ -244,7 +258,7 @@ def swapping(case: Case) -> Answer:
 
 
 def _share_of_swapping(interval: Interval) -> float:
-    return sum(grown(interval, name) or 0 for name in _COUNTERS) * _PAGE_S / interval.seconds
+    return sum(grown_in_vmstat(interval, name) or 0 for name in _COUNTERS) * _PAGE_S / interval.seconds
 
 
 def _switch_off(swaps: tuple[Swap, ...]) -> Fix:
@@ -256,21 +270,12 @@ def _switch_off(swaps: tuple[Swap, ...]) -> Fix:
     return Fix((SwitchSwapOff(tuple(areas)),), (ByHand("remove swap from /etc/fstab"),))
 
 
-_PASSES = Limit(
-    key="passes",
-    name="share of memory left that passes",
+_PASSES, _FAILS = passing_and_failing(
+    "share of memory left",
+    "share",
+    passes=(0.10, "what a benchmark allocates while it runs"),
+    fails=(0.05, "the next allocation may find no free page"),
     is_least=True,
-    value=0.10,
-    unit="share",
-    reason="what a benchmark allocates while it runs",
-)
-_FAILS = Limit(
-    key="fails",
-    name="share of memory left that fails",
-    is_least=True,
-    value=0.05,
-    unit="share",
-    reason="the next allocation may find no free page",
 )
 _ROOMY = Limit(
     key="roomy",
@@ -322,9 +327,10 @@ class _Room:
 )
 def memory_short(case: Case) -> Answer:
     limits = case.snapshot.background.memory_limits.limits
-    hits = {limit.folder: _hits(case, limit.folder) for limit in limits}
+    growths = [grown(interval, _hits, [limit.folder for limit in limits]) for interval in case.intervals]
+    hits = {limit.folder: total(each[limit.folder] for each in growths) if growths else 0 for limit in limits}
     rooms = [*_room_of_machine(case.snapshot), *(room for limit in limits if (room := _room_within(limit)) is not None)]
-    graded = Graded(evidence=_evidence(case, hits))
+    graded = case.graded(evidence=_evidence(case, hits))
     hit = [limit for limit in limits if hits[limit.folder]]
     if hit:
         count = hits[hit[0].folder]
@@ -343,7 +349,7 @@ def memory_short(case: Case) -> Answer:
     share = least.free_bytes / least.of_bytes
     text = f"{_size(least.free_bytes)} are free{least.where}"
     limit = case.bound(_FAILS) if share >= case.bound(_FAILS) else None  # enough, whatever its share of the total
-    return graded.by(case, _FAILS, share).passes(text, limit=limit)
+    return graded.by(_FAILS, share).passes(text, limit=limit)
 
 
 def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, graded: Graded) -> Answer:
@@ -352,7 +358,7 @@ def _short_of(case: Case, status: Status, room: _Room, left_bytes: int, graded: 
         text += f", and {_size(room.available_bytes - left_bytes)} more if cached files are dropped"
     fix = _lift(room.limit) if room.limit is not None else None
     share = left_bytes / room.of_bytes if room.of_bytes else 0.0
-    return graded.by(case, _FAILS, share).answer(status, text, fix=fix)
+    return graded.by(_FAILS, share).answer(status, text, fix=fix)
 
 
 def _is_below(case: Case, left_bytes: int, of_bytes: int, limit: Limit) -> bool:
@@ -385,19 +391,9 @@ def _room_within(limit: MemoryLimit) -> _Room | None:
     )
 
 
-def _hits(case: Case, folder: str) -> int | None:
-    """Return how often the limit was reached in the sample and under load, or None if unknown in either."""
-    counts = [_hits_in(interval, folder) for interval in case.intervals]
-    known_counts = [count for count in counts if count is not None]
-    return sum(known_counts) if len(known_counts) == len(counts) else None
-
-
-def _hits_in(interval: Interval, folder: str) -> int | None:
-    before, after = (
-        next((limit.hits for limit in moment.background.memory_limits.limits if limit.folder == folder), None)
-        for moment in (interval.before, interval.after)
-    )
-    return growth(before, after)
+def _hits(snapshot: Snapshot) -> dict[str, int | None]:
+    """Return how often each memory limit was reached so far, by its folder."""
+    return {limit.folder: limit.hits for limit in snapshot.background.memory_limits.limits}
 
 
 def _why_unknown(case: Case, hits: Mapping[str, int | None], rooms: list[_Room]) -> str | None:

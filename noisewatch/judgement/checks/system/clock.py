@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, boot_without
 from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu
@@ -69,9 +69,11 @@ _SLOW = frozenset({"hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit", "hype
 def slow_clock_source(case: Case) -> Answer:
     clock = case.snapshot.settings.clock_source
     if clock.current is None:
-        return unknown(case.why_unknown(CURRENT))
+        return case.unread(CURRENT)
     available = clock.available or ()
-    evidence = {"current": clock.current, "available": None if clock.available is None else list(available)}
+    graded = case.graded(
+        evidence={"current": clock.current, "available": None if clock.available is None else list(available)}
+    )
     better = "tsc" if "tsc" in available and clock.current != "tsc" else None
     fix = Fix((write(CURRENT, better, clock.current),), (BootOptions("clocksource=tsc"),)) if better else None
     if clock.current in _SLOW:
@@ -79,12 +81,12 @@ def slow_clock_source(case: Case) -> Answer:
         if available and not better and isinstance(case.snapshot.platform.tsc_flags, frozenset):
             why, advice = _without_tsc(case, case.snapshot.platform.tsc_flags)
             text, fix = f"{text}; {why}", Fix(lasting=(ByHand(advice, needs_reboot=True),), needs_root=False)
-        return Answer(Status.FAIL, text, evidence=evidence, fix=fix)
+        return graded.fails(text, fix=fix)
     if clock.current in _PARAVIRTUAL and better:
-        return Answer(Status.WARN, f"{clock.current}, although tsc is available", evidence=evidence, fix=fix)
+        return graded.warns(f"{clock.current}, although tsc is available", fix=fix)
     if clock.current not in _FAST:
-        return Answer(Status.WARN, f"{clock.current} is not known to be fast", evidence=evidence, fix=fix)
-    return Answer(Status.PASS, clock.current, evidence=evidence)
+        return graded.warns(f"{clock.current} is not known to be fast", fix=fix)
+    return graded.passes(clock.current)
 
 
 def _without_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
@@ -110,33 +112,18 @@ def _without_tsc(case: Case, flags: frozenset[str]) -> tuple[str, str]:
     return f"the kernel marked tsc as unstable{reasons}", _FOR_THE_FIRMWARE
 
 
-_READING_PASSES = Limit(
-    key="passes",
-    name="time to read the clock that passes",
-    value=150,
-    unit="ns",
-    reason="by vDSO, including a hypervisor's scaling",
+_READING_PASSES, _READING_FAILS = passing_and_failing(
+    "time to read the clock",
+    "ns",
+    passes=(150, "by vDSO, including a hypervisor's scaling"),
+    fails=(1_000, "each reading is a system call"),
 )
-_READING_FAILS = Limit(
-    key="fails",
-    name="time to read the clock that fails",
-    value=1_000,
-    unit="ns",
-    reason="each reading is a system call",
-)
-_PYTHON_PASSES = Limit(
-    key="python-passes",
-    name="time to read the clock from Python that passes",
-    value=400,
-    unit="ns",
-    reason="the call from Python takes 100 to 300 ns",
-)
-_PYTHON_FAILS = Limit(
-    key="python-fails",
-    name="time to read the clock from Python that fails",
-    value=2_000,
-    unit="ns",
-    reason="the call from Python plus a system call",
+_PYTHON_PASSES, _PYTHON_FAILS = passing_and_failing(
+    "time to read the clock from Python",
+    "ns",
+    passes=(400, "the call from Python takes 100 to 300 ns"),
+    fails=(2_000, "the call from Python plus a system call"),
+    prefix="python-",
 )
 
 
@@ -188,22 +175,18 @@ _INVARIANT = frozenset({"constant_tsc", "nonstop_tsc"})
 def tsc_not_invariant(case: Case) -> Answer:
     flags = case.snapshot.platform.tsc_flags
     if flags is None:
-        return unknown(case.why_unknown(CPUINFO))
+        return case.unread(CPUINFO)
     if isinstance(flags, str):
         return not_applicable("only x86 has a TSC")
-    evidence = {"flags": sorted(flags)}
+    graded = case.graded(evidence={"flags": sorted(flags)})
     missing = sorted(_INVARIANT - flags)
     if missing:
-        return Answer(Status.FAIL, f"{' and '.join(missing)} missing", evidence=evidence)
-    return Answer(Status.PASS, "constant and non-stop", evidence=evidence)
+        return graded.fails(f"{' and '.join(missing)} missing")
+    return graded.passes("constant and non-stop")
 
 
 _STEERING = Limit(
-    key="fails",
-    name="slew of the clock",
-    value=500,
-    unit="ppm",
-    reason="what the kernel itself allows a time daemon",
+    key="fails", name="slew of the clock", value=500, unit="ppm", reason="what the kernel itself allows a time daemon"
 )
 
 
@@ -224,11 +207,11 @@ _STEERING = Limit(
 def clock_steered(case: Case) -> Answer:
     rate = case.snapshot.settings.clock_rate
     if rate is None:
-        return unknown(case.why_unknown(QUESTION))
+        return case.unread(QUESTION)
     deviation = rate.deviation_ppm
-    graded = Graded(evidence={"deviation_ppm": deviation, "is_synchronised": rate.is_synchronised})
+    graded = case.graded(evidence={"deviation_ppm": deviation, "is_synchronised": rate.is_synchronised})
     status = Status.FAIL if abs(deviation) > case.bound(_STEERING) else Status.PASS
-    return graded.by(case, _STEERING, abs(deviation)).answer(status, f"slewed by {deviation:+.0f} ppm")
+    return graded.by(_STEERING, abs(deviation)).answer(status, f"slewed by {deviation:+.0f} ppm")
 
 
 _LONG_S = 1_000
@@ -268,11 +251,11 @@ def clock_steps(case: Case) -> Answer:
     suspended_s = max((shift.suspended_ns / 1e9 for shift in shifts), default=0.0)
     stepped_s = max((_set_s(shift) for shift in shifts), key=abs, default=0.0)
     worst_s = max(abs(stepped_s), suspended_s)
-    graded = Graded(evidence={"stepped_s": stepped_s, "suspended_s": suspended_s}).by(case, _STEP, worst_s)
+    graded = case.graded(evidence={"stepped_s": stepped_s, "suspended_s": suspended_s}).by(_STEP, worst_s)
     if worst_s > limit:
         return graded.fails(_describe_clocks(stepped_s, suspended_s, limit))
     if len(shifts) < len(pairs):
-        return unknown(case.why_unknown(OFFSETS))
+        return case.unread(OFFSETS)
     return graded.passes("the time of day was not set, the machine not suspended")
 
 
@@ -335,19 +318,18 @@ _CORRECTION = Limit(
 )
 def clock_rate_wrong(case: Case) -> Answer:
     comparison = case.clock_comparison
-    answer = _compared(case, comparison) if isinstance(comparison, ClockComparison) else _not_compared(comparison)
+    if comparison is None:
+        answer = not_applicable("compared in a preflight with a calibration only")
+    else:
+        answer = unknown(comparison) if isinstance(comparison, str) else _compared(case, comparison)
     if answer.status in (Status.FAIL, Status.WARN):
         return answer
     rate = case.snapshot.settings.clock_rate
     if rate is None or abs(rate.deviation_ppm) < case.bound(_CORRECTION):
         return answer
-    graded = Graded(reason=answer.reason, evidence={**answer.evidence, "corrected_ppm": rate.deviation_ppm})
+    graded = case.graded(reason=answer.reason, evidence={**answer.evidence, "corrected_ppm": rate.deviation_ppm})
     text = f"the time daemon corrects the rate by {rate.deviation_ppm:+.0f} ppm: no crystal is off by so much"
-    return graded.by(case, _CORRECTION, abs(rate.deviation_ppm)).warns(text)
-
-
-def _not_compared(reason: str | None) -> Answer:
-    return not_applicable("compared in a preflight with a calibration only") if reason is None else unknown(reason)
+    return graded.by(_CORRECTION, abs(rate.deviation_ppm)).warns(text)
 
 
 def _compared(case: Case, comparison: ClockComparison) -> Answer:
@@ -356,7 +338,7 @@ def _compared(case: Case, comparison: ClockComparison) -> Answer:
     if not ratios:
         return unknown(f"{comparison.reference} stands still")
     first = ratios[0]
-    undecided = Graded(
+    undecided = case.graded(
         evidence={
             "reference": comparison.reference,
             "deviation": [ratio.deviation for ratio in ratios],
@@ -364,7 +346,7 @@ def _compared(case: Case, comparison: ClockComparison) -> Answer:
         }
     )
     measured = abs(first.deviation)
-    graded = undecided.by(case, WRONG, measured)
+    graded = undecided.by(WRONG, measured)
     if measured + first.error <= limit:
         return graded.passes(f"as fast as {comparison.reference}, within {measured + first.error:.2%}")
     if measured - first.error <= limit:

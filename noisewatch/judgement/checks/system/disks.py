@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown, warns_and_fails
+from noisewatch.judgement.check import Answer, Limit, check, unknown, warns_and_fails
+from noisewatch.judgement.counted import grown
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.rules import IO, STRICT
 from noisewatch.judgement.terms import Area, Ground, Severity
+from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.disks import DISKSTATS, MDSTAT, Array, disk_of
 from noisewatch.kernel.system.mounts import TEMPORARY_FILES
-from noisewatch.model.interval.interval import Interval, growth
+from noisewatch.model.interval.interval import Interval
 
 _BUSY_PASSES = Limit(
     *("passes", "busy share of a disk that passes", 0.05, "share", "a log being written, counted in whole jiffies"),
@@ -47,17 +48,22 @@ def disks_busy(case: Case) -> Answer:
     interval = case.sample
     before, after = interval.before.background.disks, interval.after.background.disks
     if before is None or after is None:
-        return unknown(case.why_unknown(DISKSTATS))
+        return case.unread(DISKSTATS)
     if not before and not after:
         return unknown("no disk is visible")
     arrays = (case.snapshot.settings.arrays or ()) if _is_rebuilding_judged(case) else ()
     rebuilt = _members(arrays, before.keys() | after.keys())
-    shares = {name: _busy_share(interval, name) for name in sorted(before.keys() | after.keys())}
+    names = sorted(before.keys() | after.keys())
+    busy_ms = grown(interval, lambda moment: _counters(moment, "busy_ms"), names)
+    requests = grown(interval, lambda moment: _counters(moment, "requests"), names)
+    shares = {name: _share(ms, interval) for name, ms in busy_ms.items()}
     judged = {name: share for name, share in shares.items() if name not in rebuilt}
     share_by_disk = {name: share for name, share in judged.items() if share is not None}
-    observed = Graded(evidence={"disks": {name: _evidence(interval, name, share) for name, share in shares.items()}})
+    observed = case.graded(
+        evidence={"disks": {name: _evidence(share, requests[name], interval) for name, share in shares.items()}}
+    )
     worst, bound = max(share_by_disk.values(), default=0.0), case.bound(_BUSY_FAILS)
-    graded = observed.by(case, _BUSY_FAILS, worst)
+    graded = observed.by(_BUSY_FAILS, worst)
     if worst > bound:
         return graded.fails(_name_busy(share_by_disk, bound))
     lost = sorted(judged.keys() - share_by_disk.keys())
@@ -78,19 +84,15 @@ def _name_busy(share_by_disk: Mapping[str, float], above: float) -> str:
     return ", ".join(f"{name} was busy for {share_by_disk[name]:.0%} of the time" for name in busy)
 
 
-def _busy_share(interval: Interval, name: str) -> float | None:
-    busy_ms = _grown(interval, name, "busy_ms")
+def _counters(snapshot: Snapshot, counter: str) -> dict[str, int | None]:
+    return {name: getattr(counts, counter) for name, counts in (snapshot.background.disks or {}).items()}
+
+
+def _share(busy_ms: int | None, interval: Interval) -> float | None:
     return None if busy_ms is None else min(busy_ms * _NS_PER_MS / interval.length_ns, 1.0)
 
 
-def _grown(interval: Interval, name: str, counter: str) -> int | None:
-    """Return the growth of a disk's counter, or None if it is unknown or decreased."""
-    before, after = ((moment.background.disks or {}).get(name) for moment in (interval.before, interval.after))
-    return None if before is None or after is None else growth(getattr(before, counter), getattr(after, counter))
-
-
-def _evidence(interval: Interval, name: str, share: float | None) -> dict[str, Any]:
-    requests = _grown(interval, name, "requests")
+def _evidence(share: float | None, requests: int | None, interval: Interval) -> dict[str, float | None]:
     return {"busy_share": share, "requests_per_s": None if requests is None else requests / interval.seconds}
 
 
@@ -135,9 +137,9 @@ _ARRAYS = Limit(
 def disk_array_rebuilds(case: Case) -> Answer:
     arrays = case.snapshot.settings.arrays
     if arrays is None:
-        return unknown(case.why_unknown(MDSTAT))
+        return case.unread(MDSTAT)
     evidence = {"arrays": {array.name: {"work": array.work, "done_percent": array.done_percent} for array in arrays}}
-    graded = Graded(evidence=evidence).by(case, _ARRAYS, len(arrays))
+    graded = case.graded(evidence=evidence).by(_ARRAYS, len(arrays))
     if len(arrays) <= case.bound(_ARRAYS):
         return graded.passes("no array is being checked or rebuilt")
     text = ", ".join(f"{array.name}: {array.work}, {array.done_percent:g}% done" for array in arrays)
@@ -196,8 +198,8 @@ _FAR_AWAY = frozenset(
 def temporary_files_far_away(case: Case) -> Answer:
     kind = case.snapshot.settings.temporary_files
     if kind is None:
-        return unknown(case.why_unknown(TEMPORARY_FILES))
-    graded = Graded(measured=kind)
+        return case.unread(TEMPORARY_FILES)
+    graded = case.graded(measured=kind)
     if kind in _ON_THIS_MACHINE:
         return graded.passes(f"on {kind}")
     if kind in _FAR_AWAY:

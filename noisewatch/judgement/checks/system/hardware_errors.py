@@ -1,18 +1,18 @@
-"""Area `hardware`: errors that the processor, the memory and the devices report."""
+"""Area `hardware`: how the machine booted, what its kernel has logged since, and the errors that hardware reports."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
-from noisewatch.judgement.counted import why_uncounted
+from noisewatch.judgement.check import LOOKED_BACK, Answer, Counted, Limit, check, not_applicable, unknown
+from noisewatch.judgement.counted import grown, why_uncounted
+from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.rules import IO, STRICT
-from noisewatch.judgement.terms import Area, Severity
+from noisewatch.judgement.terms import Area, Severity, Status
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.snapshot.knobs import Knob
-from noisewatch.kernel.snapshot.snapshot import Snapshot
+from noisewatch.kernel.snapshot.snapshot import Settings
+from noisewatch.kernel.system.boot_configuration import Options
 from noisewatch.kernel.system.hardware_errors import (
     CONTROLLERS,
     CORRECTED,
@@ -21,8 +21,164 @@ from noisewatch.kernel.system.hardware_errors import (
     PORT_TOTAL,
     UNCORRECTED,
 )
+from noisewatch.kernel.system.log import PATH as KERNEL_LOG
+from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG_QUESTION
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.model.interval.interval import Interval, growth
+from noisewatch.kernel.system.release import COMMAND_LINE
+from noisewatch.kernel.system.release import PATH as UPTIME
+from noisewatch.model.interval.interval import Interval
+from noisewatch.text import clean
+from noisewatch.units import NS_PER_S
+
+_US_PER_S = 1_000_000
+_RECENT = Limit(
+    key="recent",
+    name="age up to which a log entry counts",
+    value=600.0,
+    unit="seconds",
+    reason="a recent problem is likely to come back",
+)
+
+
+@check(
+    id="kernel-log-troubled",
+    area=Area.HARDWARE,
+    question="Is the kernel log free of errors in the last ten minutes?",
+    severity=Severity.WARNING,
+    reads=(KERNEL_LOG,),
+    limits=(_RECENT,),
+    reads_counters=True,
+    why=(
+        "Heat, power limits and under-voltage, failing memory, disks and links, stuck CPUs, work and handlers that "
+        "hold a CPU for long, split locks, an unstable clock source, processes killed because memory ran out: the "
+        "kernel logs each once, often with a name, and the counters that other checks read may be quiet again."
+    ),
+    remedy="Read the log (dmesg --level=emerg,alert,crit,err,warn) and fix the cause.",
+    sources=(
+        "https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg",
+        "https://docs.kernel.org/core-api/printk-basics.html",
+    ),
+    covers_calibration=True,
+)
+def kernel_log_troubled(case: Case) -> Answer:
+    settings = case.under_load.after.settings if case.under_load is not None else case.snapshot.settings
+    log = settings.kernel_log
+    minor = case.graded(severity=Severity.INFORMATION)
+    if log is None:
+        return minor.unknown(case.why_unknown(KERNEL_LOG_QUESTION))  # usually only root may read it
+    recent_s = case.bound(_RECENT)
+    if case.interval is not None:
+        recent_s = max(recent_s, (settings.read_at_ns - case.interval.before.taken_at_ns) / NS_PER_S)
+    age_s = {kind: _age_s(settings, trouble.last_us) for kind, trouble in log.trouble_by_kind.items()}
+    evidence = {
+        kind: {"lines": trouble.count, "last_s_ago": round(age_s[kind], 1), "culprits": list(trouble.culprits)}
+        for kind, trouble in sorted(log.trouble_by_kind.items())
+    }
+    graded = case.graded(limit=recent_s, unit="seconds", evidence=evidence, limit_role=LOOKED_BACK)
+    recent = sorted((kind for kind in age_s if age_s[kind] <= recent_s), key=lambda kind: age_s[kind])
+    if recent:
+        culprits = {kind: log.trouble_by_kind[kind].culprits for kind in recent}
+        text = ", ".join(f"{kind} ({', '.join((*culprits[kind], _ago(age_s[kind])))})" for kind in recent)
+        return graded.fails(text, measured=age_s[recent[0]])
+    if not log.is_complete:
+        return minor.unknown(f"{KERNEL_LOG}: the log is longer than the part that was read")
+    if log.since_us and _age_s(settings, log.since_us) < recent_s:
+        oldest = _ago(_age_s(settings, log.since_us))
+        return minor.unknown(f"{KERNEL_LOG}: entries from more than {oldest} were overwritten")
+    older = ", ".join(f"{kind} ({_ago(age_s[kind])})" for kind in sorted(age_s, key=lambda kind: age_s[kind]))
+    return graded.passes(f"none recently; earlier: {older}" if older else "no errors logged")
+
+
+def _age_s(settings: Settings, at_us: int) -> float:
+    """Return the age of a log line (s). The log's clock is not corrected by NTP: after months it may be minutes off."""
+    return max(settings.read_at_ns / NS_PER_S - at_us / _US_PER_S, 0.0)
+
+
+def _ago(age_s: float) -> str:
+    if age_s < 120:
+        return f"{age_s:.0f} s ago"
+    return f"{age_s / 60:.0f} min ago" if age_s < 7200 else f"{age_s / 3600:.0f} h ago"
+
+
+_SETTLED = Limit(
+    key="fails",
+    name="uptime below which it fails",
+    is_least=True,
+    value=300.0,
+    unit="seconds",
+    reason="after booting services start, caches fill and jobs run",
+)
+
+
+@check(
+    id="just-booted",
+    area=Area.HARDWARE,
+    question="Has the machine settled since it booted?",
+    severity=Severity.WARNING,
+    reads=(UPTIME,),
+    limits=(_SETTLED,),
+    why="For minutes after booting services start, updates run, huge pages are made and the machine heats up.",
+    remedy="Wait.",
+    sources=("https://docs.kernel.org/filesystems/proc.html", "https://github.com/softdevteam/krun"),
+)
+def just_booted(case: Case) -> Answer:
+    uptime_s = case.snapshot.settings.uptime_s
+    if uptime_s is None:
+        return case.unread(UPTIME)
+    graded = case.graded().by(_SETTLED, uptime_s)
+    if uptime_s < case.bound(_SETTLED):
+        return graded.fails(f"up for {uptime_s:.0f} s")
+    return graded.passes(f"up for {_ago(uptime_s).removesuffix(' ago')}")
+
+
+@check(
+    id="boot-options-pending",
+    area=Area.HARDWARE,
+    question="Are the kernel options that were configured active?",
+    severity=Severity.INFORMATION,
+    reads=(COMMAND_LINE, "/etc/default/grub", "/etc/default/grub.d/*.cfg", "/etc/kernel/cmdline"),
+    why=(
+        "A kernel option in the boot loader's configuration does nothing until that configuration is regenerated and "
+        "the machine reboots: isolation may be configured but not active."
+    ),
+    remedy="Regenerate the boot loader's files, and reboot.",
+    sources=("https://www.gnu.org/software/grub/manual/grub/html_node/Simple-configuration.html",),
+)
+def boot_options_pending(case: Case) -> Answer:
+    boot = case.snapshot.settings.boot_configuration
+    if case.snapshot.platform.container not in (NONE, None):
+        return not_applicable("a container does not boot its kernel")
+    if case.snapshot.platform.container is None:
+        return unknown("whether this is a container is unknown")
+    if boot.active is None:
+        return case.unread(COMMAND_LINE)
+    if boot.configured is None:
+        return case.unread("/etc/default/grub", "/etc/default", "/etc/kernel/cmdline")
+    if not boot.said_by:
+        return not_applicable("no readable boot loader configuration was found")
+    pending = [*map(clean, sorted(_words(boot.configured) - _words(boot.active)))]
+    configured = [*map(clean, sorted(_words(boot.configured)))]
+    evidence = {"configured": configured, "pending": pending, "said_by": [*boot.said_by]}
+    graded = case.graded(evidence=evidence)
+    if not pending:
+        return graded.passes("all configured options that affect noise are active")
+    text = f"configured, but not active: {' '.join(pending)}"
+    return graded.fails(text, measured=len(pending), limit=0, unit="options", fix=_write_out(boot.said_by))
+
+
+def _words(options: Options) -> set[str]:
+    return {f"{name}={value}" if value else name for name, values in options.items() for value in values}
+
+
+def _write_out(said_by: tuple[str, ...]) -> Fix:
+    """Return the fix that regenerates the boot loader's configuration; the command depends on the distribution."""
+    if any("grub" in path for path in said_by):
+        command = "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg)"
+    else:
+        command = "sudo kernel-install add $(uname -r) /lib/modules/$(uname -r)/vmlinuz"
+    words = f"regenerate the boot loader's configuration and reboot: {command}"
+    return Fix(lasting=(ByHand(words, needs_reboot=True),))
+
 
 _EXCEPTIONS, _POLLS = "MCE", "MCP"
 _CORRECTED_ERRORS = ("THR", "DFR")  # more corrected errors than a threshold, an error that was put off
@@ -57,7 +213,7 @@ _NO_EXCEPTION = Limit(
 def machine_checks(case: Case) -> Answer:
     tables = [table for interval in case.intervals for table in (interval.before.interrupts, interval.after.interrupts)]
     if None in tables:
-        return unknown(case.why_unknown(INTERRUPTS))
+        return case.unread(INTERRUPTS)
     if not any(row.label == _EXCEPTIONS for table in tables if table is not None for row in table.rows):
         if isinstance(case.snapshot.platform.tsc_flags, str):
             return not_applicable("this kernel counts no machine checks")
@@ -67,9 +223,9 @@ def machine_checks(case: Case) -> Answer:
     exceptions = sum(count.get(_EXCEPTIONS, 0) for count in known_counts)
     corrected = sum(count.get(label, 0) for count in known_counts for label in _CORRECTED_ERRORS)
     polls = sum(count.get(_POLLS, 0) for count in known_counts)
-    graded = Graded(evidence={"exceptions": exceptions, "corrected": corrected, "polls": polls})
+    graded = case.graded(evidence={"exceptions": exceptions, "corrected": corrected, "polls": polls})
     if exceptions > case.bound(_NO_EXCEPTION):
-        return graded.by(case, _NO_EXCEPTION, exceptions).fails(f"{exceptions} machine check exceptions")
+        return graded.by(_NO_EXCEPTION, exceptions).fails(f"{exceptions} machine check exceptions")
     if corrected:
         text = f"{corrected} interrupts for corrected errors"
         return graded.warns(text, measured=corrected, limit=0, unit="interrupts")
@@ -82,7 +238,7 @@ def machine_checks(case: Case) -> Answer:
         return unknown(reasons[0])
     if case.snapshot.platform.virtual != NONE:
         return unknown(f"none, but {case.guest_words} may not see those of its host")
-    return graded.by(case, _NO_EXCEPTION, 0).passes("no machine checks")
+    return graded.by(_NO_EXCEPTION, 0).passes("no machine checks")
 
 
 def _counts(interval: Interval) -> dict[str, int] | None:
@@ -139,32 +295,34 @@ _NO_UNCORRECTED = Limit(
 def memory_errors(case: Case) -> Answer:
     controllers = case.snapshot.settings.error_counters.controllers
     if controllers is None:
-        return unknown(case.why_unknown(CONTROLLERS))
+        return case.unread(CONTROLLERS)
     if not controllers:
         return hardware_without(case, "driver that counts memory errors (EDAC)")
     so_far = case.intervals[-1].after.background.hardware_errors
     uncorrected = [so_far.uncorrected_by_controller.get(name) for name in controllers]
-    grown = [
-        _grown(_corrected(interval.before), _corrected(interval.after), controllers) for interval in case.intervals
+    growths = [
+        grown(interval, lambda moment: moment.background.hardware_errors.corrected_by_controller, controllers)
+        for interval in case.intervals
     ]
-    new = sum(count for counts in grown for count in counts.values() if count is not None)
+    new = sum(count for counts in growths for count in counts.values() if count is not None)
     lost = sum(count for count in uncorrected if count is not None)
-    graded = Graded(
+    why_unknown = None
+    if None in uncorrected or any(None in counts.values() for counts in growths):
+        why_unknown = case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers))
+    elif not case.snapshot.settings.error_counters.has_all_controllers:
+        why_unknown = f"none, but only {len(controllers)} memory controllers were read; there are more"
+    graded = case.graded(
         evidence={
             "new_corrected": new,
             "corrected_by_controller": dict(so_far.corrected_by_controller),
             "uncorrected_by_controller": dict(so_far.uncorrected_by_controller),
         }
     )
-    if lost > case.bound(_NO_UNCORRECTED):
-        return graded.by(case, _NO_UNCORRECTED, lost).fails(f"{lost} uncorrected errors")
-    if new > case.bound(_NO_CORRECTED):
-        return graded.by(case, _NO_CORRECTED, new).warns(f"{new} errors were corrected")
-    if None in uncorrected or any(None in counts.values() for counts in grown):
-        return unknown(case.why_unknown(*(f"{CONTROLLERS}/{name}" for name in controllers)))
-    if not case.snapshot.settings.error_counters.has_all_controllers:
-        return unknown(f"none, but only {len(controllers)} memory controllers were read; there are more")
-    return graded.by(case, _NO_CORRECTED, new).passes("no memory errors")
+    counts = (
+        Counted(lost, _NO_UNCORRECTED, Status.FAIL, f"{lost} uncorrected errors"),
+        Counted(new, _NO_CORRECTED, Status.WARN, f"{new} errors were corrected"),
+    )
+    return graded.by_counts(counts, "no memory errors", why_unknown)
 
 
 _NO_MESSAGE = Limit(
@@ -197,34 +355,21 @@ _NO_MESSAGE = Limit(
 def pcie_errors(case: Case) -> Answer:
     ports = case.snapshot.settings.error_counters.ports
     if ports is None:
-        return unknown(case.why_unknown(PORT_SERVICES))
+        return case.unread(PORT_SERVICES)
     if not ports:
         return hardware_without(case, "root port that reports errors (AER)")
-    grown = [_grown(_messages(interval.before), _messages(interval.after), ports) for interval in case.intervals]
-    new_by_port = {port: sum(counts[port] or 0 for counts in grown) for port in ports}
-    new = sum(new_by_port.values())
-    evidence = {"new_by_port": {port: count for port, count in new_by_port.items() if count}}
-    graded = Graded(evidence=evidence).by(case, _NO_MESSAGE, new)
-    if new > case.bound(_NO_MESSAGE):
-        worst = max(new_by_port, key=lambda port: new_by_port[port])
-        return graded.fails(f"{new} messages about corrected errors, most below port {worst}")
-    if any(None in counts.values() for counts in grown):
-        return unknown(case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports)))
-    if not case.snapshot.settings.error_counters.has_all_ports:
-        return unknown(f"none, but only {len(ports)} root ports were read; there are more")
-    return graded.passes(f"none at {len(ports)} root ports")
-
-
-def _messages(snapshot: Snapshot) -> Mapping[str, int | None]:
-    return snapshot.background.hardware_errors.messages_by_port
-
-
-def _corrected(snapshot: Snapshot) -> Mapping[str, int | None]:
-    return snapshot.background.hardware_errors.corrected_by_controller
-
-
-def _grown(
-    before: Mapping[str, int | None], after: Mapping[str, int | None], names: tuple[str, ...]
-) -> dict[str, int | None]:
-    """Return the growth of each counter; None is unknown, also if the counter decreased."""
-    return {name: growth(before.get(name), after.get(name)) for name in names}
+    growths = [
+        grown(interval, lambda moment: moment.background.hardware_errors.messages_by_port, ports)
+        for interval in case.intervals
+    ]
+    new_by_port = {port: sum(counts[port] or 0 for counts in growths) for port in ports}
+    new, worst = sum(new_by_port.values()), max(new_by_port, key=lambda port: new_by_port[port])
+    why_unknown = None
+    if any(None in counts.values() for counts in growths):
+        why_unknown = case.why_unknown(*(f"{DEVICES}/{port}/{PORT_TOTAL}" for port in ports))
+    elif not case.snapshot.settings.error_counters.has_all_ports:
+        why_unknown = f"none, but only {len(ports)} root ports were read; there are more"
+    text = f"{new} messages about corrected errors, most below port {worst}"
+    graded = case.graded(evidence={"new_by_port": {port: count for port, count in new_by_port.items() if count}})
+    counts = [Counted(new, _NO_MESSAGE, Status.FAIL, text)]
+    return graded.by_counts(counts, f"none at {len(ports)} root ports", why_unknown)

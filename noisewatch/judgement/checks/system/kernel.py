@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import judged_knob, unread
@@ -65,20 +65,20 @@ def lockup_watchdog_on_target(case: Case) -> Answer:
     is_on, threshold_s = knobs.integer(Knob.WATCHDOG), knobs.integer(Knob.WATCHDOG_THRESHOLD)
     if is_on is None:
         return unread(case, Knob.WATCHDOG)
-    evidence: dict[str, object] = {Knob.WATCHDOG.value: is_on, Knob.WATCHDOG_THRESHOLD.value: threshold_s}
+    read = {Knob.WATCHDOG.value: is_on, Knob.WATCHDOG_THRESHOLD.value: threshold_s}
     if is_on == 0 or threshold_s == 0:
-        return Answer(Status.PASS, "the watchdog is off", evidence=evidence)
+        return case.graded(evidence=read).passes("the watchdog is off")
     watched = _watched_cpus(case)
     if watched is None:
         return unread(case, Knob.WATCHDOG_CPUS)
-    evidence[Knob.WATCHDOG_CPUS.value] = knobs.word(Knob.WATCHDOG_CPUS)
+    graded = case.graded(evidence={**read, Knob.WATCHDOG_CPUS.value: knobs.word(Knob.WATCHDOG_CPUS)})
     shared = watched & case.target
     if not shared:
-        return Answer(Status.PASS, "the watchdog watches other CPUs only", evidence=evidence)
+        return graded.passes("the watchdog watches other CPUs only")
     every = f" every {threshold_s / _CHECKS_PER_THRESHOLD:g} s" if threshold_s is not None else ""
     fix = _confine_watchdog(watched, case.housekeeping, Knob.WATCHDOG_CPUS not in knobs.absent)
     text = f"the watchdog watches {name_cpus(shared)}{every}"
-    return Answer(Status.FAIL, text, cpus=shared, evidence=evidence, fix=fix)
+    return graded.fails(text, cpus=shared, fix=fix)
 
 
 def _watched_cpus(case: Case) -> CpuSet | None:
@@ -110,8 +110,8 @@ def _confine_watchdog(watched: CpuSet, housekeeping: CpuSet, has_mask: bool) -> 
 def timers_migrate_to_target(case: Case) -> Answer:
     tickless = case.snapshot.isolation.nohz_full or frozenset()
     if case.target and case.target <= tickless:
-        return Answer(
-            Status.PASS, "nohz_full keeps migrated timers off the target CPUs", evidence={"nohz_full": sorted(tickless)}
+        return case.graded().passes(
+            "nohz_full keeps migrated timers off the target CPUs", evidence={"nohz_full": sorted(tickless)}
         )
     text = "timers of idle CPUs migrate to busy CPUs"
     return judged_knob(case, Knob.TIMER_MIGRATION, text, quiet=0)
@@ -148,8 +148,8 @@ def memory_statistics_updated_often(case: Case) -> Answer:
     spared = (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())
     number = release_number(case.snapshot.platform.kernel)
     if number is not None and number >= _SPARES_ISOLATED_SINCE and case.target and case.target <= spared:
-        return Answer(
-            Status.PASS, "this kernel does not update them on isolated CPUs", evidence={"isolated": sorted(spared)}
+        return case.graded().passes(
+            "this kernel does not update them on isolated CPUs", evidence={"isolated": sorted(spared)}
         )
     least_s = case.bound(_STATISTICS_INTERVAL)
     text = "updated every {value} s"
@@ -188,7 +188,7 @@ _POLLED_DAILY_S = 86_400  # 0 is taken for 1 by some kernels
 )
 def machine_checks_polled_often(case: Case) -> Answer:
     if case.snapshot.settings.knobs.integer(Knob.MACHINE_CHECK_IGNORED) == 1:
-        return Answer(Status.PASS, "corrected errors are ignored", evidence={Knob.MACHINE_CHECK_IGNORED.value: 1})
+        return case.graded().passes("corrected errors are ignored", evidence={Knob.MACHINE_CHECK_IGNORED.value: 1})
     least_s = case.bound(_POLLING_INTERVAL)
     text = "polled for every {value} s"
     answer = judged_knob(
@@ -235,19 +235,19 @@ _NAME_OF_DORMANT = {"DEBUG_PAGEALLOC": "unmapped free pages", "DEBUG_KMEMLEAK": 
 def debug_kernel(case: Case) -> Answer:
     config = case.snapshot.platform.config
     if config is None:
-        return unknown(case.why_unknown(PACKED))
+        return case.unread(PACKED)
     is_on = {option: config.is_set(option) for option in _SLOW_BY_THEMSELVES}
     is_on |= {dormant[0]: _is_awake(config, case.snapshot.platform.options, dormant) for dormant in _DORMANT}
     enabled = [option for option, state in is_on.items() if state]
-    evidence = {"options": enabled, "said_by": config.said_by, "tick_hz": config.tick_hz}
+    graded = case.graded(evidence={"options": enabled, "said_by": config.said_by, "tick_hz": config.tick_hz})
     if enabled:
         names = _SLOW_BY_THEMSELVES | _NAME_OF_DORMANT
         text = ", ".join(f"{names[option]} (CONFIG_{option})" for option in enabled)
-        return Answer(Status.FAIL, f"the kernel has {text}", evidence=evidence)
+        return graded.fails(f"the kernel has {text}")
     silent = [option for option, state in is_on.items() if state is None]
     if silent:
         return unknown(f"{config.said_by} does not mention CONFIG_{silent[0]}: it may be incomplete")
-    return Answer(Status.PASS, "no costly debug check is built in", evidence=evidence)
+    return graded.passes("no costly debug check is built in")
 
 
 _DORMANT = (_DEBUG_PAGES, _LEAK_SCAN)
@@ -285,17 +285,17 @@ def _is_awake(
 def livepatch_in_transition(case: Case) -> Answer:
     patches = case.snapshot.settings.kernel.livepatches
     if patches is None:
-        return unknown(case.why_unknown(LIVEPATCHES))
+        return case.unread(LIVEPATCHES)
     if isinstance(patches, str):
         return not_applicable("this kernel has no live patching")
     moving = [name for name, is_moving in patches.items() if is_moving]
     if moving:
-        return Answer(Status.FAIL, f"in transition: {', '.join(moving)}", evidence={"patches": dict(patches)})
+        return case.graded().fails(f"in transition: {', '.join(moving)}", evidence={"patches": dict(patches)})
     silent = [name for name, is_moving in patches.items() if is_moving is None]
     if silent:
-        return unknown(case.why_unknown(f"{LIVEPATCHES}/{silent[0]}/transition"))
+        return case.unread(f"{LIVEPATCHES}/{silent[0]}/transition")
     text = f"{len(patches)} patches, all completely applied" if patches else "no live patches"
-    return Answer(Status.PASS, text, evidence={"patches": dict(patches)})
+    return case.graded().passes(text, evidence={"patches": dict(patches)})
 
 
 _TELLS_MITIGATIONS_SINCE = (4, 15)
@@ -317,15 +317,15 @@ _TELLS_MITIGATIONS_SINCE = (4, 15)
 def mitigations_chosen_by_hand(case: Case) -> Answer:
     vulnerabilities = case.snapshot.platform.vulnerabilities
     if vulnerabilities.state_by_name is None:
-        return unknown(case.why_unknown(VULNERABILITIES))
+        return case.unread(VULNERABILITIES)
     states = dict(vulnerabilities.state_by_name)
-    graded = Graded(evidence={"state_by_name": states, "options": vulnerabilities.chosen})
+    graded = case.graded(evidence={"state_by_name": states, "options": vulnerabilities.chosen})
     if vulnerabilities.chosen is None:
-        return unknown(case.why_unknown("/proc/cmdline"))
+        return case.unread("/proc/cmdline")
     if vulnerabilities.chosen:
         return graded.fails(f"booted with {' '.join(vulnerabilities.chosen)}")
     if vulnerabilities.unread is not None:
-        return unknown(case.why_unknown(vulnerabilities.unread))
+        return case.unread(vulnerabilities.unread)
     number = release_number(case.snapshot.platform.kernel)
     if not states and (number is None or number >= _TELLS_MITIGATIONS_SINCE):
         return unknown(f"{VULNERABILITIES}: not there")
@@ -369,22 +369,23 @@ def console_prints_everything(case: Case) -> Answer:
     if not levels:
         return unread(case, Knob.PRINTK)
     if consoles is None:
-        return unknown(case.why_unknown(CONSOLES))
+        return case.unread(CONSOLES)
     shown = int(levels[0]) - 1  # messages below the console's level
     slow = [console.name for console in consoles if console.is_slow and console.is_enabled]
     evidence = {"consoles": [console.name for console in consoles], "printk": list(map(int, levels))}
-    graded = Graded(evidence=evidence).by(case, _LEVEL, shown)
+    observed = case.graded(evidence=evidence)
+    graded = observed.by(_LEVEL, shown)
     if not slow:
-        return Answer(Status.PASS, "there is no slow console", evidence=evidence)
+        return observed.passes("there is no slow console")
     options = case.snapshot.platform.options
     if options is not None and _SHOW_ALL in options:
         fix = Fix(lasting=(boot_without(_SHOW_ALL),))
         text = f"all messages go to {', '.join(slow)}, as booted with {_SHOW_ALL}"
-        return Answer(Status.FAIL, text, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
+        return observed.fails(text, evidence=evidence | {"options": [_SHOW_ALL]}, fix=fix)
     text = f"messages up to level {shown} go to {', '.join(slow)}"
     if shown > case.bound(_LEVEL):
         return graded.fails(text, fix=set_for_good(write(Knob.PRINTK, 4, " ".join(levels))))
-    return unknown(case.why_unknown(COMMAND_LINE)) if options is None else graded.passes(text)
+    return case.unread(COMMAND_LINE) if options is None else graded.passes(text)
 
 
 @check(

@@ -7,7 +7,7 @@ from typing import Any
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable
-from noisewatch.judgement.terms import Area, Ground, Severity, Status
+from noisewatch.judgement.terms import Area, Ground, Severity
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.memory.counters import MEMINFO
@@ -69,18 +69,18 @@ def not_the_machine_wanted(case: Case) -> Answer:
     if wanted is None:
         return not_applicable("no machine was asked for (--machine)")
     held = list(_held(case, wanted.facts))
-    evidence = {"description": wanted.file, "facts": _evidence(held)}
+    graded = case.graded(evidence={"description": wanted.file, "facts": _evidence(held)})
     others = [fact for fact in held if fact.is_met is False]
     unread_facts = [fact for fact in held if fact.is_met is None]
     if others:
         text = f"not the machine in {wanted.file} ({len(others)} of {len(held)} facts differ)"
         items = (*map(str, others), *(f"not known: {line}" for line in _with_reasons(unread_facts)))
-        return Answer(Status.FAIL, text, measured=len(others), evidence=evidence, items=items)
+        return graded.fails(text, measured=len(others), items=items)
     if unread_facts:
         reason = f"whether this is the machine in {wanted.file} is not known: {'; '.join(_with_reasons(unread_facts))}"
-        return Answer(Status.UNKNOWN, "unknown", reason=reason, evidence=evidence)
+        return graded.unknown(reason)
     facts = f"all {len(held)} facts are" if len(held) > 1 else "the fact is"
-    return Answer(Status.PASS, f"the machine in {wanted.file}: {facts} as it says", measured=0, evidence=evidence)
+    return graded.passes(f"the machine in {wanted.file}: {facts} as it says", measured=0)
 
 
 def _held(case: Case, facts: Sequence[WantedFact]) -> Iterator[_Held]:

@@ -60,20 +60,22 @@ def virtual_machine(case: Case) -> Answer:
     platform = case.snapshot.platform
     if platform.virtual is None:
         return unknown(platform.virtual_because or case.why_unknown("/proc/cpuinfo", f"{DMI}/sys_vendor"))
-    evidence = {
-        "hypervisor": platform.virtual,
-        "vendor": platform.vendor,
-        "product": platform.product,
-        "because": platform.virtual_because,
-    }
+    graded = case.graded(
+        evidence={
+            "hypervisor": platform.virtual,
+            "vendor": platform.vendor,
+            "product": platform.product,
+            "because": platform.virtual_because,
+        }
+    )
     if platform.virtual == NONE:
-        return Answer(Status.PASS, "bare metal", evidence=evidence)
+        return graded.passes("bare metal")
     text = NAMED_GUESTS.get(platform.virtual, f"a virtual machine ({platform.virtual})")
     if case.rules.profile == SHARED:
-        return Answer(Status.PASS, text, evidence=evidence)
+        return graded.passes(text)
     by_hand = _BY_HAND.get(platform.virtual)
     fix = Fix(lasting=(ByHand(by_hand),), needs_root=False) if by_hand is not None else None
-    return Answer(Status.WARN, text, evidence=evidence, fix=fix)
+    return graded.warns(text, fix=fix)
 
 
 @check(
@@ -92,13 +94,13 @@ def virtual_machine(case: Case) -> Answer:
 def inside_container(case: Case) -> Answer:
     container = case.snapshot.platform.container
     if container is None:
-        return unknown(case.why_unknown("/.dockerenv", "/run/.containerenv", "/proc/self/cgroup"))
-    evidence = {"container": container}
+        return case.unread("/.dockerenv", "/run/.containerenv", "/proc/self/cgroup")
+    graded = case.graded(evidence={"container": container})
     if container == NONE:
-        return Answer(Status.PASS, "no container", evidence=evidence)
+        return graded.passes("no container")
     status = Status.PASS if case.rules.profile == SHARED else Status.WARN
     text = f"a container ({container}): CPU times and interrupts are the host's, processes only its own"
-    return Answer(status, text, evidence=evidence)
+    return graded.answer(status, text)
 
 
 @check(
@@ -118,15 +120,15 @@ def inside_container(case: Case) -> Answer:
 def burstable_instance(case: Case) -> Answer:
     platform = case.snapshot.platform
     if platform.virtual == NONE:
-        return Answer(Status.PASS, "not a cloud instance: bare metal")
+        return case.graded().passes("not a cloud instance: bare metal")
     if platform.product is None:
-        return unknown(case.why_unknown(f"{DMI}/product_name"))
-    evidence = {"vendor": platform.vendor, "product": platform.product}
+        return case.unread(f"{DMI}/product_name")
+    graded = case.graded(evidence={"vendor": platform.vendor, "product": platform.product})
     if platform.virtual != _AMAZON or _INSTANCE_TYPE.fullmatch(platform.product) is None:
         return unknown(f"{DMI}/product_name: {platform.product[:40]!r} does not name the instance type")
     if _BURSTABLE.match(platform.product):
-        return Answer(Status.WARN, f"{platform.product} is burstable", evidence=evidence)
-    return Answer(Status.PASS, f"{platform.product} is not burstable", evidence=evidence)
+        return graded.warns(f"{platform.product} is burstable")
+    return graded.passes(f"{platform.product} is not burstable")
 
 
 _PERFMON, _SYS_ADMIN = 38, 21
@@ -162,7 +164,7 @@ def privileges_limited(case: Case) -> Answer:
     status = own.status
     lockdown = _lockdown(case)
     missing = None if status is None else _missing(status.capabilities)
-    evidence = {"missing_capabilities": missing, "lockdown": lockdown}
+    graded = case.graded(evidence={"missing_capabilities": missing, "lockdown": lockdown})
     limits = [f"without {', '.join(missing)}" if len(missing) < len(_NEEDED) else "not root"] if missing else []
     if own.is_in_user_namespace and not missing:
         limits.append("root of a user namespace, not of the machine")
@@ -172,12 +174,12 @@ def privileges_limited(case: Case) -> Answer:
         text = "; ".join(limits)
         if missing and case.snapshot.is_live:
             text += f"; to read everything: {as_root('preflight', is_here=True)}"
-        return Answer(Status.WARN, text, evidence=evidence)
+        return graded.warns(text)
     if missing is None or own.is_in_user_namespace is None:
-        return unknown(case.why_unknown(STATUS if missing is None else NAMESPACE))
+        return case.unread(STATUS if missing is None else NAMESPACE)
     if lockdown is None:
         return unknown(f"{case.why_unknown(Knob.LOCKDOWN)} (is securityfs mounted?)")
-    return Answer(Status.PASS, "all privileges, no lockdown", evidence=evidence)
+    return graded.passes("all privileges, no lockdown")
 
 
 def _missing(capabilities: int) -> list[str]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LOOKED_AHEAD, Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import LOOKED_AHEAD, Answer, Limit, check, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.fixes.actions import Run, run_command
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.programs import (
@@ -55,35 +55,27 @@ def machine_locked(case: Case) -> Answer:
     if lock is None and not case.snapshot.is_live and LOCK not in case.snapshot.reason_by_path:
         return not_applicable("no benchmark starts on a copied or recorded machine")
     if lock is None:
-        return unknown(case.why_unknown(LOCK))
+        return case.unread(LOCK)
     if lock.owner is None:
-        return Answer(Status.PASS, "the machine is not locked")
+        return case.graded().passes("the machine is not locked")
     who = f"{lock.owner.name} (pid {lock.owner.pid})"
-    evidence = {"pid": lock.owner.pid, "name": lock.owner.name, "is_alive": lock.is_alive}
+    graded = case.graded(evidence={"pid": lock.owner.pid, "name": lock.owner.name, "is_alive": lock.is_alive})
     if lock.is_alive is None:
         return unknown(f"{LOCK} names {who}, and whether that still runs cannot be seen from here")
     if lock.is_ours:
-        return Answer(Status.PASS, f"locked for this run by {who}", evidence=evidence)
+        return graded.passes(f"locked for this run by {who}")
     if not lock.is_alive:
-        return Answer(Status.PASS, f"a stale lock: {who} has ended", evidence=evidence)
+        return graded.passes(f"a stale lock: {who} has ended")
     if lock.is_ours is None:
         return unknown(f"{who} has locked the machine, but whether it started this run cannot be seen")
-    return Answer(Status.FAIL, f"{who} has locked the machine", evidence=evidence)
+    return graded.fails(f"{who} has locked the machine")
 
 
-_VISIBLE = Limit(
-    key="passes",
-    name="CPU time of such programs that passes",
-    value=0.01,
-    unit="CPUs",
-    reason="what they use while they wait",
-)
-_WORKS = Limit(
-    key="fails",
-    name="CPU time of such programs that fails",
-    value=0.2,
-    unit="CPUs",
-    reason="they are working, and will be for minutes or hours",
+_VISIBLE, _WORKS = passing_and_failing(
+    "CPU time of such programs",
+    "CPUs",
+    passes=(0.01, "what they use while they wait"),
+    fails=(0.2, "they are working, and will be for minutes or hours"),
 )
 _MOST_CULPRITS = 5
 _NOT_TO_BE_STOPPED = (SCANNER, BENCHMARK)  # opening a file waits for a scanner, which would spoil a benchmark
@@ -114,7 +106,7 @@ def background_job_runs(case: Case) -> Answer:
         (_share(interval, (run for run in runs if run.cpu not in near)) for runs in runs_by_kind.values()), default=0.0
     )
     visible = {kind: share for kind, share in share_by_kind.items() if share > case.bound(_VISIBLE)}
-    graded = Graded(evidence={"cpus_by_kind": share_by_kind})
+    graded = case.graded(evidence={"cpus_by_kind": share_by_kind})
     if visible:
         culprits = _culprits(interval, [run for kind in visible for run in runs_by_kind[kind]])
         text = "; ".join(
@@ -124,13 +116,13 @@ def background_job_runs(case: Case) -> Answer:
         stoppable = [kind for kind in visible if kind not in _NOT_TO_BE_STOPPED]
         fix = _halt(case, interval, [run for kind in stoppable for run in runs_by_kind[kind]])
         why_not = _why_unseen(case, interval) if status == Status.WARN else None
-        graded = graded.by(case, _WORKS, max(visible.values()))
+        graded = graded.by(_WORKS, max(visible.values()))
         return graded.answer(status, text, reason=why_not, culprits=culprits, fix=fix)
     why_not = _why_unseen(case, interval)
     if why_not is not None:
         return graded.unknown(why_not)
     most = max(share_by_kind.values(), default=0.0)
-    return graded.by(case, _WORKS, most).passes("none of them runs on the other CPUs")
+    return graded.by(_WORKS, most).passes("none of them runs on the other CPUs")
 
 
 def _known_runs(case: Case, interval: Interval) -> dict[str, list[TaskRun]]:
@@ -251,10 +243,10 @@ def job_scheduled(case: Case) -> Answer:
     jobs = case.snapshot.jobs
     severity = Severity.WARNING if case.rules.expected_s is not None else None
     if jobs is None:
-        return Graded(severity=Severity.INFORMATION).unknown("only `preflight` reads scheduled jobs")
+        return case.graded(severity=Severity.INFORMATION).unknown("only `preflight` reads scheduled jobs")
     ahead_s = case.rules.expected_s if case.rules.expected_s is not None else case.bound(_AHEAD)
     if jobs.clock is None:
-        return Graded(severity=severity).unknown(case.why_unknown(CLOCK_QUESTION))
+        return case.graded(severity=severity).unknown(case.why_unknown(CLOCK_QUESTION))
     crons = running(case, _CRONS)
     from_cron, doubt = _cron_jobs(jobs, jobs.clock) if crons else ([], None)
     from_anacron = [_Due("the jobs of the running anacron", 0.0)] if running(case, _ANACRON) else []
@@ -263,7 +255,7 @@ def job_scheduled(case: Case) -> Answer:
     all_of_them = [*from_timers, *from_cron, *from_anacron]
     due = sorted((each for each in all_of_them if each.in_s <= ahead_s), key=lambda job: job.in_s)
     evidence = {"due": [{"name": job.name, "in_s": round(job.in_s)} for job in due], "window_s": ahead_s}
-    graded = Graded(limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
+    graded = case.graded(limit=ahead_s, unit="s", evidence=evidence, limit_role=LOOKED_AHEAD)
     if due:
         fix = _stop(due, [task.pid for task in crons] if any(job in due for job in from_cron) else [])
         return graded.warns(_describe_due(due), measured=round(max(due[0].in_s, 0.0)), fix=fix, severity=severity)
@@ -272,7 +264,7 @@ def job_scheduled(case: Case) -> Answer:
     if why_not is None and case.snapshot.platform.container != NONE:
         why_not = f"{case.container_words} sees only its own jobs"
     if why_not is not None:
-        return Graded(evidence=evidence, severity=severity).unknown(why_not)
+        return case.graded(evidence=evidence, severity=severity).unknown(why_not)
     return graded.passes(f"none within {_length(ahead_s)} ({_USERS})")
 
 

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown, warns_and_fails
+from noisewatch.judgement.check import (
+    Answer,
+    Limit,
+    check,
+    not_applicable,
+    passing_and_failing,
+    unknown,
+    warns_and_fails,
+)
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import (
     BLOCKS_AT,
@@ -31,25 +39,16 @@ from noisewatch.kernel.system.pressure import FOLDER as PRESSURE
 from noisewatch.kernel.system.pressure import PATH as LOADAVG
 from noisewatch.kernel.tasks.sessions import QUESTION as SESSIONS
 from noisewatch.kinds import Kind
+from noisewatch.model.idle_probe import BUSY_SHARE
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
 from noisewatch.model.interval.interrupt_counts import stood_still
 from noisewatch.model.interval.interval import Interval
 
-_BUSY_PASSES = Limit(
-    key="passes",
-    name="busy share of a target CPU that passes",
-    value=0.01,
-    unit="share",
-    reason="two ticks of 10 ms in a 3 s sample",
-    of_budget=WARNS_AT,
-)
-_BUSY_FAILS = Limit(
-    key="fails",
-    name="busy share of a target CPU that fails",
-    value=0.05,
-    unit="share",
-    reason="a benchmark that loses 5% of the CPU cannot resolve changes of 5%",
-    of_budget=BLOCKS_AT,
+_BUSY_PASSES, _BUSY_FAILS = passing_and_failing(
+    "busy share of a target CPU",
+    "share",
+    passes=(0.01, "two ticks of 10 ms in a 3 s sample", WARNS_AT),
+    fails=(BUSY_SHARE, "a benchmark that loses 5% of the CPU cannot resolve changes of 5%", BLOCKS_AT),
 )
 _MOST_CULPRITS = 5
 
@@ -131,19 +130,11 @@ def _why_unmeasured(case: Case, interval: Interval) -> str:
     return f"/proc/stat: the time of {name_cpus(missing)} stood still, ran backwards or is missing"
 
 
-_STALL_PASSES = Limit(
-    key="passes",
-    name="share of time with a task waiting that passes",
-    value=0.005,
-    unit="share",
-    reason="what an idle machine shows",
-)
-_STALL_FAILS = Limit(
-    key="fails",
-    name="share of time with a task waiting that fails",
-    value=0.05,
-    unit="share",
-    reason="tasks compete for the resource",
+_STALL_PASSES, _STALL_FAILS = passing_and_failing(
+    "share of time with a task waiting",
+    "share",
+    passes=(0.005, "what an idle machine shows"),
+    fails=(0.05, "tasks compete for the resource"),
 )
 _FULL_FAILS = Limit(
     key="full-fails",
@@ -173,7 +164,7 @@ _FULL_FAILS = Limit(
 def pressure_stall(case: Case) -> Answer:
     interval = case.sample
     stalls = interval.stall_by_resource
-    graded = Graded(
+    graded = case.graded(
         evidence={name: {"some_share": stall.some, "full_share": stall.full} for name, stall in stalls.items()}
     )
     full = {name: stalls[name].full or 0.0 for name in ("memory", "io")}
@@ -182,19 +173,19 @@ def pressure_stall(case: Case) -> Answer:
     text = f"tasks waited for {worst} {_of_the_time(some[worst])}"
     if full["memory"] > case.bound(_FULL_FAILS):
         text = f"all tasks waited for memory {_of_the_time(full['memory'])}"
-        return graded.by(case, _FULL_FAILS, full["memory"]).fails(text, severity=Severity.BLOCKING)
+        return graded.by(_FULL_FAILS, full["memory"]).fails(text, severity=Severity.BLOCKING)
     if full["io"] > case.bound(_FULL_FAILS):
         text = f"all tasks waited for io {_of_the_time(full['io'])}"
-        return graded.by(case, _FULL_FAILS, full["io"]).fails(text)
+        return graded.by(_FULL_FAILS, full["io"]).fails(text)
     if some[worst] > case.bound(_STALL_FAILS):
-        return graded.by(case, _STALL_FAILS, some[worst]).fails(text)
+        return graded.by(_STALL_FAILS, some[worst]).fails(text)
     silent = [name for name, stall in stalls.items() if stall.some is None or (stall.full is None and name != "cpu")]
     if silent:
         return graded.unknown(case.why_unknown(f"{PRESSURE}/{silent[0]}", PRESSURE) + " (boot with psi=1)")
     status = Status.PASS if some[worst] <= case.bound(_STALL_PASSES) else Status.WARN
     if status == Status.WARN:
         text += warns_and_fails(case.bound(_STALL_PASSES), case.bound(_STALL_FAILS), "share")
-    return graded.by(case, _STALL_FAILS, some[worst]).answer(status, text)
+    return graded.by(_STALL_FAILS, some[worst]).answer(status, text)
 
 
 def _of_the_time(share: float) -> str:
@@ -318,15 +309,15 @@ _VISIBLE = 0.05  # share of a CPU from which another process is named
 def other_cpus_busy(case: Case) -> Answer:
     interval = case.sample
     if case.snapshot.online.online is None:
-        return unknown(case.why_unknown(f"{CPUS}/online"))
+        return case.unread(f"{CPUS}/online")
     others = _beyond_the_caches(case)
     if not others:
-        return Answer(Status.PASS, "all other CPUs share a cache or a core with a target CPU; other checks judge them")
+        return case.graded().passes("all other CPUs share a cache or a core with a target CPU; other checks judge them")
     busy = {cpu: interval.busy_share(cpu) for cpu in sorted(others)}
     busy_by_cpu = {cpu: share for cpu, share in busy.items() if share is not None}
     mean = sum(busy_by_cpu.values()) / len(busy)
-    observed = Graded(evidence={"busy_share_by_cpu": by_cpu(busy)})
-    graded = observed.by(case, _OTHERS_FAIL, mean)
+    observed = case.graded(evidence={"busy_share_by_cpu": by_cpu(busy)})
+    graded = observed.by(_OTHERS_FAIL, mean)
     working = frozenset(cpu for cpu, share in busy_by_cpu.items() if share > _VISIBLE)
     text = f"the {len(others)} other CPUs are {mean:.1%} busy" + (f", most on {name_cpus(working)}" if working else "")
     bound = case.bound(_OTHERS_FAIL)
@@ -375,14 +366,14 @@ def run_queue_full(case: Case) -> Answer:
     moments = (case.sample.before.background.load_average, case.sample.after.background.load_average)
     counts = [moment.runnable for moment in moments if moment is not None]
     if len(counts) < len(moments):
-        return unknown(case.why_unknown(LOADAVG))
+        return case.unread(LOADAVG)
     if case.snapshot.online.online is None:
-        return unknown(case.why_unknown(f"{CPUS}/online"))
+        return case.unread(f"{CPUS}/online")
     others = max(min(counts) - 1, 0)  # noisewatch runs while it reads
     cpus = len(case.online - case.target) or len(case.online)
     bound = case.bound(_QUEUE_FAILS) * cpus
     text = f"at least {others} runnable tasks for {cpus} CPU{'s' if cpus != 1 else ''}, at both ends of the sample"
-    graded = Graded(measured=others, limit=bound, unit="tasks", evidence={"runnable": counts, "cpus": cpus})
+    graded = case.graded(measured=others, limit=bound, unit="tasks", evidence={"runnable": counts, "cpus": cpus})
     return graded.fails(text) if others > bound else graded.passes(text)
 
 
@@ -409,9 +400,9 @@ _AVERAGE = Limit(
 def load_average_high(case: Case) -> Answer:
     average = case.snapshot.background.load_average
     if average is None:
-        return unknown(case.why_unknown(LOADAVG))
+        return case.unread(LOADAVG)
     if case.snapshot.online.online is None:
-        return unknown(case.why_unknown(f"{CPUS}/online"))
+        return case.unread(f"{CPUS}/online")
     bound = case.bound(_AVERAGE) * len(case.online)
     evidence = {
         "over_1_min": average.over_1_min,
@@ -421,23 +412,15 @@ def load_average_high(case: Case) -> Answer:
     }
     trend = "rising" if average.over_1_min > average.over_5_min else "falling"
     text = f"{average.over_1_min:g}, {average.over_5_min:g} and {average.over_15_min:g} over 1, 5 and 15 minutes"
-    graded = Graded(measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence)
+    graded = case.graded(measured=average.over_1_min, limit=bound, unit="tasks", evidence=evidence)
     return graded.warns(f"{text}: {trend}") if average.over_1_min > bound else graded.passes(text)
 
 
-_OWN_PASSES = Limit(
-    key="passes",
-    name="noisewatch's share of a target CPU that passes",
-    value=0.005,
-    unit="share",
-    reason="a few snapshots in the sample",
-)
-_OWN_FAILS = Limit(
-    key="fails",
-    name="noisewatch's share of a target CPU that fails",
-    value=0.02,
-    unit="share",
-    reason="more than many real culprits take",
+_OWN_PASSES, _OWN_FAILS = passing_and_failing(
+    "noisewatch's share of a target CPU",
+    "share",
+    passes=(0.005, "a few snapshots in the sample"),
+    fails=(0.02, "more than many real culprits take"),
 )
 
 
@@ -462,7 +445,7 @@ def own_load_on_target(case: Case) -> Answer:
     before, after = interval.before.tasks, interval.after.tasks
     own_pids = interval.after.own_pids
     if before is None or after is None:
-        return unknown(case.why_unknown("/proc/PID"))
+        return case.unread("/proc/PID")
     seen_pids = own_pids & before.by_tid.keys() & after.by_tid.keys()
     if own_pids and not seen_pids:
         return unknown("noisewatch cannot see itself: /proc shows another PID namespace")
@@ -475,16 +458,10 @@ def own_load_on_target(case: Case) -> Answer:
     cpus = frozenset(cpu for cpu, share in share_by_cpu.items() if share > case.bound(_OWN_PASSES))
     text = f"noisewatch took {worst:.1%} of {name_cpus(cpus)}" if cpus else "noisewatch ran on other CPUs"
     status = Status.FAIL if worst > case.bound(_OWN_FAILS) else Status.WARN if cpus else Status.PASS
-    return Graded(cpus=cpus, evidence=evidence).by(case, _OWN_FAILS, worst).answer(status, text)
+    return case.graded(cpus=cpus, evidence=evidence).by(_OWN_FAILS, worst).answer(status, text)
 
 
-_USERS = Limit(
-    key="fails",
-    name="logged-in users",
-    value=1,
-    unit="users",
-    reason="another user may start something",
-)
+_USERS = Limit(key="fails", name="logged-in users", value=1, unit="users", reason="another user may start something")
 
 
 @check(
@@ -501,10 +478,10 @@ _USERS = Limit(
 def other_users_logged_in(case: Case) -> Answer:
     sessions = case.snapshot.settings.sessions
     if sessions.users is None or sessions.sessions is None:
-        return unknown(case.why_unknown(SESSIONS))
+        return case.unread(SESSIONS)
     text = f"{sessions.users} users in {sessions.sessions} sessions"
     evidence = {"sessions": sessions.sessions, "users": sessions.users}
-    graded = Graded(evidence=evidence).by(case, _USERS, sessions.users)
+    graded = case.graded(evidence=evidence).by(_USERS, sessions.users)
     if sessions.users > case.bound(_USERS):
         return graded.fails(text)
     if case.snapshot.platform.container != NONE:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from noisewatch.cpus import cpu_list_argument, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Graded, check, unknown
+from noisewatch.judgement.check import Answer, check, unknown
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread
-from noisewatch.judgement.terms import Area, Severity, Status
+from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.own_process import (
@@ -48,7 +48,7 @@ def layout_not_random(case: Case) -> Answer:
     level = case.snapshot.settings.knobs.integer(Knob.ADDRESS_RANDOMISATION)
     personality = case.snapshot.settings.own.personality
     evidence = {Knob.ADDRESS_RANDOMISATION.value: level, "personality": personality}
-    graded = Graded(measured=level, evidence=evidence)
+    graded = case.graded(measured=level, evidence=evidence)
     if level is not None and level < _FULL:
         text = "address layouts are fixed" if level == 0 else "the heap always follows the program"
         return graded.warns(text, fix=turned(case, Knob.ADDRESS_RANDOMISATION, _FULL))
@@ -57,7 +57,7 @@ def layout_not_random(case: Case) -> Answer:
     if level is None:
         return unread(case, Knob.ADDRESS_RANDOMISATION)
     if personality is None:
-        return unknown(case.why_unknown(PERSONALITY))
+        return case.unread(PERSONALITY)
     return graded.passes("address layouts are random")
 
 
@@ -86,15 +86,15 @@ _INJECTS = frozenset({"LD_PRELOAD", "LD_AUDIT"})
 def environment_alters_programs(case: Case) -> Answer:
     environment = case.snapshot.settings.own.environment
     if environment is None:
-        return unknown(case.why_unknown(ENVIRONMENT))
-    evidence = {"set": list(environment.names), "size_bytes": environment.size_bytes}
+        return case.unread(ENVIRONMENT)
+    graded = case.graded(evidence={"set": list(environment.names), "size_bytes": environment.size_bytes})
     altering = [name for name in environment.names if name not in _HARMLESS]
     size = f"the environment takes {environment.size_bytes} bytes"
     if altering:
         severity = Severity.WARNING if _INJECTS.intersection(altering) else None
-        return Answer(Status.WARN, f"{', '.join(altering)} set; {size}", evidence=evidence, severity=severity)
+        return graded.warns(f"{', '.join(altering)} set; {size}", severity=severity)
     also = f"; {', '.join(environment.names)} set" if environment.names else ""
-    return Answer(Status.PASS, size + also, evidence=evidence)
+    return graded.passes(size + also)
 
 
 @check(
@@ -112,13 +112,13 @@ def environment_alters_programs(case: Case) -> Answer:
 def process_traced(case: Case) -> Answer:
     status = case.snapshot.settings.own.status
     if status is None:
-        return unknown(case.why_unknown(STATUS))
-    evidence = {"tracer_pid": status.tracer_pid}
+        return case.unread(STATUS)
+    graded = case.graded(evidence={"tracer_pid": status.tracer_pid})
     if status.tracer_pid == 0:
-        return Answer(Status.PASS, "not traced", evidence=evidence)
+        return graded.passes("not traced")
     tracer = case.tasks_by_tid.get(status.tracer_pid)
     name = f"{tracer.name} (pid {tracer.pid})" if tracer is not None else f"pid {status.tracer_pid}"
-    return Answer(Status.FAIL, f"traced by {name}", measured=status.tracer_pid, evidence=evidence)
+    return graded.fails(f"traced by {name}", measured=status.tracer_pid)
 
 
 _CPU_TIME, _STACK = "Max cpu time", "Max stack size"
@@ -142,17 +142,19 @@ _SPACE = ("Max address space", "Max data size")
 def resources_limited(case: Case) -> Answer:
     limits = case.snapshot.settings.own.limits
     if limits is None:
-        return unknown(case.why_unknown(LIMITS))
+        return case.unread(LIMITS)
     asked = (_CPU_TIME, *_SPACE, _STACK)
-    evidence = {name: "unlimited" if limits.get(name) == UNLIMITED else limits.get(name) for name in asked}
+    graded = case.graded(
+        evidence={name: "unlimited" if limits.get(name) == UNLIMITED else limits.get(name) for name in asked}
+    )
     faults = [f"{name}: {limits[name]:.0f}" for name in asked[:-1] if limits.get(name, UNLIMITED) != UNLIMITED]
     faults += [f"{_STACK}: unlimited"] if limits.get(_STACK) == UNLIMITED else []
     if faults:
-        return Answer(Status.WARN, "; ".join(faults), evidence=evidence)
+        return graded.warns("; ".join(faults))
     missing = [name for name in asked if name not in limits]
     if missing:
         return unknown(f"{LIMITS}: no line {missing[0]!r}")
-    return Answer(Status.PASS, "no unusual limits", evidence=evidence)
+    return graded.passes("no unusual limits")
 
 
 _FOR_EVERYBODY = 2  # users may count their own code, but not the kernel's
@@ -182,17 +184,17 @@ def hardware_counters_unusable(case: Case) -> Answer:
     if paranoia is None:
         return unread(case, Knob.PERF_PARANOID)
     counters = None if names is None else counters_among(names)
-    graded = Graded(measured=paranoia, evidence={Knob.PERF_PARANOID.value: paranoia, "counters": counters})
+    graded = case.graded(measured=paranoia, evidence={Knob.PERF_PARANOID.value: paranoia, "counters": counters})
     if counters is not None and not counters:
         return graded.warns("the processor's counters are not available")
     if paranoia > _FOR_EVERYBODY:
         if own.status is None or own.is_in_user_namespace is None:
-            return unknown(case.why_unknown(STATUS if own.status is None else NAMESPACE))
+            return case.unread(STATUS if own.status is None else NAMESPACE)
         if own.is_in_user_namespace or not own.status.capabilities & _CAN_COUNT:
             text = f"perf_event_paranoid is {paranoia}: only root may use the counters"
             return graded.warns(text, fix=turned(case, Knob.PERF_PARANOID, _FOR_EVERYBODY))
     if counters is None:
-        return unknown(case.why_unknown(EVENT_SOURCES))
+        return case.unread(EVENT_SOURCES)
     return graded.passes(f"{', '.join(counters)} may be used")
 
 
@@ -213,14 +215,14 @@ def hardware_counters_unusable(case: Case) -> Answer:
 def started_off_target(case: Case) -> Answer:
     allowed = case.snapshot.own_affinity
     if allowed is None or not allowed:
-        return unknown(case.why_unknown(OWN_AFFINITY))
-    evidence = {"allowed": sorted(allowed)}
+        return case.unread(OWN_AFFINITY)
+    graded = case.graded(evidence={"allowed": sorted(allowed)})
     if not case.target:
         return unknown(NO_TARGET)
     if allowed <= case.target:
-        return Answer(Status.PASS, f"programs started here run on {name_cpus(allowed)}", evidence=evidence)
+        return graded.passes(f"programs started here run on {name_cpus(allowed)}")
     where = "also on" if allowed & case.target else "on"
     text = f"programs started here run {where} {name_cpus(allowed - case.target)}, unless they are pinned"
     pinned = f"taskset -c {cpu_list_argument(case.target)} COMMAND"
     fix = Fix(lasting=(ByHand(f"start the benchmark with: {pinned}"),), needs_root=False)
-    return Answer(Status.WARN, text, cpus=allowed - case.target, evidence=evidence, fix=fix)
+    return graded.warns(text, cpus=allowed - case.target, fix=fix)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, setting_of, unread
 from noisewatch.judgement.programs import as_culprits, passes_if_visible, running, why_unseen
 from noisewatch.judgement.rules import IO, LATENCY, STRICT
-from noisewatch.judgement.terms import Area, Severity, Status
+from noisewatch.judgement.terms import Area, Severity
 from noisewatch.kernel.interrupts.table import counts_overflows
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.machine_lock import Owner
@@ -64,7 +63,7 @@ def profiler_runs(case: Case) -> Answer:
     profilers, rate_by_cpu = running(case, PROFILERS), _sampling_rates(case)
     highest_rate = case.snapshot.settings.knobs.integer(Knob.PERF_SAMPLE_RATE)
     evidence = {"samples_per_s_by_cpu": by_cpu(rate_by_cpu), Knob.PERF_SAMPLE_RATE.value: highest_rate}
-    graded = Graded(evidence=evidence).by(case, _SAMPLES, max(rate_by_cpu.values(), default=None))
+    graded = case.graded(evidence=evidence).by(_SAMPLES, max(rate_by_cpu.values(), default=None))
     sampled: CpuSet = frozenset(cpu for cpu, rate in rate_by_cpu.items() if rate > case.bound(_SAMPLES))
     if sampled or profilers:
         rates = [f"CPU {cpu} is sampled {rate_by_cpu[cpu]:.0f} times a second" for cpu in sorted(sampled)]
@@ -125,8 +124,8 @@ _AGENTS = frozenset(
 def security_agent_runs(case: Case) -> Answer:
     agents = running(case, _AGENTS)
     if agents:
-        evidence = {"pid_by_name": {task.name: task.pid for task in agents}}
-        return Answer(Status.FAIL, f"{_named(agents)} runs", evidence=evidence, culprits=as_culprits(agents))
+        graded = case.graded(evidence={"pid_by_name": {task.name: task.pid for task in agents}})
+        return graded.fails(f"{_named(agents)} runs", culprits=as_culprits(agents))
     return passes_if_visible(case, "no agent with a known name runs")
 
 
@@ -150,8 +149,8 @@ _FILTERS = 2
 def system_calls_filtered(case: Case) -> Answer:
     mode = case.snapshot.settings.own.seccomp_mode
     if mode is None:
-        return unknown(case.why_unknown(STATUS))
-    graded = Graded(measured=mode, evidence={"seccomp_mode": mode})
+        return case.unread(STATUS)
+    graded = case.graded(measured=mode, evidence={"seccomp_mode": mode})
     if mode == _FILTERS:
         return graded.fails("a seccomp filter checks this process's system calls")
     return graded.passes("no seccomp filter is set")
@@ -186,28 +185,30 @@ _RARE_EVENTS = (
 def kernel_traced(case: Case) -> Answer:
     instances, knobs = case.snapshot.settings.kernel.tracing.instances, case.snapshot.settings.knobs
     stack_tracer = 0 if Knob.STACK_TRACER in knobs.absent else knobs.integer(Knob.STACK_TRACER)
-    evidence: dict[str, Any] = {
+    by_instance = {
         clean(instance.folder): {
             "tracer": instance.tracer,
             "events": None if instance.events is None else len(instance.events),
         }
         for instance in instances or ()
     }
-    evidence["stack_tracer"] = stack_tracer
+    graded = case.graded(evidence={**by_instance, "stack_tracer": stack_tracer})
     active = [
         instance
         for instance in instances or ()
         if _tracer_of(instance) or _events_of(instance) or instance.is_profiling
     ]
     foreign = [instance for instance in active if instance.maker is None]
-    makers = [maker for instance in active if (maker := instance.maker) and not _is_this_noisewatch(maker, case)]
+    own_pids = case.snapshot.own_pids
+    others = (maker for instance in active if (maker := instance.maker))
+    makers = [maker for maker in others if maker.is_alive is not True or maker.owner.pid not in own_pids]
     if foreign or stack_tracer or makers:
         texts = [f"{clean(instance.folder)}: {_what_is_traced(instance)}" for instance in foreign]
         texts += ["the stack depth at each function"] if stack_tracer else []
         fix = _stop_tracing(case, foreign, bool(stack_tracer)) if texts else None
-        return Answer(Status.FAIL, "; ".join([*texts, *_other_noisewatches(makers)]), evidence=evidence, fix=fix)
+        return graded.fails("; ".join([*texts, *_other_noisewatches(makers)]), fix=fix)
     if instances is None:
-        return unknown(case.why_unknown(TRACING))
+        return case.unread(TRACING)
     if not instances:
         return not_applicable("this kernel has no tracing")
     silent = next(
@@ -215,14 +216,10 @@ def kernel_traced(case: Case) -> Answer:
     )
     if silent is not None:
         paths = [f"{silent.folder}/{name}" for name in ("current_tracer", "set_event", PROFILE)]
-        return unknown(case.why_unknown(*paths, silent.folder))
+        return case.unread(*paths, silent.folder)
     if stack_tracer is None:
         return unread(case, Knob.STACK_TRACER)
-    return Answer(Status.PASS, "nothing is traced", evidence=evidence)
-
-
-def _is_this_noisewatch(maker: Maker, case: Case) -> bool:
-    return maker.is_alive is True and maker.owner.pid in case.snapshot.own_pids
+    return graded.passes("nothing is traced")
 
 
 def _other_noisewatches(makers: Iterable[Maker]) -> Iterator[str]:
@@ -291,11 +288,11 @@ def kernel_statistics_collected(case: Case) -> Answer:
     values = {knob: knobs.integer(knob) for knob in _STATISTICS if knob not in knobs.absent}
     if not values:
         return not_applicable("this kernel has none of them")
-    evidence = {knob.value: value for knob, value in values.items()}
+    graded = case.graded(evidence={knob.value: value for knob, value in values.items()})
     collected = [knob for knob, value in values.items() if value]
     if collected:
         text = f"{', '.join(knob.rsplit('/', 1)[1] for knob in collected)} is on"
         fix = set_for_good(Write(tuple(setting_of(case, knob, 0) for knob in collected)))
-        return Answer(Status.FAIL, text, evidence=evidence, fix=fix)
+        return graded.fails(text, fix=fix)
     silent = [knob for knob, value in values.items() if value is None]
-    return unread(case, silent[0]) if silent else Answer(Status.PASS, "all are off", evidence=evidence)
+    return unread(case, silent[0]) if silent else graded.passes("all are off")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from noisewatch import __version__
 from noisewatch.documents.document import SCHEMA, filled, written
 from noisewatch.documents.plan import CriterionPart, PlanDocument, StartPart, StepPart
-from noisewatch.judgement.plan.criteria import Judged
-from noisewatch.judgement.plan.plan import Plan
+from noisewatch.judgement.plan.plan import Judged, Plan
 from noisewatch.surfaces.reports.parts.json import describe_machine
 from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
 

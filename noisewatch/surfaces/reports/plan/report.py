@@ -9,8 +9,7 @@ from noisewatch.cpus import cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.cause_words import parted
 from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.fixes.fix import BootOptions
-from noisewatch.judgement.plan.criteria import Judged
-from noisewatch.judgement.plan.plan import Plan
+from noisewatch.judgement.plan.plan import Judged, Plan
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.marks import painted_mark
