@@ -8,7 +8,7 @@ from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.frequency.idle import LATENCY_REQUEST
 from noisewatch.kernel.snapshot.knobs import Knob
 from tests.judgement.fixes.proposed import fix_of
-from tests.judgement.judging import answered, finding, judged
+from tests.judgement.judging import answered, finding, finding_on, judged
 from tests.written import WrittenMachine
 from tests.written.quiet.frequency import UNCORE
 from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files
@@ -129,4 +129,4 @@ def test_cpus_that_spin_weigh_more_where_they_share_a_core_with_the_target(
 ) -> None:
     files = {f"{CPUS}/cpu2/topology/thread_siblings_list": siblings + "\n"}
     machine = WrittenMachine(quiet_files() | files, quiet_files(3.0) | files, answers={**ANSWERS, LATENCY_REQUEST: 0})
-    assert finding(judged(machine, rules=Rules(profile)), "idle-cpus-spin").severity == severity
+    assert finding_on(machine, "idle-cpus-spin", rules=Rules(profile)).severity == severity

@@ -13,7 +13,7 @@ from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from tests.judgement.example import Example, all_examples, first_failures
-from tests.judgement.judging import finding, judged
+from tests.judgement.judging import finding_on, judged
 from tests.judgement.sweeps.lessened import (
     ABSENT,
     DENIED,
@@ -193,7 +193,7 @@ def test_less_evidence_never_lets_a_check_pass_with_another_claim(how: str) -> N
 )
 def test_a_folder_that_is_never_empty_and_is_tells_nothing(check_id: str, folder: str) -> None:
     machine: LessenedMachine = Example(check_id, "pass").machine(LessenedMachine).take(folder, EMPTY)
-    assert finding(judged(machine), check_id).status == "unknown"
+    assert finding_on(machine, check_id).status == "unknown"
 
 
 def test_a_warning_that_may_be_a_failure_is_unknown_where_it_would_block() -> None:
