@@ -78,12 +78,17 @@ class Example:
         )
 
     def found(self, is_calibrated: bool = True) -> Finding:
-        """What the check says."""
-        return self.found_on(self.machine(), is_calibrated)
+        """What the check says; the machine is judged once."""
+        return _found(self, is_calibrated)
 
     def found_on(self, machine: WrittenMachine, is_calibrated: bool = True) -> Finding:
         """Return the finding of the example's check on another machine."""
         return finding_on(machine, self.id, self.target, is_calibrated=is_calibrated, rules=self.rules)
+
+
+@cache
+def _found(example: Example, is_calibrated: bool) -> Finding:
+    return example.found_on(example.machine(), is_calibrated)
 
 
 def _ticking(*moments: Files) -> Iterator[Files]:

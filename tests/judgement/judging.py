@@ -78,11 +78,10 @@ def quiet_calibration(budget: Budget = DEFAULT.budget) -> Calibrated:
     return calibrated_by(written_calibration(), budget)
 
 
-def judged_by_settings(machine: Machine, cpus: CpuSet | None = None) -> Verdict:
+def judged_by_settings(machine: Machine, cpus: CpuSet | None = None, checks: Iterable[Check] = CATALOGUE) -> Verdict:
     """The verdict over one snapshot, as `preflight --sample 0` makes it."""
-    return judge(
-        Case(read_snapshot(machine, SnapshotOptions(cpus, asks_jobs=True), TaskReader(asks_all_affinities=True)))
-    )
+    options = SnapshotOptions(cpus, asks_jobs=True)
+    return judge(Case(read_snapshot(machine, options, TaskReader(asks_all_affinities=True))), checks)
 
 
 def finding(verdict: Verdict, check_id: str) -> Finding:
