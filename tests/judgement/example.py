@@ -11,11 +11,10 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Finding, Verdict
 from tests.judgement import examples
-from tests.judgement.judging import finding, judged
+from tests.judgement.judging import finding_on, judged
 from tests.written import Files, WrittenMachine, without
 from tests.written.quiet_machine import ANSWERS, loaded_files, quiet_files
 
@@ -79,13 +78,17 @@ class Example:
         )
 
     def found(self, is_calibrated: bool = True) -> Finding:
-        """What the check says."""
-        return finding(self.judged(is_calibrated), self.id)
+        """What the check says; the machine is judged once."""
+        return _found(self, is_calibrated)
 
-    def found_on(self, machine: WrittenMachine) -> Finding:
-        """Return the finding of the example's check, run alone on another machine."""
-        check = [each for each in CATALOGUE if each.id == self.id]
-        return finding(judged(machine, self.target, rules=self.rules, checks=check), self.id)
+    def found_on(self, machine: WrittenMachine, is_calibrated: bool = True) -> Finding:
+        """Return the finding of the example's check on another machine."""
+        return finding_on(machine, self.id, self.target, is_calibrated=is_calibrated, rules=self.rules)
+
+
+@cache
+def _found(example: Example, is_calibrated: bool) -> Finding:
+    return example.found_on(example.machine(), is_calibrated)
 
 
 def _ticking(*moments: Files) -> Iterator[Files]:

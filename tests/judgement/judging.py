@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
+from typing import Any
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated, Case, calibrated_with
@@ -12,12 +14,14 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Answer, Check
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import DEFAULT, Rules
+from noisewatch.judgement.terms import FLOOR_CHECK
 from noisewatch.judgement.verdict import Finding, Verdict, judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.system.reference_clock import read_clock_comparison
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
+from noisewatch.model.calibration.attribution import Meanwhile, attribution_of
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.operations.history import CalibrationHistory
 from tests.written import WrittenMachine
@@ -50,17 +54,34 @@ def judged(
     return judge(case, checks, strict=strict)
 
 
+def calibrated_by(
+    written: Mapping[str, Any],
+    budget: Budget = DEFAULT.budget,
+    cpus: CpuSet | None = None,
+    meanwhile: Meanwhile | None = None,
+) -> Calibrated:
+    """Return what `calibrated_with` makes of the written calibration; tests that write the same share its floors."""
+    calibrated = _calibrated_by(json.dumps(written), budget, cpus)
+    if meanwhile is None:
+        return calibrated
+    return replace(calibrated, attribution=attribution_of(calibrated.calibration.samples, meanwhile))
+
+
+@lru_cache(maxsize=16)
+def _calibrated_by(written: str, budget: Budget, cpus: CpuSet | None) -> Calibrated:
+    return calibrated_with(parse_calibration(json.loads(written)), budget, cpus)
+
+
 @cache
 def quiet_calibration(budget: Budget = DEFAULT.budget) -> Calibrated:
-    """Return that of CPUs 2 and 3, with nothing to complain about."""
-    return calibrated_with(parse_calibration(written_calibration()), budget)
+    """Return a calibration of CPUs 2 and 3 without any fault."""
+    return calibrated_by(written_calibration(), budget)
 
 
-def judged_by_settings(machine: Machine, cpus: CpuSet | None = None) -> Verdict:
+def judged_by_settings(machine: Machine, cpus: CpuSet | None = None, checks: Iterable[Check] = CATALOGUE) -> Verdict:
     """The verdict over one snapshot, as `preflight --sample 0` makes it."""
-    return judge(
-        Case(read_snapshot(machine, SnapshotOptions(cpus, asks_jobs=True), TaskReader(asks_all_affinities=True)))
-    )
+    options = SnapshotOptions(cpus, asks_jobs=True)
+    return judge(Case(read_snapshot(machine, options, TaskReader(asks_all_affinities=True))), checks)
 
 
 def finding(verdict: Verdict, check_id: str) -> Finding:
@@ -69,7 +90,25 @@ def finding(verdict: Verdict, check_id: str) -> Finding:
     return found
 
 
+@cache
+def deciding(check_id: str) -> tuple[Check, ...]:
+    """Return the check and the checks that may answer it: with these alone its finding is that of the whole verdict."""
+    (check,) = [each for each in CATALOGUE if each.id == check_id]
+    others = {check.answered_by, FLOOR_CHECK if check.is_hidden_from_guests else None}
+    return tuple(each for each in CATALOGUE if each is check or each.id in others)
+
+
+def found_in(case: Case, check_id: str) -> Finding:
+    """Return the finding of the check, as in the verdict on the case."""
+    return finding(judge(case, deciding(check_id)), check_id)
+
+
+def finding_on(machine: WrittenMachine, check_id: str, cpus: CpuSet | None = None, **options: Any) -> Finding:
+    """Return the finding of the check, as in the verdict of `judged` with these options."""
+    return finding(judged(machine, cpus, checks=deciding(check_id), **options), check_id)
+
+
 def answered(check_id: str, both: dict[str, str], after: dict[str, str] | None = None) -> Answer:
     """Return the answer on CPUs 2 and 3 of the quiet machine with `both` in both snapshots, `after` in the second."""
     machine = WrittenMachine(quiet_files() | both, quiet_files(3.0) | both | (after or {}), answers=ANSWERS)
-    return finding(judged(machine, frozenset({2, 3})), check_id).answer
+    return finding_on(machine, check_id, frozenset({2, 3})).answer

@@ -8,17 +8,14 @@ from typing import Any
 
 import pytest
 
-from noisewatch.judgement.case import Case, calibrated_with
-from noisewatch.judgement.catalogue import CATALOGUE
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.effect import effect
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Finding, judge
 from noisewatch.kernel.calibration import parse_calibration
-from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.machine.spinning.calibration.buffer import Slot, plan_slots
-from noisewatch.model.calibration.attribution import Meanwhile
-from tests.judgement.checks.calibration.meanwhile import SPINNER, intervals_until
-from tests.judgement.judging import finding
+from tests.judgement.checks.calibration.meanwhile import SPINNER, case_of, intervals_until
+from tests.judgement.judging import finding, found_in
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import process, stat_file
 
@@ -55,17 +52,15 @@ def _case(
     written = written_calibration(
         gaps=gaps, slots=slots, changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1, "gaps": []}}
     )
-    samples = parse_calibration({**written, **(changes or {})})
+    written |= changes or {}
     at_begin |= {"/proc/stat": stat_file({2: sampled_ms // 10}, 300)}
     after |= {"/proc/stat": stat_file({2: sampled_ms // 10 + 295, 3: 295}, 600)}
-    sample, loaded = intervals_until(after, at_begin, samples.lost_share_by_cpu, before)
-    meanwhile = Meanwhile(NOT_TRACED, sample.after, loaded)
-    calibrated = calibrated_with(samples, Budget(max_cv=max_cv), frozenset({2, 3}), meanwhile)
-    return Case(sample.after, sample, calibrated=calibrated, under_load=loaded)
+    sample, loaded = intervals_until(after, at_begin, parse_calibration(written).lost_share_by_cpu, before)
+    return case_of(sample, loaded, budget=Budget(max_cv=max_cv), written=written)
 
 
 def _found(case: Case, check_id: str = "tasks-on-target") -> Finding:
-    return finding(judge(case, [check for check in CATALOGUE if check.id == check_id]), check_id)
+    return found_in(case, check_id)
 
 
 @pytest.mark.parametrize(

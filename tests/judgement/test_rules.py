@@ -7,7 +7,7 @@ import pytest
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.rules import PROFILES, Rules
 from noisewatch.judgement.terms import Severity
-from tests.judgement.judging import finding, judged
+from tests.judgement.judging import finding, finding_on, judged
 from tests.written import Files, WrittenMachine, without
 from tests.written.quiet_machine import ANSWERS, CPUS, loaded_files, quiet_files, stat_file
 
@@ -48,14 +48,14 @@ def test_the_users_severity_outranks_the_profiles(severity: str, status: int) ->
 def test_the_users_limit_judges_and_is_reported() -> None:
     busy = {"/proc/stat": stat_file({3: 10}, 300)}
     rules = Rules(value_by_limit={("target-cpu-busy", "fails"): 0.02})
-    found = finding(judged(_machine(after=busy), rules=rules), "target-cpu-busy")
+    found = finding_on(_machine(after=busy), "target-cpu-busy", rules=rules)
     assert (found.status, found.answer.limit) == ("fail", 0.02)
-    assert finding(judged(_machine(after=busy)), "target-cpu-busy").status == "warn"
+    assert finding_on(_machine(after=busy), "target-cpu-busy").status == "warn"
 
 
 def test_a_guest_is_not_asked_for_what_only_its_host_knows_once_that_is_measured() -> None:
     machine = _machine(_GUEST, _NO_CPUFREQ)
-    governor = finding(judged(machine, rules=Rules("shared")), "governor-not-performance")
+    governor = finding_on(machine, "governor-not-performance", rules=Rules("shared"))
     assert governor.status == "not-applicable"
     assert "effective-frequency-moves" in (governor.answer.reason or "")
 
@@ -67,7 +67,7 @@ def test_without_a_measurement_a_guest_is_unknown_under_any_profile() -> None:
 
 
 def test_a_machine_that_is_no_guest_has_to_answer_though_it_is_called_shared() -> None:
-    found = finding(judged(_machine(gone=_NO_CPUFREQ), rules=Rules("shared")), "turbo-enabled")
+    found = finding_on(_machine(gone=_NO_CPUFREQ), "turbo-enabled", rules=Rules("shared"))
     assert found.status == "unknown"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.fixes.fix import Fix
 from tests.judgement.example import Example, all_examples
-from tests.judgement.judging import finding, judged
+from tests.judgement.judging import finding_on
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, TARGET, quiet_files
 
@@ -13,7 +13,7 @@ from tests.written.quiet_machine import ANSWERS, TARGET, quiet_files
 def fix_of(check_id: str, changed: dict[str, str], cpus: CpuSet = TARGET, modes: dict[str, int] | None = None) -> Fix:
     """The fix for these target CPUs; there has to be one."""
     machine = WrittenMachine(quiet_files() | changed, quiet_files(3.0) | changed, answers=ANSWERS, modes=modes)
-    fix = finding(judged(machine, cpus), check_id).answer.fix
+    fix = finding_on(machine, check_id, cpus).answer.fix
     assert fix is not None
     return fix
 

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.own_process import PARENT, STAT
 from tests.judgement.example import Example
-from tests.judgement.fixes.proposed import example_named, fix_of, fix_of_example
+from tests.judgement.fixes.proposed import fix_of_example
 from tests.judgement.judging import finding, quiet_calibration
 from tests.written import WrittenMachine
 from tests.written.quiet.tasks import own_stat
 from tests.written.quiet_machine import ANSWERS, quiet_files
-
-
-def test_a_quota_is_lifted_and_brought_back_as_it_was() -> None:
-    quota = {"/sys/fs/cgroup/cpu.max": "50000 100000\n", "/sys/fs/cgroup/cpu.stat": "nr_throttled 0\n"}
-    fix = fix_of("cpu-quota", quota)
-    assert fix.now == "echo max | sudo tee /sys/fs/cgroup/cpu.max"
-    assert fix.undo == "echo '50000 100000' | sudo tee /sys/fs/cgroup/cpu.max"
 
 
 def test_the_shell_is_raised_and_lowered_again() -> None:
@@ -40,23 +31,6 @@ def test_a_shell_that_was_not_lowered_is_left_alone() -> None:
 def test_the_first_process_is_never_raised() -> None:
     lowered = {STAT: own_stat(nice=5)}
     assert fix_of_example(Example("priority-lowered", "warn", lowered, answers={PARENT: [1, 5, 0]})).now is None
-
-
-@pytest.mark.parametrize(
-    ("named", "status", "file", "value", "read"),
-    [
-        ("/ci has cpu.weight 99 (default 100)", "warn", "ci/cpu.weight", "100", "99"),
-        ("clamped to 45%", "warn", "ci/cpu.uclamp.max", "max", "45.00"),
-        ("/ci is idle", "fail", "ci/cpu.idle", "0", "1"),
-        ("cpu.shares 512 (default 1024)", "warn", "cpu/ci/cpu.shares", "1024", "512"),
-    ],
-)
-def test_a_group_gets_what_all_have_and_then_what_it_had(
-    named: str, status: str, file: str, value: str, read: str
-) -> None:
-    fix = fix_of_example(example_named("priority-lowered", status, named))
-    path = f"/sys/fs/cgroup/{file}"
-    assert (fix.now, fix.undo) == (f"echo {value} | sudo tee {path}", f"echo {read} | sudo tee {path}")
 
 
 def test_a_calibration_in_real_time_makes_the_throttle_a_warning() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.judgement.example import Example
 from tests.judgement.fixes.proposed import fix_of
-from tests.judgement.judging import finding, judged
+from tests.judgement.judging import finding, finding_on, judged
 from tests.written import WrittenMachine
 from tests.written.quiet.cpus import SYSTEM, USER
 from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files, stat_file
@@ -47,7 +47,7 @@ def test_a_partition_that_was_there_for_other_cpus_is_made_again_by_the_undo() -
 def test_a_task_is_moved_away_and_back_to_where_it_might_run() -> None:
     before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(900, "hog", 2, 2_000_000_000, allowed="0-3")
-    fix = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "tasks-on-target").answer.fix
+    fix = finding_on(WrittenMachine(before, after, answers=ANSWERS), "tasks-on-target").answer.fix
     assert fix is not None
     assert (fix.now, fix.undo) == ("sudo taskset -pc 0-1 900", "sudo taskset -pc 0-3 900")
 
@@ -59,7 +59,7 @@ def test_a_thread_that_the_kernel_refuses_to_pin_has_no_command_and_what_helps_i
         before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3", policy=_SCHED_DEADLINE) | also_before
         after = process(900, "hog", 2, 2_000_000_000, allowed="0-3", policy=_SCHED_DEADLINE) | also_after
         machine = WrittenMachine(before, quiet_files(3.0) | after, answers=ANSWERS)
-        fix = finding(judged(machine), "tasks-on-target").answer.fix
+        fix = finding_on(machine, "tasks-on-target").answer.fix
         assert fix is not None
         assert (fix.now, fix.persist_is_command) == (now, False)
         assert (fix.persist or "").endswith(
@@ -72,7 +72,7 @@ def test_a_command_for_a_lesser_culprit_says_so() -> None:
     after = (
         quiet_files(3.0) | process(900, "hog", 2, 60_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 270}, 300)}
     )
-    answer = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "tasks-on-target").answer
+    answer = finding_on(WrittenMachine(before, after, answers=ANSWERS), "tasks-on-target").answer
     assert answer.said.endswith("hog (pid 900): ~2.0% of CPU 2; only hog (pid 900) can be moved")
     assert answer.fix is not None
 
@@ -81,7 +81,7 @@ def test_a_bound_kernel_thread_is_named_without_a_command_that_cannot_work() -> 
     flags = 0x0420_0000
     before = quiet_files() | process(40, "ksoftirqd/2", 2, 0, allowed="2", flags=flags)
     after = quiet_files(3.0) | process(40, "ksoftirqd/2", 2, 90_000_000, allowed="2", flags=flags)
-    answer = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "tasks-on-target").answer
+    answer = finding_on(WrittenMachine(before, after, answers=ANSWERS), "tasks-on-target").answer
     assert answer.culprits[0].kind == "kernel-thread"
     assert answer.fix is None
 

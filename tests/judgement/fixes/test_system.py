@@ -10,19 +10,8 @@ from tests.judgement.example import Example
 from tests.judgement.fixes.proposed import fix_of
 from tests.judgement.judging import finding, judged_by_settings
 from tests.written import WrittenMachine, without
-from tests.written.quiet.cpus import WORKQUEUES
 from tests.written.quiet.system import MDSTAT
-from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
-
-
-def test_the_watchdog_goes_to_the_housekeeping_cpus_and_back_to_those_it_had() -> None:
-    fix = fix_of("lockup-watchdog-on-target", {Knob.WATCHDOG_CPUS: "0,2-3\n"})
-    assert fix.now == "echo 0-1 | sudo tee /proc/sys/kernel/watchdog_cpumask"
-    assert (
-        fix.persist
-        == "echo 'kernel.watchdog_cpumask = 0-1' | sudo tee /etc/sysctl.d/90-noisewatch-kernel.watchdog_cpumask.conf"
-    )
-    assert fix.undo == "echo 0,2-3 | sudo tee /proc/sys/kernel/watchdog_cpumask"
+from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
 def test_without_housekeeping_cpus_the_watchdog_is_switched_off() -> None:
@@ -33,68 +22,10 @@ def test_without_housekeeping_cpus_the_watchdog_is_switched_off() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("check_id", "changed", "now", "undo"),
-    [
-        (
-            "timers-migrate-to-target",
-            {Knob.TIMER_MIGRATION: "1\n", f"{CPUS}/nohz_full": "\n"},
-            "echo 0 | sudo tee /proc/sys/kernel/timer_migration",
-            "echo 1 | sudo tee /proc/sys/kernel/timer_migration",
-        ),
-        (
-            "memory-statistics-updated-often",
-            {Knob.STAT_INTERVAL: "2\n", "/proc/sys/kernel/osrelease": "6.1.0\n"},
-            "echo 120 | sudo tee /proc/sys/vm/stat_interval",
-            "echo 2 | sudo tee /proc/sys/vm/stat_interval",
-        ),
-        (
-            "machine-checks-polled-often",
-            {Knob.MACHINE_CHECK_INTERVAL: "30\n"},
-            f"echo 86400 | sudo tee {Knob.MACHINE_CHECK_INTERVAL}",
-            f"echo 30 | sudo tee {Knob.MACHINE_CHECK_INTERVAL}",
-        ),
-        (
-            "real-time-work-throttled",
-            {Knob.REALTIME_RUNTIME: "950000\n", "/proc/sys/kernel/osrelease": "6.1.0\n"},
-            "echo -1 | sudo tee /proc/sys/kernel/sched_rt_runtime_us",
-            "echo 950000 | sudo tee /proc/sys/kernel/sched_rt_runtime_us",
-        ),
-        (
-            "kernel-statistics-collected",
-            {Knob.BPF_STATISTICS: "1\n", Knob.DELAY_ACCOUNTING: "1\n"},
-            'for n in task_delayacct bpf_stats_enabled; do echo 0 | sudo tee "/proc/sys/kernel/$n"; done',
-            'for n in task_delayacct bpf_stats_enabled; do echo 1 | sudo tee "/proc/sys/kernel/$n"; done',
-        ),
-        (
-            "console-prints-everything",
-            {Knob.PRINTK: "7\t4\t1\t7\n"},
-            "echo 4 | sudo tee /proc/sys/kernel/printk",
-            "echo '7 4 1 7' | sudo tee /proc/sys/kernel/printk",
-        ),
-        (
-            "console-cursor-blinks",
-            {Knob.CURSOR_BLINK: "1\n"},
-            "echo 0 | sudo tee /sys/class/graphics/fbcon/cursor_blink",
-            "echo 1 | sudo tee /sys/class/graphics/fbcon/cursor_blink",
-        ),
-        (
-            "workqueues-on-target",
-            {f"{WORKQUEUES}/cpumask": "f\n", f"{WORKQUEUES}/cpumask_requested": "ff\n"},
-            f"echo 3 | sudo tee {WORKQUEUES}/cpumask",
-            f"echo ff | sudo tee {WORKQUEUES}/cpumask",
-        ),
-    ],
-)
-def test_a_setting_is_brought_back_as_it_was_read(check_id: str, changed: dict[str, str], now: str, undo: str) -> None:
-    fix = fix_of(check_id, changed)
-    assert (fix.now, fix.undo) == (now, undo)
-
-
-def test_a_knob_that_was_read_is_written_at_boot_too() -> None:
-    persist = fix_of("console-cursor-blinks", {Knob.CURSOR_BLINK: "1\n"}).persist
-    assert persist is not None
-    assert "'w /sys/class/graphics/fbcon/cursor_blink - - - - 0'" in persist
+def test_settings_in_one_folder_are_written_in_a_loop() -> None:
+    fix = fix_of("kernel-statistics-collected", {Knob.BPF_STATISTICS: "1\n", Knob.DELAY_ACCOUNTING: "1\n"})
+    loop = 'for n in task_delayacct bpf_stats_enabled; do echo {} | sudo tee "/proc/sys/kernel/$n"; done'
+    assert (fix.now, fix.undo) == (loop.format(0), loop.format(1))
 
 
 @pytest.mark.parametrize("work", ["resync", "recovery", "reshape"])

@@ -5,27 +5,12 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.kernel.cpus.target import OWN_AFFINITY
-from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.tasks.jobs import QUESTION
-from noisewatch.kernel.tasks.own_process import ENVIRONMENT, STATUS
+from noisewatch.kernel.tasks.own_process import ENVIRONMENT
 from tests.judgement.example import Example
 from tests.judgement.fixes.proposed import example_named, fix_of_example
-from tests.written.quiet.tasks import MINUTE_US, NOW_US, own_status
+from tests.written.quiet.tasks import MINUTE_US, NOW_US
 from tests.written.quiet_machine import process
-
-
-def test_randomisation_is_switched_on_and_back() -> None:
-    fix = fix_of_example(Example("layout-not-random", "warn", {Knob.ADDRESS_RANDOMISATION: "1\n"}))
-    assert fix.now == "echo 2 | sudo tee /proc/sys/kernel/randomize_va_space"
-    assert fix.undo == "echo 1 | sudo tee /proc/sys/kernel/randomize_va_space"
-
-
-def test_counters_are_opened_to_everybody_and_closed_again() -> None:
-    closed = {Knob.PERF_PARANOID: "4\n", STATUS: own_status(capabilities="0" * 16)}
-    fix = fix_of_example(Example("hardware-counters-unusable", "warn", closed))
-    assert fix.now == "echo 2 | sudo tee /proc/sys/kernel/perf_event_paranoid"
-    assert fix.undo == "echo 4 | sudo tee /proc/sys/kernel/perf_event_paranoid"
-    assert "kernel.perf_event_paranoid = 2" in (fix.persist or "")
 
 
 def test_a_benchmark_is_pinned_to_the_target_by_whoever_starts_it() -> None:

@@ -12,15 +12,15 @@ from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.by_work import KINDS, chance_line, chance_within_budget
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import LATENCY, MEMORY
-from tests.judgement.checks.calibration.calibrating import every_third_slow, verdict_of
+from tests.judgement.checks.calibration.calibrating import every_third_slow
+from tests.judgement.judging import calibrated_by
+from tests.written.calibration import written_calibration
 
 _MS = 1_000_000
 
 
 def _calibrated(budget: Budget | None = None, **written: Any) -> Calibrated:
-    calibrated = verdict_of(budget=budget, **written).case.calibrated
-    assert calibrated is not None
-    return calibrated
+    return calibrated_by(written_calibration(**written), budget or Budget())
 
 
 def test_without_a_kind_the_least_chance_of_all_kinds_counts() -> None:

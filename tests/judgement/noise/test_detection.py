@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.judgement.case import Calibrated, calibrated_with
+from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.by_work import KINDS
 from noisewatch.judgement.noise.detection import needed_samples, on_cpus, smallest_change_of
 from noisewatch.judgement.noise.smallest_change import MOST_SAMPLES, samples_needed, smallest_change
-from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import LATENCY, MEMORY, OF_WORK, STARTED
 from tests.judgement.checks.calibration.calibrating import every_third_slow
+from tests.judgement.judging import calibrated_by
 from tests.written.calibration import WORK_NS, written_calibration
 
 _MS = 1_000_000
 
 
 def _calibrated(budget: Budget | None = None, **written: Any) -> Calibrated:
-    return calibrated_with(parse_calibration(written_calibration(**written)), budget or Budget())
+    return calibrated_by(written_calibration(**written), budget or Budget())
 
 
 def _uneven(at_ns: int) -> int:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 
-from noisewatch.judgement.case import Calibrated, calibrated_with
-from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.comparison import speed_changes, why_change_unknown
-from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.machine.spinning.calibration.buffer import LATENCY
+from tests.judgement.judging import calibrated_by
 from tests.written.calibration import WORK_NS, written_calibration
 
 _BOTH = frozenset({2, 3})
 
 
-@cache
 def calibration(slower: float = 0.0, moved: int | None = None) -> Calibrated:
     """Return a calibration of CPUs 2 and 3 whose work took longer by a share, with the spinner of one moved."""
     others = {LATENCY: lambda at_ns: round(WORK_NS * (1 + slower))}
     changes = {} if moved is None else {moved: {"state": "moved"}}
-    return calibrated_with(parse_calibration(written_calibration(others=others, changes=changes)), Budget())
+    return calibrated_by(written_calibration(others=others, changes=changes))
 
 
 @pytest.mark.parametrize(("slower", "is_too_much"), [(0.0, False), (0.005, False), (0.03, True), (-0.03, True)])

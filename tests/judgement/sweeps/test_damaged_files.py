@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.kernel.snapshot.knobs import Knob
-from tests.judgement.judging import answered, finding, judged
+from tests.judgement.judging import answered, finding_on
 from tests.written import WrittenMachine, without
 from tests.written.quiet.frequency import CHIP, ZONE
 from tests.written.quiet.system import TRACING
@@ -111,4 +111,4 @@ def test_a_value_without_its_line_end_was_cut_off(check_id: str, path: str, text
 def test_the_list_of_security_modules_ends_without_a_line_end() -> None:
     files = without(quiet_files() | {Knob.SECURITY_MODULES: "capability,yama"}, Knob.LOCKDOWN)
     machine = WrittenMachine(files, files, answers=ANSWERS)
-    assert finding(judged(machine), "privileges-limited").status == "pass"
+    assert finding_on(machine, "privileges-limited").status == "pass"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
 import pytest
 
-from noisewatch.judgement.case import Calibrated, Case, calibrated_with, rules_for
+from noisewatch.judgement.case import Calibrated, Case, rules_for
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.check import Check
 from noisewatch.judgement.rules import Rules
-from noisewatch.judgement.terms import Outcome, Severity
+from noisewatch.judgement.terms import FLOOR_CHECK, Outcome, Severity
 from noisewatch.judgement.verdict import Verdict, judge
-from noisewatch.kernel.calibration import CalibrationSamples, parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import NOT_TRACED
@@ -25,6 +24,7 @@ from noisewatch.model.interval.interval import interval_between
 from tests.judgement.checks.calibration.calibrating import NO_CPUFREQ, every_third_slow
 from tests.judgement.checks.calibration.meanwhile import SPINNER
 from tests.judgement.example import VIRTUAL
+from tests.judgement.judging import calibrated_by, finding
 from tests.judgement.sweeps.lessened import (
     ABSENT,
     DENIED,
@@ -98,11 +98,11 @@ class _Guest:
         return files
 
     @cached_property
-    def samples(self) -> CalibrationSamples:
+    def written(self) -> dict[str, Any]:
         length = round(self.lost * 10 * _MS)
         gaps = tuple((at, length, 2, length) for at in range(0, 5 * _S, 10 * _MS)) if length else ()
         changes: dict[int, dict[str, Any]] = {2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1, "gaps": []}}
-        return parse_calibration(written_calibration(gaps=gaps, changes=changes, work=self.work))
+        return written_calibration(gaps=gaps, changes=changes, work=self.work)
 
 
 _GUESTS = [
@@ -120,28 +120,36 @@ _GUESTS = [
 
 @cache
 def _predicted(guest: int) -> Calibrated:
-    return calibrated_with(_GUESTS[guest].samples, Budget(), frozenset({2, 3}))
+    return calibrated_by(_GUESTS[guest].written, cpus=frozenset({2, 3}))
 
 
-def _judged(guest: int, machine: WrittenMachine) -> Verdict:
+def _judged(guest: int, machine: WrittenMachine, checks: Sequence[Check] = _BLOCKING) -> Verdict:
     task_reader, wish = TaskReader(asks_all_affinities=True), SnapshotOptions(frozenset({2, 3}))
     looks = [read_snapshot(machine, wish, task_reader)]
     while machine.has_next:
         machine.advance()
         looks.append(read_snapshot(machine, wish, task_reader, looks[-1]))
-    samples, (before, after, loaded) = _GUESTS[guest].samples, looks
+    before, after, loaded = looks
     sample = interval_between(before, after)
+    samples = _predicted(guest).calibration.samples
     load = interval_between(after, loaded, loop_lost_share_by_cpu=samples.lost_share_by_cpu)
     attribution = attribution_of(samples, Meanwhile(NOT_TRACED, after, load))
     calibrated = replace(_predicted(guest), attribution=attribution)
     rules = rules_for(Rules(is_profile_given=False), after)
-    return judge(Case(after, sample, calibrated=calibrated, under_load=load, rules=rules), _BLOCKING)
+    return judge(Case(after, sample, calibrated=calibrated, under_load=load, rules=rules), checks)
 
 
 @cache
 def _sound(guest: int) -> tuple[Verdict, tuple[str, ...]]:
     machine = WrittenMachine(*_GUESTS[guest].moments, answers=ANSWERS)
     return _judged(guest, machine), tuple(path for path in paths_of(machine) if _SWEPT.fullmatch(path))
+
+
+@cache
+def _checks(guest: int) -> list[Check]:
+    """Return the blocking checks. That of the noise floor goes by the calibration alone, and is not asked again."""
+    floor = finding(_sound(guest)[0], FLOOR_CHECK)
+    return [replace(each, answer=lambda _: floor.answer) if each is floor.check else each for each in _BLOCKING]
 
 
 def _is_fact(path: str, how: str) -> bool:
@@ -157,14 +165,14 @@ def _better(guest: int, how: str, since: int) -> Iterator[str]:
         if how not in faults_of(path) or _is_fact(path, how):
             continue
         machine = _Machine(*_GUESTS[guest].moments, answers=ANSWERS).since(since)
-        verdict = _judged(guest, machine.take(path, how))
+        verdict = _judged(guest, machine.take(path, how), _checks(guest))
         if verdict.verdict == Outcome.STABLE != sound.verdict:
             yield f"{sound.verdict} became stable where {path} is {how}"
-        for finding in verdict.findings:
-            before = statuses[finding.check.id]
-            is_better = RANK[finding.status] < RANK[before] and (before, finding.status) != ("fail", "unknown")
-            if is_better and finding.answer.reason is None:
-                became = f"{finding.check.id}: {before} became {finding.status}: {finding.answer.said}"
+        for found in verdict.findings:
+            before = statuses[found.check.id]
+            is_better = RANK[found.status] < RANK[before] and (before, found.status) != ("fail", "unknown")
+            if is_better and found.answer.reason is None:
+                became = f"{found.check.id}: {before} became {found.status}: {found.answer.said}"
                 yield f"{became} where {path} is {how}"
 
 

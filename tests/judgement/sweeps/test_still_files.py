@@ -8,7 +8,7 @@ import pytest
 
 from noisewatch.judgement.verdict import Finding
 from tests.judgement.example import Example, all_examples, first_failures
-from tests.judgement.judging import answered, finding, judged
+from tests.judgement.judging import answered, finding_on
 from tests.written import WrittenMachine, mounted
 from tests.written.quiet_machine import ANSWERS, loaded_files, quiet_files
 
@@ -44,7 +44,7 @@ class _StillMachine(WrittenMachine):
 def _found(check_id: str, held: str) -> Finding:
     """Return the check's finding on the quiet machine while the file `held` does not change."""
     moments = (quiet_files() | _at(0), quiet_files(3.0) | _at(3), loaded_files() | _at(6))
-    return finding(judged(_StillMachine(*moments, answers=ANSWERS).hold(held), frozenset({2, 3})), check_id)
+    return finding_on(_StillMachine(*moments, answers=ANSWERS).hold(held), check_id, frozenset({2, 3}))
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.terms import Area
 from noisewatch.judgement.verdict import Verdict, judge
-from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.interval import interval_between
+from tests.judgement.judging import calibrated_by
 from tests.written import Files, WrittenMachine, without
 from tests.written.calibration import WORK_NS, written_calibration
 from tests.written.quiet_machine import ANSWERS, CPUS, loaded_files, quiet_files
@@ -39,7 +39,7 @@ def verdict_of(
     before = read_snapshot(machine, SnapshotOptions(), reader)
     machine.advance()
     after = read_snapshot(machine, SnapshotOptions(), reader, before)
-    calibrated = calibrated_with(parse_calibration(written_calibration(**written)), budget or Budget())
+    calibrated = calibrated_by(written_calibration(**written), budget or Budget())
     machine.advance()
     under_load = interval_between(after, read_snapshot(machine, SnapshotOptions(), None, after))
     sample = interval_between(before, after)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
-from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.verdict import Finding, judge
-from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.judgement.rules import DEFAULT
+from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import NOT_TRACED, Trace
 from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.interval.interval import Interval, interval_between
-from tests.judgement.judging import finding
+from tests.judgement.judging import calibrated_by, found_in
 from tests.written import WrittenMachine
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import ANSWERS, loaded_files, quiet_files
@@ -43,10 +44,21 @@ def intervals_until(
     return [interval_between(*sample), interval_between(*loaded, loop_lost_share_by_cpu=lost)]
 
 
+def case_of(
+    sample: Interval,
+    loaded: Interval,
+    trace: Trace | str = NOT_TRACED,
+    budget: Budget = DEFAULT.budget,
+    written: Mapping[str, Any] | None = None,
+) -> Case:
+    """Return the case of a sample and of a calibration of CPUs 2 and 3 that followed it, by default a quiet one."""
+    loops = {2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1}}
+    meanwhile = Meanwhile(trace, sample.after, loaded)
+    calibrated = calibrated_by(written or written_calibration(changes=loops), budget, frozenset({2, 3}), meanwhile)
+    return Case(sample.after, sample, calibrated=calibrated, under_load=loaded)
+
+
 def found_after(check_id: str, after: dict[str, str], trace: Trace | str = NOT_TRACED) -> Finding:
     """Return the check's finding with the files `after` the calibration, under a budget that the noise floor meets."""
     sample, loaded = intervals_until(after)
-    samples = parse_calibration(written_calibration(changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1}}))
-    meanwhile = Meanwhile(trace, sample.after, loaded)
-    calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}), meanwhile)
-    return finding(judge(Case(sample.after, sample, calibrated=calibrated, under_load=loaded)), check_id)
+    return found_in(case_of(sample, loaded, trace), check_id)

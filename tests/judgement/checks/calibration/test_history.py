@@ -13,13 +13,12 @@ from noisewatch.judgement.history.measured import entry_of
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import STRICT, Rules
 from noisewatch.judgement.verdict import Verdict, judge
-from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.model.history.entries import Entry, Past
 from noisewatch.model.history.fact_table import facts_of
 from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.model.history.figures import Figure
-from tests.judgement.judging import finding
+from tests.judgement.judging import calibrated_by, finding
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import quiet_machine
 
@@ -40,7 +39,7 @@ def _snapshot() -> Snapshot:
 @cache
 def _calibrated() -> Calibrated:
     gaps = tuple((number * 10 * _MS, 20_000, 1, 0) for number in range(1, 80))
-    return calibrated_with(parse_calibration(written_calibration(gaps=gaps)), Budget())
+    return calibrated_by(written_calibration(gaps=gaps))
 
 
 @cache

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.causes import causes_of
 from noisewatch.judgement.checks.calibration import noise
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Finding, Verdict, judge
-from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import Trace, parse_trace
@@ -21,7 +20,7 @@ from noisewatch.kinds import Kind, Work
 from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.interval.disturbance import Disturbance
 from tests.judgement.checks.calibration.calibrating import every_third_slow, verdict_of
-from tests.judgement.judging import finding
+from tests.judgement.judging import calibrated_by, finding, found_in
 from tests.model.interval.sampling import interval_of
 from tests.written import WrittenMachine
 from tests.written.calibration import CHAIN_NS, WORK_NS, steady, written_calibration
@@ -118,8 +117,8 @@ def _verdict(trace: Trace | str, gaps: tuple[tuple[int, int, int, int], ...]) ->
     snapshot = read_snapshot(
         WrittenMachine(files, answers=ANSWERS), SnapshotOptions(), TaskReader(asks_all_affinities=True)
     )
-    samples = parse_calibration(written_calibration((2,), gaps=gaps))
-    calibrated = calibrated_with(samples, Budget(), frozenset({2}), Meanwhile(trace, snapshot))
+    meanwhile = Meanwhile(trace, snapshot)
+    calibrated = calibrated_by(written_calibration((2,), gaps=gaps), cpus=frozenset({2}), meanwhile=meanwhile)
     return judge(Case(snapshot, calibrated=calibrated))
 
 
@@ -148,9 +147,9 @@ def test_a_trace_that_cannot_be_believed_names_nobody(trace: Trace | str) -> Non
 def test_without_a_trace_those_who_were_seen_meanwhile_are_the_culprits() -> None:
     before = process(901, "hog", 2, 0, allowed="0-3")
     interval = interval_of(before, process(901, "hog", 2, 40_000_000, allowed="0-3"))
-    samples = parse_calibration(written_calibration((2,), gaps=(_GAP,)))
-    calibrated = calibrated_with(samples, Budget(), frozenset({2}), Meanwhile("permission denied", None, interval))
-    found = finding(judge(Case(interval.after, calibrated=calibrated)), "target-cpus-interrupted")
+    meanwhile = Meanwhile("permission denied", None, interval)
+    calibrated = calibrated_by(written_calibration((2,), gaps=(_GAP,)), cpus=frozenset({2}), meanwhile=meanwhile)
+    found = found_in(Case(interval.after, calibrated=calibrated), "target-cpus-interrupted")
     assert (found.status, found.answer.culprits[0].name, found.answer.culprits[0].pid) == ("fail", "hog", 901)
 
 

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from noisewatch.judgement.case import Case, calibrated_with
-from noisewatch.judgement.noise.budget import Budget
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.spinning.calibration.buffer import OF_WORK
 from tests.judgement.checks.calibration.calibrating import CALIBRATION_CHECKS, every_third_slow, verdict_of
-from tests.judgement.judging import finding
+from tests.judgement.judging import calibrated_by, finding
 from tests.written import WrittenMachine
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import ANSWERS, quiet_files
@@ -50,8 +48,7 @@ def test_a_calibration_that_nobody_wanted_is_not_asked_for() -> None:
 
 def test_a_target_cpu_that_was_not_calibrated_is_unknown() -> None:
     """A recording may be judged for CPUs other than the calibrated ones."""
-    samples = parse_calibration(written_calibration((2,)))
-    calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}))
+    calibrated = calibrated_by(written_calibration((2,)), cpus=frozenset({2, 3}))
     snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
     verdict = judge(Case(snapshot, calibrated=calibrated))
     assert {finding(verdict, each).status for each in CALIBRATION_CHECKS} == {"unknown"}
@@ -61,8 +58,8 @@ def test_a_target_cpu_that_was_not_calibrated_is_unknown() -> None:
 def test_a_cpu_that_is_no_target_does_not_count() -> None:
     noisy = written_calibration((1,), work=every_third_slow)["cpus"][0]
     said = written_calibration((1, 2, 3), changes={1: noisy})
-    assert calibrated_with(parse_calibration(said), Budget(), frozenset({2, 3})).cpus_above_budget == frozenset()
-    assert calibrated_with(parse_calibration(said), Budget()).cpus_above_budget == frozenset({1})
+    assert calibrated_by(said, cpus=frozenset({2, 3})).cpus_above_budget == frozenset()
+    assert calibrated_by(said).cpus_above_budget == frozenset({1})
 
 
 def test_a_cpu_that_hardly_ran_is_no_pass() -> None:
@@ -89,7 +86,7 @@ def test_a_known_fault_outranks_a_cpu_that_hardly_ran() -> None:
     ],
 )
 def test_what_does_not_stand_for_the_machine_is_no_pass(field: str, value: Any, named: str) -> None:
-    calibrated = calibrated_with(parse_calibration({**written_calibration(), field: value}), Budget())
+    calibrated = calibrated_by({**written_calibration(), field: value})
     snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
     verdict = judge(Case(snapshot, calibrated=calibrated))
     assert {finding(verdict, check_id).status for check_id in CALIBRATION_CHECKS} == {"unknown"}

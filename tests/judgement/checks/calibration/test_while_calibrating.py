@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from noisewatch.judgement.case import Case, calibrated_with
-from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.verdict import Finding, judge
+from noisewatch.judgement.case import Case
+from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.calibration import parse_calibration
-from noisewatch.kernel.trace.runs import NOT_TRACED, Trace, parse_trace
-from noisewatch.model.calibration.attribution import Meanwhile
-from tests.judgement.checks.calibration.meanwhile import OURS, SPINNER, found_after, intervals_until
-from tests.judgement.judging import finding
+from noisewatch.kernel.trace.runs import Trace, parse_trace
+from tests.judgement.checks.calibration.meanwhile import OURS, case_of, found_after, intervals_until
+from tests.judgement.judging import found_in
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import process, quiet_files, stat_file
 from tests.written.trace import written_trace
@@ -92,11 +91,8 @@ def test_children_of_both_are_named_once_as_they_had_more(each_ns: int, culprits
     sampled = process(920, "loop", 0, 1_000, allowed="0", children=30) | {"/proc/stat": stat_file({2: 30}, 300)}
     after = process(920, "loop", 0, 2_000, allowed="0", children=60)
     sample, loaded = intervals_until(after, sampled, before=before)
-    samples = parse_calibration(written_calibration(changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1}}))
-    meanwhile = Meanwhile(_crowds("true", "as", parent=920, each_ns=each_ns), sample.after, loaded)
-    calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}), meanwhile)
-    case = Case(sample.after, sample, calibrated=calibrated, under_load=loaded)
-    found = finding(judge(case), "tasks-on-target").answer.culprits
+    case = case_of(sample, loaded, _crowds("true", "as", parent=920, each_ns=each_ns))
+    found = found_in(case, "tasks-on-target").answer.culprits
     assert sorted(each.name for each in found if each.pid == 920) == culprits
 
 
@@ -124,11 +120,10 @@ def test_without_a_trace_those_who_were_seen_there_afterwards_count(check_id: st
 def _beside_a_loop_that_lost_a_fifth(before: dict[str, str], after: dict[str, str]) -> Finding:
     """A busy CPU 2 lost a fifth in gaps with a context switch."""
     gaps = tuple((at, _MS, 2, _MS) for at in range(0, 5_000 * _MS, 5 * _MS))
-    samples = parse_calibration(written_calibration(gaps=gaps, changes={3: {"gaps": []}}))
+    written = written_calibration(gaps=gaps, changes={3: {"gaps": []}})
     after = after | {"/proc/stat": stat_file({0: 78, 2: 300, 3: 180}, 600)}
-    sample, loaded = intervals_until(after, before, samples.lost_share_by_cpu)
-    calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}), Meanwhile(NOT_TRACED, sample.after, loaded))
-    return finding(judge(Case(sample.after, sample, calibrated=calibrated, under_load=loaded)), "tasks-on-target")
+    sample, loaded = intervals_until(after, before, parse_calibration(written).lost_share_by_cpu)
+    return found_in(case_of(sample, loaded, written=written), "tasks-on-target")
 
 
 @pytest.mark.parametrize(("children", "share"), [(90, 0.2), (30, 0.1)])
@@ -187,10 +182,8 @@ def test_it_counts_without_a_sample_as_well() -> None:
     """`preflight --sample 0` takes none; a calibration that met no task answers nothing."""
     for taken, status in ((30, "fail"), (0, "ignored")):
         sample, loaded = intervals_until({"/proc/stat": stat_file({2: 180, 3: 180}, 600, {2: taken})})
-        samples = parse_calibration(written_calibration())
-        calibrated = calibrated_with(samples, Budget(), frozenset({2, 3}), Meanwhile(NOT_TRACED, sample.after, loaded))
-        verdict = judge(Case(sample.after, None, calibrated=calibrated, under_load=loaded))
-        assert finding(verdict, "hypervisor-steal").status == status
+        case = replace(case_of(sample, loaded), interval=None)
+        assert found_in(case, "hypervisor-steal").status == status
 
 
 def test_packets_that_came_in_the_calibration_are_softirqs_on_the_target() -> None:
@@ -203,7 +196,7 @@ def test_packets_that_came_in_the_calibration_are_softirqs_on_the_target() -> No
 
 def _twice(sampled: dict[str, str], after: dict[str, str]) -> Finding:
     sample, loaded = intervals_until(after, sampled)
-    return finding(judge(Case(sample.after, sample, under_load=loaded)), "tasks-on-target")
+    return found_in(Case(sample.after, sample, under_load=loaded), "tasks-on-target")
 
 
 def test_a_thread_of_both_is_named_once_as_it_is_called_now_and_with_what_it_had_at_most() -> None:
@@ -229,5 +222,5 @@ def test_many_threads_of_both_are_named_once_though_there_are_more_of_them_by_th
     after = {path: text for pid in many for path, text in process(pid, "noise", 2, 14 * _MS, allowed="2").items()}
     sampled |= {"/proc/stat": stat_file({2: 12}, 300)}
     sample, loaded = intervals_until(after | {"/proc/stat": stat_file({2: 230, 3: 180}, 600)}, sampled, before=before)
-    answer = finding(judge(Case(sample.after, sample, under_load=loaded)), "tasks-on-target").answer
+    answer = found_in(Case(sample.after, sample, under_load=loaded), "tasks-on-target").answer
     assert len([each for each in answer.culprits if each.name.startswith("noise (")]) == 1

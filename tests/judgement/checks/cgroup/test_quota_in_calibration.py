@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from noisewatch.judgement.case import Case, calibrated_with
+from dataclasses import replace
+from typing import Any
+
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.dominance import MEMORY, QUOTA, dominating_cause
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Verdict, judge
-from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.trace.runs import Trace, parse_trace
 from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.interval.interval import Interval
-from tests.judgement.judging import finding
+from tests.judgement.judging import calibrated_by, finding, found_in
 from tests.model.interval.sampling import interval_of
 from tests.written import Files, mounted
 from tests.written.calibration import written_calibration
@@ -34,13 +36,14 @@ def _group(throttled: int, usec: int) -> Files:
 
 def _judged(interval: Interval, *, is_stopped: bool = True, profile: str = "micro") -> Verdict:
     """Return the verdict on CPU 2, which was calibrated during the interval."""
-    samples = parse_calibration(
-        written_calibration((2,), gaps=_STOPS if is_stopped else (), work=_stopped if is_stopped else _shaken)
-    )
-    meanwhile = Meanwhile("permission denied", interval.before, interval)
-    budget = Budget(max_cv=10.0)
-    calibrated = calibrated_with(samples, budget, frozenset({2}), meanwhile)
-    return judge(Case(interval.before, interval, calibrated=calibrated, under_load=interval, rules=Rules(profile)))
+    written = written_calibration((2,), gaps=_STOPS if is_stopped else (), work=_stopped if is_stopped else _shaken)
+    return judge(replace(_case(interval, written), rules=Rules(profile)))
+
+
+def _case(interval: Interval, written: dict[str, Any], trace: Trace | str = "permission denied") -> Case:
+    meanwhile = Meanwhile(trace, interval.before, interval)
+    calibrated = calibrated_by(written, Budget(max_cv=10.0), frozenset({2}), meanwhile)
+    return Case(interval.before, interval, calibrated=calibrated, under_load=interval)
 
 
 def _shaken(at_ns: int) -> int:
@@ -88,12 +91,7 @@ def test_where_parents_are_hidden_stops_that_look_like_a_quota_fail() -> None:
 def _of_stops(stops: tuple[tuple[int, int, int, int], ...], trace: Trace | str = "permission denied") -> Answer:
     """Return the answer on quotas for a loop with these stops, where the parent cgroups are hidden."""
     interval = interval_of(_HIDDEN, _HIDDEN)
-    samples = parse_calibration(written_calibration((2,), gaps=stops))
-    meanwhile = Meanwhile(trace, interval.before, interval)
-    calibrated = calibrated_with(samples, Budget(max_cv=10.0), frozenset({2}), meanwhile)
-    return finding(
-        judge(Case(interval.before, interval, calibrated=calibrated, under_load=interval)), "cpu-quota"
-    ).answer
+    return found_in(_case(interval, written_calibration((2,), gaps=stops), trace), "cpu-quota").answer
 
 
 def test_where_parents_are_hidden_stops_of_a_short_period_in_which_nobody_ran_fail() -> None:

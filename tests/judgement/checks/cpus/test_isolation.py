@@ -7,7 +7,7 @@ import pytest
 from noisewatch.kernel.tasks.task import Tasks
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.task_runs import run_tasks
-from tests.judgement.judging import answered, finding, judged
+from tests.judgement.judging import answered, finding_on
 from tests.written import WrittenMachine, reading
 from tests.written.quiet_machine import ANSWERS, process, quiet_files, stat_file
 
@@ -17,10 +17,10 @@ def test_nobody_is_known_to_stay_away_where_only_a_container_can_be_seen() -> No
         {path: text for path, text in quiet_files(seconds).items() if not path.startswith(("/proc/2/", "/proc/30/"))}
         for seconds in (0.0, 3.0)
     ]
-    found = finding(judged(WrittenMachine(*moments, answers=ANSWERS)), "tasks-on-target")
+    found = finding_on(WrittenMachine(*moments, answers=ANSWERS), "tasks-on-target")
     assert (found.status, "no kernel thread is visible" in found.answer.said) == ("warn", True)
     inside = [{**moment, "/.dockerenv": ""} for moment in moments]
-    found = finding(judged(WrittenMachine(*inside, answers=ANSWERS)), "tasks-on-target")
+    found = finding_on(WrittenMachine(*inside, answers=ANSWERS), "tasks-on-target")
     assert (found.status, "only this container's processes" in found.answer.said) == ("warn", True)
 
 
@@ -39,7 +39,7 @@ def test_a_task_that_ran_elsewhere_is_not_blamed_where_it_was_seen_last() -> Non
     before = process(900, "wanderer", 2, 0, allowed="0-3")
     for check_id in ("tasks-on-target", "target-cpu-busy"):
         machine = WrittenMachine(quiet_files() | before, quiet_files(3.0) | after, answers=ANSWERS)
-        found = finding(judged(machine, frozenset({2, 3})), check_id)
+        found = finding_on(machine, check_id, frozenset({2, 3}))
         assert (found.answer.measured or 0) < 0.02
 
 
@@ -53,7 +53,7 @@ def test_no_fix_isolates_every_cpu() -> None:
     machine = WrittenMachine(
         quiet_files(), quiet_files(3.0), answers=ANSWERS | {"pin to CPUs": {"granted": [0, 1, 2, 3]}}
     )
-    fix = finding(judged(machine, frozenset({0, 1, 2, 3})), "target-not-isolated").answer.fix
+    fix = finding_on(machine, "target-not-isolated", frozenset({0, 1, 2, 3})).answer.fix
     assert fix is not None
     assert "isolcpus" not in (fix.persist or "")
     assert fix.now is None
@@ -70,7 +70,7 @@ def test_tasks_that_were_not_seen_before_the_sample_are_unknown() -> None:
         path: text for path, text in quiet_files().items() if not path.startswith("/proc/") or not path[6].isdigit()
     }
     machine = WrittenMachine(before, quiet_files(3.0), answers=ANSWERS)
-    assert finding(judged(machine, frozenset({2, 3})), "tasks-on-target").status == "unknown"
+    assert finding_on(machine, "tasks-on-target", frozenset({2, 3})).status == "unknown"
 
 
 def test_a_task_whose_affinity_cannot_be_read_may_run_anywhere() -> None:

@@ -6,16 +6,15 @@ from itertools import pairwise
 
 import pytest
 
-from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.terms import Severity
 from noisewatch.judgement.verdict import Verdict, judge
-from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kinds import Work
 from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import VIRTUAL
-from tests.judgement.judging import answered, finding, judged
+from tests.judgement.judging import answered, calibrated_by, finding, finding_on
 from tests.written import WrittenMachine, without
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import (
@@ -33,7 +32,7 @@ def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:
     before = quiet_files() | siblings
     after = quiet_files(3.0) | siblings | process(901, "neighbour", 1, 1_500_000_000)
     after["/proc/stat"] = stat_file({1: 150}, 300)
-    found = finding(judged(WrittenMachine(before, after, answers=ANSWERS)), "busy-sibling")
+    found = finding_on(WrittenMachine(before, after, answers=ANSWERS), "busy-sibling")
     (culprit,) = found.answer.culprits
     assert (found.status, set(found.answer.cpus)) == ("fail", {1})
     assert (culprit.kind, culprit.name, culprit.pid) == ("sibling", "neighbour", 901)
@@ -64,7 +63,7 @@ def _calibrated_beside(
     for _ in moments[1:]:
         machine.advance()
         looks.append(read_snapshot(machine, options, None, looks[-1]))
-    calibrated = calibrated_with(parse_calibration(written_calibration(cpus=(2,))), budget or Budget())
+    calibrated = calibrated_by(written_calibration(cpus=(2,)), budget or Budget())
     sample, loaded = (interval_between(*pair) for pair in pairwise(looks))
     return judge(Case(looks[1], sample, calibrated=calibrated, under_load=loaded))
 
@@ -100,7 +99,7 @@ def test_siblings_of_one_core_slow_it_together() -> None:
 def test_a_virtual_machine_cannot_see_who_shares_its_cache() -> None:
     moments = (quiet_files(), quiet_files(3.0), loaded_files())
     machine = WrittenMachine(*(each | VIRTUAL for each in moments), answers=ANSWERS)
-    found = finding(judged(machine), "busy-cache-neighbour")
+    found = finding_on(machine, "busy-cache-neighbour")
     assert (found.status, found.answered_by) == ("unknown", "memory-unsteady")
 
 
@@ -108,7 +107,7 @@ def test_without_caches_the_package_is_looked_at_and_not_called_a_cache() -> Non
     caches = [f"{CPUS}/cpu{cpu}/cache" for cpu in range(4)]
     after = quiet_files(3.0) | {"/proc/stat": stat_file({1: 290}, 300)}
     machine = WrittenMachine(without(quiet_files(), *caches), without(after, *caches), answers=ANSWERS)
-    found = finding(judged(machine), "busy-cache-neighbour")
+    found = finding_on(machine, "busy-cache-neighbour")
     assert (found.status, "CPU 1, in one package" in found.answer.said) == ("fail", True)
 
 

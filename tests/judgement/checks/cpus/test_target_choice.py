@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer
-from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from tests.judgement.example import Example
-from tests.judgement.judging import finding
+from tests.judgement.judging import calibrated_by, found_in
 from tests.written import WrittenMachine, without
 from tests.written.calibration import WORK_NS, written_calibration
 from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
@@ -25,8 +22,8 @@ def _answer(slower: float, changes: dict[int, dict[str, object]] | None = None) 
     other = written_calibration((3,), work=lambda at_ns: round(WORK_NS * slower))["cpus"][0]
     said = written_calibration((2, 3), changes={3: other, **(changes or {})})
     snapshot = read_snapshot(WrittenMachine(without(quiet_files(), *_NO_CPUFREQ), answers=ANSWERS), SnapshotOptions())
-    case = Case(snapshot, calibrated=calibrated_with(parse_calibration(said), Budget()))
-    return finding(judge(case), "target-cores-differ").answer
+    case = Case(snapshot, calibrated=calibrated_by(said))
+    return found_in(case, "target-cores-differ").answer
 
 
 @pytest.mark.parametrize(("slower", "status"), [(1.0, "pass"), (1.04, "pass"), (1.1, "warn"), (1.4, "fail")])

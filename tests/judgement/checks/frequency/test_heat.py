@@ -6,7 +6,7 @@ import pytest
 
 from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.frequency.heat import MOST_CORES, limited_path, throttle_path
-from tests.judgement.judging import answered, finding, judged
+from tests.judgement.judging import answered, finding_on, judged
 from tests.written import Files, WrittenMachine, without
 from tests.written.quiet.frequency import THERMAL
 from tests.written.quiet_machine import ANSWERS, CPUS, loaded_files, quiet_files
@@ -17,7 +17,7 @@ _UNCOUNTED = MOST_CORES + 2
 
 
 def _found(check_id: str, *moments: Files) -> Finding:
-    return finding(judged(WrittenMachine(*moments, answers=ANSWERS), frozenset({2, 3})), check_id)
+    return finding_on(WrittenMachine(*moments, answers=ANSWERS), check_id, frozenset({2, 3}))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def _large(seconds: float, thermal: int, column: int = _UNCOUNTED) -> dict[str, 
 )
 def test_cores_beyond_those_that_are_read_are_calm_without_a_thermal_interrupt(after: Files, status: str) -> None:
     machine = WrittenMachine(_large(0.0, 0), after, answers=ANSWERS)
-    assert finding(judged(machine, _TARGET), "throttled").status == status
+    assert finding_on(machine, "throttled", _TARGET).status == status
 
 
 def test_so_many_counters_are_read_and_no_more() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.judgement.judging import answered, finding, judged
+from tests.judgement.judging import answered, finding_on
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files
 
@@ -18,7 +18,7 @@ def test_irqbalance_knows_nothing_of_partitions() -> None:
 def test_irqbalance_may_be_the_process_that_could_not_be_read() -> None:
     files = {"/proc/950/stat": "garbage"}
     machine = WrittenMachine(quiet_files() | files, quiet_files(3.0) | files, answers=ANSWERS)
-    assert finding(judged(machine, frozenset({1})), "irqbalance-may-move-irqs").status == "unknown"
+    assert finding_on(machine, "irqbalance-may-move-irqs", frozenset({1})).status == "unknown"
 
 
 def test_irqbalance_spares_cpus_without_a_tick() -> None:
@@ -29,6 +29,6 @@ def test_irqbalance_spares_cpus_without_a_tick() -> None:
 def test_a_list_of_banned_cpus_names_those_of_the_automatic_ban_as_well() -> None:
     files = process(800, "irqbalance", 0, 5) | {"/proc/800/environ": "IRQBALANCE_BANNED_CPUS=0\0"}
     machine = WrittenMachine(quiet_files() | files, quiet_files(3.0) | files, answers=ANSWERS)
-    fix = finding(judged(machine, frozenset({1})), "irqbalance-may-move-irqs").answer.fix
+    fix = finding_on(machine, "irqbalance-may-move-irqs", frozenset({1})).answer.fix
     assert fix is not None
     assert "IRQBALANCE_BANNED_CPULIST=1-3 (and no IRQBALANCE_BANNED_CPUS, which comes first)" in (fix.persist or "")

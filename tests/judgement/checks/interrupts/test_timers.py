@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.judgement.case import Case, calibrated_with
+from noisewatch.judgement.case import Case
 from noisewatch.judgement.noise.budget import Budget
-from noisewatch.judgement.verdict import judge
-from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.trace.runs import Trace, parse_trace
-from noisewatch.model.calibration.attribution import Meanwhile
-from tests.judgement.checks.calibration.meanwhile import SPINNER, found_after, intervals_until
-from tests.judgement.judging import finding
-from tests.written.calibration import written_calibration
+from tests.judgement.checks.calibration.meanwhile import case_of, found_after, intervals_until
+from tests.judgement.judging import found_in
 from tests.written.quiet_machine import quiet_files
 from tests.written.trace import written_trace
 
@@ -74,15 +70,12 @@ def test_of_timers_that_the_trace_cannot_name_it_tells_the_time_and_no_more_are_
 
 def test_a_timer_that_has_ended_with_the_sample_stays_an_estimate() -> None:
     sample, loaded = intervals_until(_timers(6.0, 120 + 3 * 3_000), _timers(3.0, 120 + 3 * 3_000))
-    samples = parse_calibration(written_calibration(changes={2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1}}))
-    meanwhile = Meanwhile(_profiled(20, 0.001), sample.after, loaded)
-    calibrated = calibrated_with(samples, Budget(max_cv=1.0), frozenset({2, 3}), meanwhile)
-    case = Case(sample.after, sample, calibrated=calibrated, under_load=loaded)
-    answer = finding(judge(case), "timers-on-target").answer
+    case = case_of(sample, loaded, _profiled(20, 0.001), Budget(max_cv=1.0))
+    answer = found_in(case, "timers-on-target").answer
     assert [(each.name, each.is_inferred) for each in answer.culprits] == [("timer interrupts", True)]
 
 
 def test_a_timer_of_both_the_sample_and_the_calibration_is_named_once_and_as_often_as_it_came_at_most() -> None:
     sample, loaded = intervals_until(_timers(6.0, 120 + 3 * 3_000 + 3 * 5_000), _timers(3.0, 120 + 3 * 3_000))
-    answer = finding(judge(Case(sample.after, sample, under_load=loaded)), "timers-on-target").answer
+    answer = found_in(Case(sample.after, sample, under_load=loaded), "timers-on-target").answer
     assert [(each.cpu, round(each.rate_per_s or 0, -2)) for each in answer.culprits] == [(2, 5_000)]
