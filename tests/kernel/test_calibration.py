@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,8 +12,11 @@ from hypothesis import strategies as st
 from noisewatch.errors import Malformed
 from noisewatch.kernel.calibration import (
     QUESTION,
+    BusyLoad,
     CalibrationOptions,
     CpuSpeeds,
+    describe_load,
+    parse_busy_load,
     parse_calibration,
     parse_settling,
     read_calibration,
@@ -132,20 +136,30 @@ def test_the_cycles_of_the_work_are_those_of_its_multiplications() -> None:
     assert parse_settling({"cpus": [_CPU, python]}) == (CpuSpeeds(2, (9, 8), 300), CpuSpeeds(3, (9, 8), None))
 
 
+_LOAD: dict[str, Any] = {"cpus": [1], "processes": 1, "busy_millionths": 1}
+
+
+def test_a_load_is_read_as_it_was_written_down() -> None:
+    load = BusyLoad(frozenset({0, 5}), 7, 0.96)
+    assert parse_busy_load(describe_load(load)) == load
+    assert parse_busy_load({**_LOAD, "busy_millionths": 1_000_001}).busy_share == 1.0
+
+
 @pytest.mark.parametrize(
-    "answer",
+    ("parse", "answer"),
     [
-        None,
-        {},
-        {"cpus": [None]},
-        {"cpus": [{**_CPU, "times_ns": [0]}]},
-        {"cpus": [{**_CPU, "times_ns": [1.5]}]},
-        {"cpus": [{**_CPU, "times_ns": None}]},
-        {"cpus": [{**_CPU, "cpu": -1}]},
-        {"cpus": [{**_CPU, "add_ns": "x"}]},
+        *[(parse, answer) for parse in (parse_settling, parse_busy_load) for answer in (None, [], {})],
+        (parse_settling, {"cpus": [None]}),
+        *[
+            (parse_settling, {"cpus": [{**_CPU, **change}]})
+            for change in ({"times_ns": [0]}, {"times_ns": [1.5]}, {"times_ns": None}, {"cpu": -1}, {"add_ns": "x"})
+        ],
+        *[(parse_busy_load, {**_LOAD, "cpus": cpus}) for cpus in (["x"], [-1], [True], [1.0], [0, None], "1")],
+        (parse_busy_load, {**_LOAD, "processes": -1}),
+        (parse_busy_load, {"cpus": [1], "processes": 1}),
     ],
     ids=str,
 )
-def test_what_tells_no_speeds_is_refused(answer: Json) -> None:
+def test_an_answer_without_speeds_or_a_load_is_malformed(parse: Callable[[Json], object], answer: Json) -> None:
     with pytest.raises(Malformed):
-        parse_settling(answer)
+        parse(answer)
