@@ -23,16 +23,12 @@ from noisewatch.kernel.calibration import (
 )
 from noisewatch.machine import Json
 from noisewatch.machine.copied import CopiedTree
+from tests.plumbing.any_json import ANY_JSON
 from tests.written import WrittenMachine, write_tree
 from tests.written.calibration import written_calibration
 
 _CPUS = frozenset({2, 3})
 _WISH = CalibrationOptions(1.0)
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
-    max_leaves=10,
-)
 
 
 def test_gaps_come_back_in_columns() -> None:
@@ -96,13 +92,13 @@ def test_a_cpu_that_is_there_twice_is_malformed() -> None:
         parse_calibration({**said, "cpus": said["cpus"] * 2})
 
 
-@given(_JSON)
+@given(ANY_JSON)
 def test_no_json_is_a_traceback(said: Any) -> None:
     with pytest.raises(Malformed):
         parse_calibration(said)
 
 
-@given(st.sampled_from(sorted(written_calibration((3,)))), _JSON)
+@given(st.sampled_from(sorted(written_calibration((3,)))), ANY_JSON)
 def test_no_field_is_a_traceback(name: str, value: Any) -> None:
     try:
         parse_calibration({**written_calibration((3,), seconds=0.5), name: value})
@@ -145,19 +141,20 @@ def test_a_load_is_read_as_it_was_written_down() -> None:
     assert parse_busy_load({**_LOAD, "busy_millionths": 1_000_001}).busy_share == 1.0
 
 
+_NO_SPEEDS: list[Json] = [
+    *(None, [], {}, {"cpus": [None]}),
+    *({"cpus": [{**_CPU, "times_ns": times}]} for times in ([0], [1.5], None)),
+    *({"cpus": [{**_CPU, **change}]} for change in ({"cpu": -1}, {"add_ns": "x"})),
+]
+_NO_LOAD: list[Json] = [
+    *(None, [], {}, {**_LOAD, "processes": -1}, {"cpus": [1], "processes": 1}),
+    *({**_LOAD, "cpus": cpus} for cpus in (["x"], [-1], [True], [1.0], [0, None], "1")),
+]
+
+
 @pytest.mark.parametrize(
     ("parse", "answer"),
-    [
-        *[(parse, answer) for parse in (parse_settling, parse_busy_load) for answer in (None, [], {})],
-        (parse_settling, {"cpus": [None]}),
-        *[
-            (parse_settling, {"cpus": [{**_CPU, **change}]})
-            for change in ({"times_ns": [0]}, {"times_ns": [1.5]}, {"times_ns": None}, {"cpu": -1}, {"add_ns": "x"})
-        ],
-        *[(parse_busy_load, {**_LOAD, "cpus": cpus}) for cpus in (["x"], [-1], [True], [1.0], [0, None], "1")],
-        (parse_busy_load, {**_LOAD, "processes": -1}),
-        (parse_busy_load, {"cpus": [1], "processes": 1}),
-    ],
+    [*((parse_settling, answer) for answer in _NO_SPEEDS), *((parse_busy_load, answer) for answer in _NO_LOAD)],
     ids=str,
 )
 def test_an_answer_without_speeds_or_a_load_is_malformed(parse: Callable[[Json], object], answer: Json) -> None:

@@ -35,6 +35,7 @@ from tests.judgement.judging import quiet_calibration
 from tests.judgement.run.test_placement_reasons import placed
 from tests.kernel.tasks.commands import thread_look
 from tests.live.noise import CPU, LOOP, noise
+from tests.plumbing.any_json import ANY_JSON
 from tests.surfaces.conftest import run as run
 from tests.surfaces.reports.run.running import lines_of
 from tests.surfaces.reports.run.written_series import UNDISTURBED, written_series
@@ -266,10 +267,6 @@ def test_what_cannot_be_read_is_refused_without_waiting_for_it(tmp_path: Path) -
             read_pyperf_file(str(path), 0)
 
 
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-)
 _PLACES = [("version",), ("benchmarks",), ("metadata",), ("benchmarks", 0), ("benchmarks", 0, "runs")]
 _PLACES += [(*_PLACES[4], 1), *[(*_PLACES[4], 1, name) for name in ("values", "warmups", "metadata")]]
 _PLACES += [
@@ -277,7 +274,7 @@ _PLACES += [
 ]
 
 
-@given(place=st.sampled_from(_PLACES), found=_JSON)
+@given(place=st.sampled_from(_PLACES), found=ANY_JSON)
 def test_whatever_stands_in_a_place_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], found: object
 ) -> None:
