@@ -28,13 +28,24 @@ FROM_SPINNING = {"Progress", "DUTY_SHARE"}  # a record and a figure: neither mak
 
 
 @cache
-def _nodes_of(path: Path) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(ast.parse(path.read_text())))
+def _tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def _statements_of(path: Path) -> Iterator[ast.AST]:
+    """The statements and exception handlers of a file, without their expressions, which are ten times as many."""
+    waiting: list[ast.AST] = [_tree_of(path)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            below = getattr(node, name, [])
+            waiting += below if isinstance(below, list) else []
 
 
 def _named(path: Path) -> Iterator[tuple[str, str]]:
     """The modules that a file imports, with the name that it takes of each."""
-    for node in _nodes_of(path):
+    for node in _statements_of(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield from ((node.module, name.name) for name in node.names)
         elif isinstance(node, ast.Import):
@@ -75,7 +86,7 @@ def _measuring_surfaces(root: Path) -> set[str]:
     """Surfaces that would pin, sleep or spin by themselves."""
     found = set()
     for name, path in _modules_of(root, "surfaces").items():
-        calls = {node.attr for node in _nodes_of(path) if isinstance(node, ast.Attribute)}
+        calls = {node.attr for node in ast.walk(_tree_of(path)) if isinstance(node, ast.Attribute)}
         taken = {f"{module}.{what}" for module, what in _named(path) if "machine.spinning" in module}
         taken = {each for each in taken if each.rpartition(".")[2] not in FROM_SPINNING}
         found |= {f"{name}: {what}" for what in (calls & (MEASURING - {"sleep"})) | taken}
@@ -113,7 +124,7 @@ def _broad_handlers(root: Path) -> set[str]:
     return {
         f"{name}:{node.lineno}"
         for name, path in _modules_of(root).items()
-        for node in _nodes_of(path)
+        for node in _statements_of(path)
         if isinstance(node, ast.ExceptHandler)
         if node.type is None or "Exception" in {each.id for each in ast.walk(node.type) if isinstance(each, ast.Name)}
     }

@@ -279,28 +279,25 @@ def test_a_damaged_example_is_a_value_or_malformed(parse: Parser, data: st.DataO
 @each_parser
 def test_an_example_cut_anywhere_is_a_value_or_malformed(parse: Parser) -> None:
     example = EXAMPLE_BY_PARSER[parse]
-    outcomes = [_value_or_malformed(parse, example[:size]) for size in range(len(example))]
-    assert len(outcomes) == len(example)
+    for size in range(len(example)):
+        _value_or_malformed(parse, example[:size])
 
 
 @each_parser
-@pytest.mark.parametrize("digits", [400, 5000])
-def test_a_number_too_long_to_be_true_is_a_value_or_malformed(parse: Parser, digits: int) -> None:
+def test_a_number_too_long_to_be_true_is_a_value_or_malformed(parse: Parser) -> None:
     example = EXAMPLE_BY_PARSER[parse]
-    places = [at for at, character in enumerate(example) if character.isdecimal()]
-    texts = [example[:at] + "9" * digits + example[at + 1 :] for at in places[-40:]]
-    outcomes = [_value_or_malformed(parse, text) for text in ["9" * digits, *texts]]
-    assert len(outcomes) == len(texts) + 1
+    places = [at for at, character in enumerate(example) if character.isdecimal()][-40:]
+    for number in ("9" * 400, "9" * 5000):
+        for text in (number, *(example[:at] + number + example[at + 1 :] for at in places)):
+            _value_or_malformed(parse, text)
 
 
 @each_parser
-@pytest.mark.parametrize("text", ["²", "①", "٣", "\0", "\x85", "\u2028", "\ud800", "-", "--", ".", ":", ")"], ids=ascii)
-def test_odd_characters_are_a_value_or_malformed(parse: Parser, text: str) -> None:
+def test_odd_characters_are_a_value_or_malformed(parse: Parser) -> None:
     example = EXAMPLE_BY_PARSER[parse]
-    outcomes = [
-        _value_or_malformed(parse, each) for each in (text, text + example, example + text, example.replace("1", text))
-    ]
-    assert len(outcomes) == 4
+    for odd in ("²", "①", "٣", "\0", "\x85", "\u2028", "\ud800", "-", "--", ".", ":", ")"):
+        for text in (odd, odd + example, example + odd, example.replace("1", odd)):
+            _value_or_malformed(parse, text)
 
 
 @each_parser

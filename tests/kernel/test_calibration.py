@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,24 +12,23 @@ from hypothesis import strategies as st
 from noisewatch.errors import Malformed
 from noisewatch.kernel.calibration import (
     QUESTION,
+    BusyLoad,
     CalibrationOptions,
     CpuSpeeds,
+    describe_load,
+    parse_busy_load,
     parse_calibration,
     parse_settling,
     read_calibration,
 )
 from noisewatch.machine import Json
 from noisewatch.machine.copied import CopiedTree
+from tests.plumbing.any_json import ANY_JSON
 from tests.written import WrittenMachine, write_tree
 from tests.written.calibration import written_calibration
 
 _CPUS = frozenset({2, 3})
 _WISH = CalibrationOptions(1.0)
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
-    max_leaves=10,
-)
 
 
 def test_gaps_come_back_in_columns() -> None:
@@ -92,13 +92,13 @@ def test_a_cpu_that_is_there_twice_is_malformed() -> None:
         parse_calibration({**said, "cpus": said["cpus"] * 2})
 
 
-@given(_JSON)
+@given(ANY_JSON)
 def test_no_json_is_a_traceback(said: Any) -> None:
     with pytest.raises(Malformed):
         parse_calibration(said)
 
 
-@given(st.sampled_from(sorted(written_calibration((3,)))), _JSON)
+@given(st.sampled_from(sorted(written_calibration((3,)))), ANY_JSON)
 def test_no_field_is_a_traceback(name: str, value: Any) -> None:
     try:
         parse_calibration({**written_calibration((3,), seconds=0.5), name: value})
@@ -132,20 +132,31 @@ def test_the_cycles_of_the_work_are_those_of_its_multiplications() -> None:
     assert parse_settling({"cpus": [_CPU, python]}) == (CpuSpeeds(2, (9, 8), 300), CpuSpeeds(3, (9, 8), None))
 
 
+_LOAD: dict[str, Any] = {"cpus": [1], "processes": 1, "busy_millionths": 1}
+
+
+def test_a_load_is_read_as_it_was_written_down() -> None:
+    load = BusyLoad(frozenset({0, 5}), 7, 0.96)
+    assert parse_busy_load(describe_load(load)) == load
+    assert parse_busy_load({**_LOAD, "busy_millionths": 1_000_001}).busy_share == 1.0
+
+
+_NO_SPEEDS: list[Json] = [
+    *(None, [], {}, {"cpus": [None]}),
+    *({"cpus": [{**_CPU, "times_ns": times}]} for times in ([0], [1.5], None)),
+    *({"cpus": [{**_CPU, **change}]} for change in ({"cpu": -1}, {"add_ns": "x"})),
+]
+_NO_LOAD: list[Json] = [
+    *(None, [], {}, {**_LOAD, "processes": -1}, {"cpus": [1], "processes": 1}),
+    *({**_LOAD, "cpus": cpus} for cpus in (["x"], [-1], [True], [1.0], [0, None], "1")),
+]
+
+
 @pytest.mark.parametrize(
-    "answer",
-    [
-        None,
-        {},
-        {"cpus": [None]},
-        {"cpus": [{**_CPU, "times_ns": [0]}]},
-        {"cpus": [{**_CPU, "times_ns": [1.5]}]},
-        {"cpus": [{**_CPU, "times_ns": None}]},
-        {"cpus": [{**_CPU, "cpu": -1}]},
-        {"cpus": [{**_CPU, "add_ns": "x"}]},
-    ],
+    ("parse", "answer"),
+    [*((parse_settling, answer) for answer in _NO_SPEEDS), *((parse_busy_load, answer) for answer in _NO_LOAD)],
     ids=str,
 )
-def test_what_tells_no_speeds_is_refused(answer: Json) -> None:
+def test_an_answer_without_speeds_or_a_load_is_malformed(parse: Callable[[Json], object], answer: Json) -> None:
     with pytest.raises(Malformed):
-        parse_settling(answer)
+        parse(answer)

@@ -173,29 +173,21 @@ def _tracer(tracefs: Path, command: list[str]) -> subprocess.Popen[str]:
     return process
 
 
-def test_where_threads_have_other_numbers_than_the_trace_tells_nothing_is_traced(tracefs: Path) -> None:
-    ran = subprocess.run(
-        ["unshare", "--pid", "--fork", "--mount-proc", *_TRACE, "--duration", "1"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "unshare" in ran.stderr:
-        pytest.skip("no PID namespace may be made here")
-    answer = json.loads(ran.stdout)
-    assert answer["by"] == "counters"
-    assert "by the host's PIDs" in answer["reason"]
+_IN_NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc"]
+_AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
-def test_without_the_right_to_trace_the_counters_have_to_do(tracefs: Path) -> None:
-    ran = subprocess.run(
-        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *_TRACE, "--duration", "1"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ran.returncode and "ermission" in ran.stderr:
-        pytest.skip("nobody may not read this checkout")
+@pytest.mark.parametrize(
+    ("prefix", "refusal", "words"),
+    [(_IN_NAMESPACE, "unshare", "by the host's PIDs"), (_AS_NOBODY, "ermission", "permission denied")],
+    ids=["a PID namespace", "no right to trace"],
+)
+def test_where_nothing_can_be_traced_the_counters_have_to_do(
+    tracefs: Path, prefix: list[str], refusal: str, words: str
+) -> None:
+    ran = subprocess.run([*prefix, *_TRACE, "--duration", "1"], capture_output=True, text=True, check=False)
+    if ran.returncode and refusal in ran.stderr:
+        pytest.skip(f"{prefix[0]} cannot do that here, or this checkout is not for others to read")
     answer = json.loads(ran.stdout)
     assert answer["by"] == "counters"
-    assert "permission denied" in answer["reason"]
+    assert words in answer["reason"]

@@ -75,10 +75,12 @@ def test_a_file_below_a_link_that_leaves_the_tree_is_refused_whether_it_is_there
     assert reasons == ["a link out of the copied tree"] * 2
 
 
-def test_a_link_to_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_and_a_link_to_it_are_refused_by_their_names_there_instead_of_waited_for(tmp_path: Path) -> None:
     tree = _linked(tmp_path, "pipe")
     os.mkfifo(tmp_path / "copy/proc/pipe")
-    assert _failure(lambda: tree.read_bytes("/proc/link")).reason == "not a regular file"
+    for path in ("/proc/pipe", "/proc/link"):
+        error = _failure(lambda path=path: tree.read_bytes(path))  # type: ignore[misc]
+        assert (error.path, error.reason) == (path, "not a regular file")
 
 
 @pytest.mark.parametrize("path", ["/proc/link", "/proc/link/below"])
@@ -88,48 +90,27 @@ def test_a_link_to_nothing_is_unknown_and_not_known_to_be_absent(tmp_path: Path,
     assert [(type(error), error.reason) for error in errors] == [(Unreadable, "no such file")] * 2
 
 
-@pytest.mark.parametrize("target", ["/etc/passwd", "../../secret", "../../../../../../../../etc/passwd", "/"])
-def test_a_link_that_leaves_the_tree_is_refused(tmp_path: Path, target: str) -> None:
-    (tmp_path / "secret").write_text("secret")
-    error = _failure(lambda: _linked(tmp_path, target).read_bytes("/proc/link"))
-    assert error.reason == "a link out of the copied tree"
+_OUTSIDE = ("/etc", "/etc/passwd", "../../secret", "../../../../../../../../etc/passwd", "/", "../../copy-of-another")
 
 
-def test_a_folder_behind_a_link_that_leaves_the_tree_is_not_listed(tmp_path: Path) -> None:
-    error = _failure(lambda: _linked(tmp_path, "/etc").list_names("/proc/link"))
-    assert error.reason == "a link out of the copied tree"
+@pytest.mark.parametrize("ask", [CopiedTree.read_bytes, CopiedTree.list_names, CopiedTree.mode])
+@pytest.mark.parametrize("target", _OUTSIDE)
+def test_nothing_is_told_of_what_a_link_out_of_the_tree_leads_to(
+    tmp_path: Path, ask: Callable[[CopiedTree, str], object], target: str
+) -> None:
+    for name in ("secret", "copy-of-another"):  # the one begins like the tree
+        (tmp_path / name).write_text("secret")
+    assert _failure(lambda: ask(_linked(tmp_path, target), "/proc/link")).reason == "a link out of the copied tree"
 
 
-def test_a_mode_behind_a_link_that_leaves_the_tree_is_not_told(tmp_path: Path) -> None:
-    error = _failure(lambda: _linked(tmp_path, "/etc/passwd").mode("/proc/link"))
-    assert error.reason == "a link out of the copied tree"
-
-
-def test_a_neighbour_whose_name_begins_like_the_tree_is_outside_of_it(tmp_path: Path) -> None:
-    (tmp_path / "copy-of-another").write_text("secret")
-    error = _failure(lambda: _linked(tmp_path, "../../copy-of-another").read_bytes("/proc/link"))
-    assert error.reason == "a link out of the copied tree"
-
-
-def test_a_link_to_itself_is_unreadable_and_not_followed_for_ever(tmp_path: Path) -> None:
-    assert not isinstance(_failure(lambda: _linked(tmp_path, "link").read_bytes("/proc/link")), Absent)
-
-
-def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
-    tree = _tree(tmp_path)
-    os.mkfifo(tmp_path / "copy/proc/pipe")
-    error = _failure(lambda: tree.read_bytes("/proc/pipe"))
-    assert error.reason == "not a regular file"
-
-
-def test_a_refused_pipe_is_named_as_on_the_machine_that_was_copied(tmp_path: Path) -> None:
-    tree = _tree(tmp_path)
-    os.mkfifo(tmp_path / "copy/proc/pipe")
-    assert _failure(lambda: tree.read_bytes("/proc/pipe")).path == "/proc/pipe"
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    assert not isinstance(_failure(lambda: _tree(tmp_path).read_bytes("/proc")), Absent)
+def test_a_link_to_itself_a_folder_and_a_missing_folder_are_unreadable_and_not_absent(tmp_path: Path) -> None:
+    tree = _linked(tmp_path, "link")
+    for ask in (
+        lambda: tree.read_bytes("/proc/link"),
+        lambda: tree.read_bytes("/proc"),
+        lambda: tree.list_names("/proc/irq"),
+    ):
+        assert not isinstance(_failure(ask), Absent)
 
 
 @pytest.mark.parametrize("path", ["/proc/schedstat", "/proc/stat/below", "/sys/devices/system/cpu/online"])
@@ -139,30 +120,19 @@ def test_a_file_missing_from_a_copy_is_unknown_and_not_known_to_be_absent(tmp_pa
     assert (error.path, error.reason) == (path, "no such file")
 
 
-def test_a_folder_missing_from_a_copy_is_unknown_and_not_known_to_be_absent(tmp_path: Path) -> None:
-    assert not isinstance(_failure(lambda: _tree(tmp_path).list_names("/proc/irq")), Absent)
-
-
 def test_a_copy_cannot_be_asked(tmp_path: Path) -> None:
     error = _failure(lambda: _tree(tmp_path).ask("devices by irq", dict))
     assert error.reason == "a copied tree cannot answer this"
 
 
-def test_a_missing_folder_is_no_sysroot(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such folder"):
-        CopiedTree(str(tmp_path / "nowhere"))
-
-
-def test_a_file_is_no_sysroot(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"), [("missing", "no such folder"), ("file", "no such folder"), ("folder", "neither proc/ nor sys/")]
+)
+def test_what_is_no_folder_or_holds_neither_proc_nor_sys_is_no_sysroot(tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="no such folder"):
-        CopiedTree(str(tmp_path / "file"))
-
-
-def test_a_folder_without_proc_and_sys_is_no_sysroot(tmp_path: Path) -> None:
-    (tmp_path / "etc").mkdir()
-    with pytest.raises(UsageError, match="neither proc/ nor sys/"):
-        CopiedTree(str(tmp_path))
+    (tmp_path / "folder/etc").mkdir(parents=True)
+    with pytest.raises(UsageError, match=words):
+        CopiedTree(str(tmp_path / name))
 
 
 @pytest.mark.parametrize("path", ["/proc/version", "/sys/kernel/x"])

@@ -31,7 +31,7 @@ def pipes(tmp_path: Path) -> Iterator[list[str]]:
         os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
 
 
-def _read_or_reason(machine: LiveMachine, path: str) -> str:
+def read_or_reason(machine: LiveMachine, path: str) -> str:
     try:
         return machine.read_bytes(path).decode()
     except Unreadable as error:
@@ -43,25 +43,21 @@ def _run(work: Callable[[LiveMachine], list[str]]) -> list[str]:
     return machine.within_deadline(lambda: work(machine))
 
 
-def test_a_file_missing_from_this_host_is_known_to_be_absent(tmp_path: Path) -> None:
-    with pytest.raises(Absent, match="no such file"):
-        LiveMachine().read_bytes(str(tmp_path / "missing"))
-
-
-def test_a_file_below_a_file_is_known_to_be_absent(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ask", "name"),
+    [
+        (LiveMachine.read_bytes, "missing"),
+        (LiveMachine.read_bytes, "file/below"),
+        (LiveMachine.list_names, "missing"),
+        (LiveMachine.mode, "missing"),
+    ],
+)
+def test_what_is_missing_from_this_host_is_known_to_be_absent(
+    tmp_path: Path, ask: Callable[[LiveMachine, str], object], name: str
+) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Absent):
-        LiveMachine().read_bytes(str(tmp_path / "file/below"))
-
-
-def test_a_folder_missing_from_this_host_is_known_to_be_absent(tmp_path: Path) -> None:
-    with pytest.raises(Absent):
-        LiveMachine().list_names(str(tmp_path / "missing"))
-
-
-def test_a_mode_missing_from_this_host_is_known_to_be_absent(tmp_path: Path) -> None:
-    with pytest.raises(Absent):
-        LiveMachine().mode(str(tmp_path / "missing"))
+        ask(LiveMachine(), str(tmp_path / name))
 
 
 def test_a_folder_that_is_read_as_a_file_is_unreadable_and_not_absent(tmp_path: Path) -> None:
@@ -129,7 +125,7 @@ def test_an_error_in_the_work_reaches_the_one_who_asked_for_it() -> None:
 
 def test_a_read_that_hangs_is_unreadable_and_the_rest_of_the_work_is_done(tmp_path: Path, pipes: list[str]) -> None:
     (tmp_path / "file").write_text("content")
-    answers = _run(lambda machine: [_read_or_reason(machine, pipes[0]), _read_or_reason(machine, f"{tmp_path}/file")])
+    answers = _run(lambda machine: [read_or_reason(machine, pipes[0]), read_or_reason(machine, f"{tmp_path}/file")])
     assert answers == ["gave no answer within 0.2 s", "content"]
 
 
@@ -138,23 +134,10 @@ def test_the_work_is_started_over_for_each_read_that_hangs(pipes: list[str]) -> 
 
     def work(machine: LiveMachine) -> list[str]:
         runs.append(1)
-        return [_read_or_reason(machine, pipe) for pipe in pipes]
+        return [read_or_reason(machine, pipe) for pipe in pipes]
 
     assert _run(work) == ["gave no answer within 0.2 s"] * 2
     assert len(runs) == 3
-
-
-def test_a_file_that_hung_is_not_waited_for_a_second_time(pipes: list[str]) -> None:
-    machine = LiveMachine(deadline_s=DEADLINE_S)
-    machine.within_deadline(lambda: _read_or_reason(machine, pipes[0]))
-    runs = []
-
-    def work() -> str:
-        runs.append(1)
-        return _read_or_reason(machine, pipes[0])
-
-    assert machine.within_deadline(work) == "gave no answer within 0.2 s"
-    assert runs == [1]
 
 
 def _release(path: str) -> None:
@@ -163,9 +146,27 @@ def _release(path: str) -> None:
     wait_until(lambda: reading_threads() == 0)
 
 
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_file_that_hung_is_left_alone_for_a_while_even_if_its_read_came_back(
+    pipes: list[str], comes_back: bool
+) -> None:
+    machine = LiveMachine(deadline_s=DEADLINE_S)
+    machine.within_deadline(lambda: read_or_reason(machine, pipes[0]))
+    if comes_back:
+        _release(pipes[0])
+    runs = []
+
+    def work() -> str:
+        runs.append(1)
+        return read_or_reason(machine, pipes[0])
+
+    assert machine.within_deadline(work) == "gave no answer within 0.2 s"
+    assert runs == [1]
+
+
 def test_a_file_that_hung_is_asked_again_when_its_read_has_come_back(tmp_path: Path, pipes: list[str]) -> None:
     machine = LiveMachine(deadline_s=DEADLINE_S, again_after=0)
-    read = partial(machine.within_deadline, lambda: _read_or_reason(machine, pipes[0]))
+    read = partial(machine.within_deadline, lambda: read_or_reason(machine, pipes[0]))
     assert read() == "gave no answer within 0.2 s"
     assert read() == "gave no answer within 0.2 s"
     wait_until(lambda: reading_threads() == 1)  # the one that answered may be about to end
@@ -177,20 +178,6 @@ def test_a_file_that_hung_is_asked_again_when_its_read_has_come_back(tmp_path: P
     os.mkfifo(pipes[0])
 
 
-def test_a_file_that_hung_is_left_alone_for_a_while_though_its_read_came_back(pipes: list[str]) -> None:
-    machine = LiveMachine(deadline_s=DEADLINE_S)
-    machine.within_deadline(lambda: _read_or_reason(machine, pipes[0]))
-    _release(pipes[0])
-    runs = []
-
-    def work() -> str:
-        runs.append(1)
-        return _read_or_reason(machine, pipes[0])
-
-    assert machine.within_deadline(work) == "gave no answer within 0.2 s"
-    assert runs == [1]
-
-
 def test_no_more_threads_hang_than_a_bound_and_then_nothing_can_be_measured(tmp_path: Path) -> None:
     paths = [str(tmp_path / f"{number:02}") for number in range(MOST_STUCK + 2)]
     for path in paths:
@@ -198,7 +185,7 @@ def test_no_more_threads_hang_than_a_bound_and_then_nothing_can_be_measured(tmp_
     machine = LiveMachine(deadline_s=0.02)
     try:
         with pytest.raises(CannotMeasure, match=f"^{MOST_STUCK} files do not answer, {paths[0]} and "):
-            machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in paths])
+            machine.within_deadline(lambda: [read_or_reason(machine, path) for path in paths])
         wait_until(lambda: reading_threads() == MOST_STUCK)
     finally:
         for path in paths:
@@ -211,10 +198,10 @@ def test_a_read_that_comes_back_late_does_not_end_those_that_come_after(tmp_path
     os.mkfifo(late)
     (tmp_path / "other").write_text("there")
     machine = LiveMachine(deadline_s=DEADLINE_S)
-    machine.within_deadline(lambda: _read_or_reason(machine, str(late)))
+    machine.within_deadline(lambda: read_or_reason(machine, str(late)))
     _release(str(late))
     for _ in range(20):
-        assert machine.within_deadline(lambda: _read_or_reason(machine, str(tmp_path / "other"))) == "there"
+        assert machine.within_deadline(lambda: read_or_reason(machine, str(tmp_path / "other"))) == "there"
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,12 @@ import threading
 import time
 from pathlib import Path
 
-from noisewatch.errors import Unreadable
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.reading import python_reading
 from noisewatch.machine.reading.kept_files import KeptFiles
 from noisewatch.machine.reading.python_reading import AT, SINCE_NS, Kept
+from tests.machine.test_live_machine import DEADLINE_S, read_or_reason
 from tests.plumbing.waiting import wait_until
-
-DEADLINE_S = 0.2
-
-
-def _read_or_reason(machine: LiveMachine, path: str) -> str:
-    try:
-        return machine.read_bytes(path).decode()
-    except Unreadable as error:
-        return error.reason
 
 
 class _HangsIn:
@@ -53,14 +44,14 @@ def test_of_files_read_together_only_the_one_that_hangs_is_given_up(tmp_path: Pa
 
     def read() -> list[str]:
         answers.append(sorted(machine.reread([(path, b"before") for path in paths])))
-        return [_read_or_reason(machine, path) for path in paths]
+        return [read_or_reason(machine, path) for path in paths]
 
     for _ in range(2):
-        assert machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in paths]) == ["text"] * 3
+        assert machine.within_deadline(lambda: [read_or_reason(machine, path) for path in paths]) == ["text"] * 3
     hung = [paths[0], paths[2]]
     assert machine.within_deadline(read) == ["text", f"gave no answer within {DEADLINE_S:g} s", "text"]
     assert answers == [[(0, b"text"), (1, None), (2, b"text")]]  # by the second try, for which nothing is kept
-    assert machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in hung]) == ["text"] * 2
+    assert machine.within_deadline(lambda: [read_or_reason(machine, path) for path in hung]) == ["text"] * 2
     reread.over.set()
 
 
@@ -71,7 +62,7 @@ def test_a_thread_that_is_stuck_keeps_no_other_file_open_and_one_that_came_back_
     for path in paths:
         Path(path).write_text("text")
     for _ in range(2):
-        machine.within_deadline(lambda: [_read_or_reason(machine, path) for path in paths])
+        machine.within_deadline(lambda: [read_or_reason(machine, path) for path in paths])
     assert _open_files(tmp_path) == paths
     machine.within_deadline(lambda: list(machine.reread([(path, b"before") for path in paths])))
     assert _open_files(tmp_path) == [paths[1]]

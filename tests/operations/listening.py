@@ -1,8 +1,10 @@
-"""A listener for the progress of operations, for tests."""
+"""A listener for the progress of operations and of a series of repetitions, for tests."""
 
 from __future__ import annotations
 
 from noisewatch.machine.spinning.calibration.run import Progress
+from noisewatch.operations.run.judging import JudgedRepetition
+from noisewatch.operations.run.series import RunBeginning
 
 
 class SilentListener:
@@ -21,3 +23,7 @@ class SilentListener:
         self.remarks.append(text)
 
     def on_done(self) -> None: ...
+
+    def on_begin(self, beginning: RunBeginning) -> None: ...
+
+    def on_repetition(self, judged: JudgedRepetition) -> None: ...

@@ -8,21 +8,14 @@ from typing import Self
 
 import pytest
 
-from noisewatch.errors import CannotMeasure, Malformed
+from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.case import calibrated_with
 from noisewatch.judgement.noise.budget import Budget
-from noisewatch.kernel.calibration import (
-    BusyLoad,
-    CalibrationOptions,
-    describe_load,
-    parse_busy_load,
-    parse_calibration,
-)
+from noisewatch.kernel.calibration import CalibrationOptions, parse_calibration
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.collector import TraceCollector
 from noisewatch.kinds import Work
-from noisewatch.machine import Json
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.spinning.calibration.buffer import LATENCY
@@ -120,28 +113,6 @@ def _snapshot(changes: Files | None = None, cpus: frozenset[int] | None = None) 
 )
 def test_the_load_may_be_wherever_no_target_is_isolated(isolated: str, target: set[int], expected: set[int]) -> None:
     assert cpus_for_load(_snapshot({f"{CPUS}/isolated": isolated}, frozenset(target))) == expected
-
-
-def test_a_load_is_read_as_it_was_written_down() -> None:
-    load = BusyLoad(frozenset({0, 5}), 7, 0.96)
-    assert parse_busy_load(describe_load(load)) == load
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        None,
-        [],
-        {},
-        {"cpus": ["x"], "processes": 1, "busy_millionths": 1},
-        {"cpus": [-1], "processes": 1, "busy_millionths": 1},
-        {"cpus": [1], "processes": -1, "busy_millionths": 1},
-        {"cpus": [1], "processes": 1},
-    ],
-)
-def test_what_is_no_load_is_refused(answer: Json) -> None:
-    with pytest.raises(Malformed):
-        parse_busy_load(answer)
 
 
 def _frames(tmp_path: Path, *changes: Files) -> list[Frame]:

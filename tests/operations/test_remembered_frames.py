@@ -51,4 +51,4 @@ def test_a_recorded_machine(name: str) -> None:
 
 
 def test_a_machine_with_noise_hotplug_and_other_governors(tmp_path: Path) -> None:
-    _assert_nothing_is_old(record_many_cpus(8, tmp_path / "8.nw", 108))
+    _assert_nothing_is_old(record_many_cpus(4, tmp_path / "4.nw", 108))

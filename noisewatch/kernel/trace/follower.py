@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
@@ -224,9 +225,11 @@ class TraceFollower:
         online: CpuSet,
         tracer: Tracer = Tracer.EVENTS,
         buffering: type[TraceBuffers] = TraceBuffers,
+        read_functions: Callable[[], KernelFunctions] = KernelFunctions,
     ) -> None:
         self._cpus, self._online = cpus, online
         self._buffers = buffering(cpus, online, tracer)
+        self._read_functions = read_functions
         self._stack = ExitStack()
         self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in cpus}
         self._births: list[Birth] = []
@@ -241,7 +244,7 @@ class TraceFollower:
         """
         with self._stack:
             buffers = self._stack.enter_context(self._buffers)
-            self._functions = KernelFunctions()
+            self._functions = self._read_functions()
             self._sends = Sends(buffers.events_of_senders, self._births)
             begin_ns = time.monotonic_ns()
             self._traces = {cpu: CpuTrace(cpu, buffers.events, self._sends, begin_ns) for cpu in sorted(self._cpus)}

@@ -24,10 +24,10 @@ class KernelFunctions:
     Reading them takes a tenth of a second.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path: str = _PATH) -> None:
         symbols: list[tuple[int, str]] = []
         try:
-            with open(_PATH, encoding="utf-8", errors="replace") as file:
+            with open(path, encoding="utf-8", errors="replace") as file:
                 for line in file:
                     fields = line.split()
                     if len(fields) >= 3 and fields[1] in _CODE:

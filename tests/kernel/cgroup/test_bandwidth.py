@@ -64,27 +64,41 @@ def test_the_true_root_has_no_limit() -> None:
     assert (cgroup.limited_by, cgroup.folder) == (None, ROOT)
 
 
-def test_a_quota_is_a_share_of_one_cpu() -> None:
-    assert _quota(_v2("/a") | _level("/a", "50000 100000", 12)) == (0.5, 12, f"{ROOT}/a")
+_OTHERS_CONTROLLER = {f"{ROOT}/a/b/cgroup.controllers": "memory\n", f"{ROOT}/a/b/cgroup.events": "populated 1\n"}
+_THREE_LEVELS = _level("/a", "400000 100000", 1) | _level("/a/b", "50000 100000", 2) | _level("/a/b/c", "max 100000", 4)
+_TWO_LEVELS = _v1_level("/a", "50000") | _v1_level("/a/b", "80000")
 
 
-def test_a_quota_may_be_of_more_than_one_cpu() -> None:
-    assert _quota(_v2("/a") | _level("/a", "250000 100000"))[0] == 2.5
-
-
-def test_the_narrowest_ancestor_limits() -> None:
-    files = _v2("/a/b/c") | _level("/a", "400000 100000", 1) | _level("/a/b", "50000 100000", 2)
-    assert _quota(files | _level("/a/b/c", "max 100000", 4)) == (0.5, 7, f"{ROOT}/a/b")
-
-
-def test_max_on_every_level_is_no_limit() -> None:
-    assert _quota(_v2("/a/b") | _level("/a", "max 100000") | _level("/a/b", "max 100000")) == (UNLIMITED, 0, None)
-
-
-def test_a_level_without_the_cpu_controller_has_no_limit_of_its_own() -> None:
-    files = _v2("/a/b") | _level("/a", "50000 100000")
-    files |= {f"{ROOT}/a/b/cgroup.controllers": "memory\n", f"{ROOT}/a/b/cgroup.events": "populated 1\n"}
-    assert _quota(files) == (0.5, 0, f"{ROOT}/a")
+@pytest.mark.parametrize(
+    ("files", "quota"),
+    [
+        (_v2("/a") | _level("/a", "50000 100000", 12), (0.5, 12, f"{ROOT}/a")),
+        (_v2("/a") | _level("/a", "250000 100000"), (2.5, 0, f"{ROOT}/a")),
+        (_v2("/a/b/c") | _THREE_LEVELS, (0.5, 7, f"{ROOT}/a/b")),
+        (_v2("/a/b") | _level("/a", "max 100000") | _level("/a/b", "max 100000"), (UNLIMITED, 0, None)),
+        (_v2("/a/b") | _level("/a", "50000 100000") | _OTHERS_CONTROLLER, (0.5, 0, f"{ROOT}/a")),
+        (without(_v2("/a") | _level("/a", "max 100000"), f"{ROOT}/a/cpu.max"), (None, 0, None)),
+        (_v1("/a") | _v1_level("", "-1") | _v1_level("/a", "50000", "200000", 5), (0.25, 5, f"{V1}/a")),
+        (_v1() | _v1_level("", "-1"), (UNLIMITED, 0, None)),
+        (_v1("/a/b") | _v1_level("", "-1") | _TWO_LEVELS, (0.5, 0, f"{V1}/a")),
+        (_v1() | {f"{V1}/cpu.shares": "1024\n"}, (UNLIMITED, 0, None)),
+    ],
+    ids=[
+        *("a share of one CPU", "of several CPUs", "the narrowest ancestor", "max on all levels"),
+        *(
+            "without the controller",
+            "missing",
+            "v1",
+            "v1, negative",
+            "v1, the narrowest",
+            "v1, a kernel without quotas",
+        ),
+    ],
+)
+def test_the_narrowest_quota_of_all_levels_counts(
+    files: Files, quota: tuple[float | None, int | None, str | None]
+) -> None:
+    assert _quota(files) == quota
 
 
 def test_a_container_sees_only_its_own_part_of_the_path() -> None:
@@ -100,30 +114,8 @@ def test_a_level_that_makes_no_sense_leaves_the_answer_unknown(broken: str, text
     assert None in _quota(files)[:2]
 
 
-def test_a_missing_quota_of_a_level_with_the_controller_is_unknown() -> None:
-    assert _quota(without(_v2("/a") | _level("/a", "max 100000"), f"{ROOT}/a/cpu.max"))[0] is None
-
-
 def test_a_folder_missing_from_a_copy_is_unknown_and_not_unlimited() -> None:
     assert _quota(_v2("/a"), is_copy=True)[0] is None
-
-
-def test_version_one_has_a_quota_and_a_period() -> None:
-    files = _v1("/a") | _v1_level("", "-1") | _v1_level("/a", "50000", "200000", 5)
-    assert _quota(files) == (0.25, 5, f"{V1}/a")
-
-
-def test_a_negative_quota_of_version_one_is_no_limit() -> None:
-    assert _quota(_v1() | _v1_level("", "-1")) == (UNLIMITED, 0, None)
-
-
-def test_the_narrowest_ancestor_limits_in_version_one_too() -> None:
-    files = _v1("/a/b") | _v1_level("", "-1") | _v1_level("/a", "50000") | _v1_level("/a/b", "80000")
-    assert _quota(files) == (0.5, 0, f"{V1}/a")
-
-
-def test_a_kernel_without_bandwidth_control_has_no_limit() -> None:
-    assert _quota(_v1() | {f"{V1}/cpu.shares": "1024\n"}) == (UNLIMITED, 0, None)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,33 +65,31 @@ def test_the_frequency_of_a_policy_tells_the_kinds_where_the_cpus_have_no_link()
     assert kinds == ["efficiency", "efficiency", "performance", "performance"]
 
 
-def test_hybrid_intel_tells_its_kinds_by_two_devices() -> None:
-    more = {"/sys/devices/cpu_core/cpus": "0-1\n", "/sys/devices/cpu_atom/cpus": "2\n"}
-    assert _kinds(frequency="1 1 1", more=more) == ["performance", "performance", "efficiency"]
+_BIG, _SMALL, _ALIKE = "performance", "efficiency", "none"
 
 
-def test_a_machine_with_one_of_the_two_devices_alone_is_told_apart_by_strength() -> None:
-    assert _kinds(capacity="1024 1024", more={"/sys/devices/cpu_core/cpus": "0-1\n"}) == ["none", "none"]
+def _devices(**cpus_by_name: str) -> dict[str, str]:
+    """Return the devices in which hybrid Intel lists the CPUs of each kind."""
+    return {f"/sys/devices/cpu_{name}/cpus": f"{cpus}\n" for name, cpus in cpus_by_name.items()}
 
 
-def test_capacity_tells_the_kinds_before_frequency_does() -> None:
-    assert _kinds(capacity="1024 446", frequency="3000000 3000000") == ["performance", "efficiency"]
-
-
-def test_the_highest_frequency_tells_the_kinds_where_nothing_else_does() -> None:
-    assert _kinds(frequency="5000000 5000000 3800000") == ["performance", "performance", "efficiency"]
-
-
-def test_favoured_cores_are_still_of_one_kind() -> None:
-    assert _kinds(frequency="5800000 5700000 5500000") == ["none", "none", "none"]
-
-
-def test_three_kinds_are_parted_at_the_widest_step() -> None:
-    assert _kinds(capacity="250 905 1024") == ["efficiency", "performance", "performance"]
-
-
-def test_a_cpu_of_unknown_capacity_may_be_the_fastest() -> None:
-    assert _kinds(capacity="1024 446", more=_cpu(2, {"uevent": ""})) == [None, "efficiency", None]
+@pytest.mark.parametrize(
+    ("machine", "kinds"),
+    [
+        ({"frequency": "1 1 1", "more": _devices(core="0-1", atom="2")}, [_BIG, _BIG, _SMALL]),
+        ({"frequency": "1 1 1", "more": _devices(core="0", atom="1", lowpower="2")}, [_BIG, _SMALL, _SMALL]),
+        ({"capacity": "1024 1024", "more": _devices(core="0-1")}, [_ALIKE, _ALIKE]),  # by strength then
+        ({"capacity": "1024 446", "frequency": "3000000 3000000"}, [_BIG, _SMALL]),  # capacity comes first
+        ({"frequency": "5000000 5000000 3800000"}, [_BIG, _BIG, _SMALL]),
+        ({"frequency": "5800000 5700000 5500000"}, [_ALIKE] * 3),  # cores that are favoured
+        ({"capacity": "250 905 1024"}, [_SMALL, _BIG, _BIG]),  # parted at the widest step
+        ({"frequency": "5100000 4800000 3800000 2500000", "designs": ""}, [_BIG, _BIG, _SMALL, _SMALL]),
+        ({"capacity": "1024 446", "more": _cpu(2, {"uevent": ""})}, [None, _SMALL, None]),  # it may be the fastest
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_devices_and_strengths_tell_the_kinds(machine: dict[str, Any], kinds: list[str | None]) -> None:
+    assert _kinds(**machine) == kinds
 
 
 @given(st.dictionaries(st.integers(0, 9), st.integers(0, 10**7), max_size=10))
@@ -108,16 +108,6 @@ def test_a_capacity_that_makes_no_sense_is_no_reason_to_stop(capacity: str) -> N
 def test_without_its_design_no_cpu_is_like_the_others() -> None:
     assert _kinds(capacity="1024 1024", designs="") == [None, None]
     assert _kinds(capacity="1024 1024", designs="a") == [None, None]
-
-
-def test_cores_far_below_the_strongest_are_efficiency_cores_at_whatever_step() -> None:
-    assert _kinds(frequency="5100000 4800000 3800000 2500000", designs="") == ["performance"] * 2 + ["efficiency"] * 2
-
-
-def test_the_low_power_cores_of_a_hybrid_processor_are_efficiency_cores() -> None:
-    units = {"core": "0\n", "atom": "1\n", "lowpower": "2\n"}
-    more = {f"/sys/devices/cpu_{name}/cpus": cpus for name, cpus in units.items()}
-    assert _kinds(frequency="1 1 1", more=more) == ["performance", "efficiency", "efficiency"]
 
 
 def _hybrid(sizes: tuple[str, ...], vendor: str = "GenuineIntel", more: Files | None = None) -> dict[int, CpuPlace]:

@@ -21,7 +21,7 @@ from noisewatch.kernel.interrupts.table import (
 )
 from noisewatch.kernel.system.release import RELEASE
 from noisewatch.kinds import Kind
-from tests.written import reading
+from tests.written import Files, reading
 
 
 def _row(text: str, header: str = "CPU0 CPU1") -> InterruptRow:
@@ -35,8 +35,19 @@ def test_a_column_belongs_to_the_cpu_in_the_header_not_to_its_position() -> None
     assert table.total_by_cpu() == {0: 4, 2: 30557}
 
 
-def test_a_machine_whose_first_cpu_is_offline_has_no_column_for_it() -> None:
-    assert parse_interrupts(b"CPU4 CPU5\nLOC: 1 2 Local timer interrupts\n").total_by_cpu() == {4: 1, 5: 2}
+@pytest.mark.parametrize(
+    ("text", "totals"),
+    [
+        ("CPU4 CPU5\nLOC: 1 2 Local timer interrupts\n", {4: 1, 5: 2}),  # whose first CPUs are offline
+        ("CPU0\nSTK: 6512 Kernel stack usage\nRES: 3 Rescheduling interrupts\n", {0: 3}),
+        ("CPU0 CPU1\nEXT: 9 1\nI/O: 5 0\nCLK: 9 1 [EXT] Clock Comparator\nDAS: 4 0 [I/O] DASD\n", {0: 14, 1: 1}),
+        ("CPU0\nLOC: 5 Local timer interrupts\nERR: 1000\nMIS: 1000\n", {0: 5}),  # totals of the machine
+        ("CPU0\nLOC: 5 timer\nLOC: 5 timer\n", {0: 10}),
+        *((f"CPU0\nLOC: 5 timer{end}", {0: 5}) for end in ("", "\n\n", "\n   \n", "\n\n\n")),
+    ],
+)
+def test_all_that_interrupts_a_cpu_is_added_up_once(text: str, totals: dict[int, int]) -> None:
+    assert parse_interrupts(text.encode()).total_by_cpu() == totals
 
 
 def test_a_count_may_touch_its_label() -> None:
@@ -62,29 +73,10 @@ def test_errors_may_be_counted_by_cpu() -> None:
     assert _row("ERR: 7  PIC/APIC error interrupts", "CPU0").counts == (7,)
 
 
-def test_bytes_of_a_stack_are_no_interrupts() -> None:
-    text = "CPU0\nSTK: 6512 Kernel stack usage\nRES: 3 Rescheduling interrupts\n"
-    assert parse_interrupts(text.encode()).total_by_cpu() == {0: 3}
-
-
-def test_a_sum_and_its_parts_are_added_up_once() -> None:
-    text = "CPU0 CPU1\nEXT: 9 1\nI/O: 5 0\nCLK: 9 1 [EXT] Clock Comparator\nDAS: 4 0 [I/O] DASD\n"
-    assert parse_interrupts(text.encode()).total_by_cpu() == {0: 14, 1: 1}
-
-
-def test_totals_of_the_machine_do_not_count_for_any_cpu() -> None:
-    table = parse_interrupts(b"CPU0\nLOC: 5 Local timer interrupts\nERR: 1000\nMIS: 1000\n")
-    assert table.total_by_cpu() == {0: 5}
-
-
 def test_two_rows_with_one_label_stay_two_rows() -> None:
     table = parse_interrupts(b"CPU0\nLOC: 5 Local timer interrupts for timer event device\nLOC: 7 Local timer\n")
     assert [(row.label, row.counts) for row in table.rows] == [("LOC", (5,)), ("LOC", (7,))]
     assert table.total_by_cpu() == {0: 12}
-
-
-def test_two_equal_rows_stay_two_rows() -> None:
-    assert parse_interrupts(b"CPU0\nLOC: 5 timer\nLOC: 5 timer\n").total_by_cpu() == {0: 10}
 
 
 def test_a_row_without_numbers_counts_nothing() -> None:
@@ -109,15 +101,6 @@ def test_a_description_may_begin_with_a_number() -> None:
 def test_only_numbered_rows_belong_to_devices() -> None:
     table = parse_interrupts(b"CPU0\n 36: 1 chip\nLOC: 2 timer\nIPI0: 3 x\nERR: 0\n")
     assert [row.irq for row in table.rows] == [36, None, None, None]
-
-
-def test_the_last_newline_may_be_missing() -> None:
-    assert parse_interrupts(b"CPU0\nLOC: 5 timer").total_by_cpu() == {0: 5}
-
-
-@pytest.mark.parametrize("end", ["\n\n", "\n   \n", "\n\n\n"])
-def test_blank_last_lines_are_nothing(end: str) -> None:
-    assert parse_interrupts(f"CPU0\nLOC: 5 timer{end}".encode()).total_by_cpu() == {0: 5}
 
 
 def test_a_machine_may_have_more_than_a_thousand_cpus() -> None:
@@ -145,22 +128,20 @@ def test_a_table_cut_between_two_counts_is_malformed() -> None:
     assert len(refused) == 3
 
 
-def test_a_table_that_cannot_be_read_is_unknown_with_its_reason() -> None:
-    reader = reading({PATH: "CPU0 CPU1\nLOC: 1 rubbish\n"})
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [({PATH: "CPU0 CPU1\nLOC: 1 rubbish\n"}, "wanted 2 counts, found 'rubbish'"), ({}, "no such file")],
+)
+def test_a_table_that_is_missing_or_damaged_is_unknown_with_its_reason(files: Files, reason: str) -> None:
+    reader = reading(files)
     assert read_interrupts(reader) is None
-    assert "wanted 2 counts, found 'rubbish'" in reader.reason_by_path[PATH]
+    assert reader.reason_by_path[PATH].endswith(reason)
 
 
 def test_a_row_that_lost_its_counts_is_said() -> None:
     reader = reading({PATH: "CPU0 CPU1\nLOC: 1 2 timer\nTHR: Threshold APIC interrupts\nFIQ: usb_fiq\n"})
     assert read_interrupts(reader) is not None
     assert reader.reason_by_path[PATH] == "no counts in row THR"
-
-
-def test_a_machine_without_the_table_is_unknown_with_its_reason() -> None:
-    reader = reading({})
-    assert read_interrupts(reader) is None
-    assert reader.reason_by_path == {PATH: "no such file"}
 
 
 def test_escape_codes_in_the_name_of_a_device_never_reach_a_terminal() -> None:

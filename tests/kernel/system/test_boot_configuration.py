@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from noisewatch.errors import Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.boot_configuration import parse_grub, read_boot_configuration
 from noisewatch.machine.recording.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL, Scrubber
-from tests.written import Files, WrittenMachine, reading
+from tests.judgement.sweeps.lessened import DENIED, LessenedMachine
+from tests.written import Files, reading
 
 _BOTH = 'GRUB_CMDLINE_LINUX="nosmt"\nGRUB_CMDLINE_LINUX_DEFAULT="quiet isolcpus=2-3"\n'
 _NULS = f'GRUB_CMDLINE_LINUX="{chr(0) * 40}"\n'
@@ -66,17 +66,8 @@ def test_no_boot_loader_is_not_an_empty_configuration() -> None:
     assert (found.configured, found.said_by) == ({}, ())
 
 
-class _DeniedFolder(WrittenMachine):
-    """Whose folder of GRUB's further files is not for everybody."""
-
-    def list_names(self, path: str) -> list[str]:
-        if path == GRUB_FOLDER:
-            raise Unreadable(path, "permission denied")
-        return super().list_names(path)
-
-
 def test_a_folder_that_is_denied_leaves_the_configuration_unknown() -> None:
-    reader = Reader(_DeniedFolder({"/proc/cmdline": "quiet\n", GRUB: _BOTH}))
+    reader = Reader(LessenedMachine({"/proc/cmdline": "quiet\n", GRUB: _BOTH}).take(f"{GRUB_FOLDER}/", DENIED))
     assert read_boot_configuration(reader).configured is None
     assert reader.reason_by_path == {GRUB_FOLDER: "permission denied"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from noisewatch.errors import Unreadable
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.frequency.cpufreq import POLICIES
 from noisewatch.kernel.reader import Reader
@@ -19,6 +18,7 @@ from noisewatch.kernel.system.hypervisor import (
     read_hypervisor,
 )
 from noisewatch.kernel.system.release import BUILD, RELEASE
+from tests.judgement.sweeps.lessened import DENIED, LessenedMachine
 from tests.written import BARE, Files, WrittenMachine, without
 
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
@@ -28,19 +28,6 @@ _DELL = {f"{DMI}/sys_vendor": "Dell Inc.\n", f"{DMI}/product_name": "PowerEdge R
 _ACPI = {f"{POLICIES}/policy0/scaling_driver": "acpi-cpufreq\n"}
 _HOST_BRIDGE = "0000\t80861237\t0\t               0\t               0\n"
 _METAL = {CPUINFO: _X86} | _DELL | _ACPI
-
-
-class _Denying(WrittenMachine):
-    """A machine that refuses to read one of its files."""
-
-    def __init__(self, files: Files, refused: str) -> None:
-        super().__init__({**BARE, **files})
-        self._refused = refused
-
-    def read_bytes(self, path: str) -> bytes:
-        if path == self._refused:
-            raise Unreadable(path, "permission denied")
-        return super().read_bytes(path)
 
 
 def _found(machine: WrittenMachine) -> Hypervisor:
@@ -180,7 +167,7 @@ def test_virtio_devices_are_a_sign_where_nothing_says_bare_metal(name: str) -> N
 )
 def test_a_place_that_cannot_be_read_may_hold_a_sign(path: str) -> None:
     assert _named(_METAL) == NONE
-    found = _found(_Denying(_METAL, path))
+    found = _found(LessenedMachine({**BARE, **_METAL}).take(path, DENIED))
     assert (found.name, found.because) == (None, f"{path}: permission denied")
 
 

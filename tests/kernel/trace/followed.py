@@ -13,6 +13,7 @@ from noisewatch.kernel.trace.buffers import TraceBuffers
 from noisewatch.kernel.trace.events import events_of_senders, events_on_target
 from noisewatch.kernel.trace.follower import TraceFollower
 from noisewatch.kernel.trace.runs import TraceWindow
+from noisewatch.kernel.trace.symbols import KernelFunctions
 from noisewatch.kinds import Tracer
 from noisewatch.machine.tracefs.instance import Instance
 from tests.kernel.trace.ring_buffer import event_format, page, record
@@ -21,6 +22,7 @@ US = 1000
 HOG, COMMAND, CHILD = 4_199_001, 4_199_002, 4_199_003  # nobody has these numbers here
 BEFORE = os.getpid()
 _Events = Iterable[tuple[int, bytes]]
+_NO_FUNCTIONS = KernelFunctions(os.devnull)  # the kernel's own take a tenth of a second to read
 
 
 class _WrittenInstance(Instance):
@@ -86,7 +88,7 @@ class FollowedTrace:
 @contextmanager
 def followed_trace(*cpus: int) -> Iterator[FollowedTrace]:
     traced = frozenset(cpus or {1})
-    with TraceFollower(traced, traced | {0}, Tracer.EVENTS, _WrittenBuffers) as follower:
+    with TraceFollower(traced, traced | {0}, Tracer.EVENTS, _WrittenBuffers, lambda: _NO_FUNCTIONS) as follower:
         followed = FollowedTrace(follower)
         until_ns = followed.at(5000)
         while time.monotonic_ns() < until_ns:  # all that is written has happened

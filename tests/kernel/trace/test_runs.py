@@ -12,14 +12,9 @@ from hypothesis import strategies as st
 from noisewatch.errors import Malformed
 from noisewatch.kernel.trace.runs import QUESTION, Thread, Trace, parse_trace, read_trace, untraced
 from noisewatch.kinds import Kind
+from tests.plumbing.any_json import ANY_JSON
 from tests.written import WrittenMachine
 from tests.written.trace import written_trace
-
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
 
 
 def test_sources_are_named_after_what_they_are() -> None:
@@ -86,7 +81,7 @@ def test_why_nothing_was_traced_is_an_answer_too() -> None:
     assert read_trace(WrittenMachine({}, answers={QUESTION: untraced("not\x1b[1m mounted")}), dict) == "not·[1m mounted"
 
 
-@given(st.sampled_from(["begin_ns", "length_ns", "untold", "threads", "cpus"]), _JSON)
+@given(st.sampled_from(["begin_ns", "length_ns", "untold", "threads", "cpus"]), ANY_JSON)
 def test_no_json_does_any_harm(name: str, value: object) -> None:
     found = read_trace(WrittenMachine({}, answers={QUESTION: written_trace(**{name: value})}), dict)
     assert isinstance(found, str | Trace)

@@ -12,24 +12,19 @@ import pytest
 
 from noisewatch.errors import CannotStart
 from noisewatch.machine.command.running import Commands
-from tests.machine.command.wrapped import RunningWrapper, each_core, state_of
+from tests.machine.command.wrapped import CORES, RunningWrapper, each_core, state_of
 from tests.plumbing.waiting import wait_until
 
-_HANDLED = [
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGQUIT,
-    signal.SIGHUP,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-    signal.SIGWINCH,
-]
+_ASKING = [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP]
+_HANDLED = [*_ASKING, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH]
 _STOPPED_S = 0.1
 _SLEEP = "while :; do sleep 0.02; done"
 
 
-@each_core
-@pytest.mark.parametrize("number", _HANDLED, ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    ("core", "number"),
+    [*((CORES[0], number) for number in _HANDLED), *((core, signal.SIGTERM) for core in CORES[1:])],
+)
 def test_the_command_gets_what_the_wrapper_gets(core: str, number: signal.Signals, tmp_path: Path) -> None:
     name = number.name.removeprefix("SIG")
     with RunningWrapper(core, tmp_path, f"trap 'echo told; exit 9' {name}; echo ready; {_SLEEP}") as wrapper:
@@ -37,8 +32,7 @@ def test_the_command_gets_what_the_wrapper_gets(core: str, number: signal.Signal
         ended = wrapper.end()
     assert wrapper.output == "ready\ntold\n"
     assert (ended["exit_status"], wrapper.process.returncode) == (9, 9)
-    asks = number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
-    assert ended["asked"] == (number if asks else None)
+    assert ended["asked"] == (number if number in _ASKING else None)
 
 
 @each_core

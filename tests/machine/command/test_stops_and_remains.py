@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,9 +134,15 @@ def test_a_child_that_had_ended_when_this_process_was_begun_starts_nothing() -> 
         assert child.wait() == 0, "the process that started the child could not read its exit status"
 
 
+_ANOTHER_USER = pytest.mark.skipif(os.geteuid() != 0, reason="another user is for root")
+
+
 @each_core
-def test_a_killed_wrapper_takes_the_command_with_it(core: str, tmp_path: Path) -> None:
-    with RunningWrapper(core, tmp_path, _UNTIL_TOLD) as wrapper:
+@pytest.mark.parametrize(
+    "options", [{}, pytest.param({"user": [65534, 65534, []]}, marks=_ANOTHER_USER)], ids=["ours", "another user's"]
+)
+def test_a_killed_wrapper_takes_the_command_with_it(core: str, options: dict[str, Any], tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, "echo ready; exec sleep 60", **options) as wrapper:
         (command,) = wrapper.pids
         wrapper.process.kill()
         wrapper.process.wait()
@@ -162,16 +169,6 @@ def test_nobody_guards_a_wrapper_that_has_ended(core: str, tmp_path: Path) -> No
         wrapper.end()
     assert len(guards) == 1
     assert not any(is_alive(pid) for pid in guards)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="another user is for root")
-@each_core
-def test_a_killed_wrapper_takes_the_command_of_another_user_with_it(core: str, tmp_path: Path) -> None:
-    with RunningWrapper(core, tmp_path, "echo ready; exec sleep 60", user=[65534, 65534, []]) as wrapper:
-        (command,) = wrapper.pids
-        wrapper.process.kill()
-        wrapper.process.wait()
-        wait_until(lambda: not is_alive(command), limit_s=5)
 
 
 def test_threads_of_ours_that_end_meanwhile_hide_no_children() -> None:

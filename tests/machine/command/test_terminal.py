@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.machine.command.wrapped import ROOT, RunningWrapper, each_core, state_of, wrapped
+from tests.machine.command.wrapped import CORES, ROOT, RunningWrapper, each_core, state_of, wrapped
 from tests.plumbing.waiting import wait_until
 
 _COUNTS = """
@@ -49,8 +49,9 @@ def _resize(terminal: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 30, 90, 0, 0))
 
 
-@each_core
-@pytest.mark.parametrize("name", ["INT", "QUIT", "WINCH"])
+@pytest.mark.parametrize(
+    ("core", "name"), [*((CORES[0], name) for name in ("INT", "QUIT", "WINCH")), *((core, "INT") for core in CORES[1:])]
+)
 def test_the_command_gets_once_what_the_terminal_tells_all(
     core: str, name: str, terminal: tuple[int, int], tmp_path: Path
 ) -> None:

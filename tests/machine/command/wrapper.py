@@ -14,12 +14,10 @@ import sys
 from typing import Any, NoReturn
 
 from noisewatch.errors import CannotStart
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.ending import EndedCommand, end_as
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.command.start import CommandPlan, CommandUser, inherited_state
-from noisewatch.machine.live import LiveMachine
 
 
 def main() -> NoReturn:
@@ -29,6 +27,10 @@ def main() -> NoReturn:
     if "own_cpus" in options:
         os.sched_setaffinity(0, options["own_cpus"])
     if options.get("has_read"):
+        # Imported here, as it takes longer than all else that a wrapper does.
+        from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
+        from noisewatch.machine.live import LiveMachine
+
         read_snapshot(LiveMachine(), SnapshotOptions(allowed_at_start=inherited.cpus))
     with Commands(inherited, load_launching(options["core"])) as commands:
         for _ in range(options.get("runs", 1)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -154,3 +155,13 @@ def test_the_compiled_core_refuses_buffers_that_are_too_small() -> None:
         core.chase(_words(2), some, 0, memoryview(bytes(192)), 1, 0)
     with pytest.raises(ValueError, match="power of two"):
         core.chase_memory(12)
+
+
+@pytest.mark.parametrize(("text", "waited_ns"), [("5000 700 3\n", 700), ("5000\n", -1), ("a b c\n", -1)])
+def test_the_time_that_a_loop_waited_is_the_second_number_of_schedstat(
+    tmp_path: Path, text: str, waited_ns: int
+) -> None:
+    (tmp_path / "schedstat").write_text(text)
+    with (tmp_path / "schedstat").open("rb") as file:
+        assert python_loops._waited_so_far(file.fileno()) == waited_ns
+    assert python_loops._waited_so_far(-1) == -1

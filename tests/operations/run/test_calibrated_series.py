@@ -13,21 +13,14 @@ from noisewatch.machine import Json
 from noisewatch.machine.live import LiveMachine
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.run.conclusion import conclude
-from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
-from noisewatch.operations.run.series import RunBeginning, run_series
+from noisewatch.operations.run.series import run_series
 from tests.operations.listening import SilentListener
 from tests.written.calibration import written_calibration
 
 pytestmark = pytest.mark.usefixtures("as_before")
 
 _CPU = max(os.sched_getaffinity(0))
-
-
-class _Listener(SilentListener):
-    def on_begin(self, beginning: RunBeginning) -> None: ...
-
-    def on_repetition(self, judged: JudgedRepetition) -> None: ...
 
 
 class _CalibratedMachine(LiveMachine):
@@ -58,7 +51,7 @@ def test_a_calibration_that_failed_leaves_the_machine_unknown(are_made: Sequence
     said = written_calibration(cpus=(_CPU,), seconds=1.0)
     machine = _CalibratedMachine(*[said if is_made else None for is_made in are_made])
     series = run_series(
-        machine, RunOptions(argv=("true",), machine=MachineOptions(cpus=str(_CPU)), calibration_s=1.0), _Listener()
+        machine, RunOptions(argv=("true",), machine=MachineOptions(cpus=str(_CPU)), calibration_s=1.0), SilentListener()
     )
     conclusion = conclude(series)
     assert (conclusion.speed_change is None, conclusion.change_unknown) == (words is not None, words)

@@ -19,7 +19,7 @@ from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
-from noisewatch.operations.run.series import RunBeginning, run_series
+from noisewatch.operations.run.series import run_series
 from noisewatch.operations.run.watch import FreezeWatch
 from tests.kernel.cgroup.test_freezing import PID, ROOT, group_v2, machine_files
 from tests.operations.listening import SilentListener
@@ -108,17 +108,9 @@ def group() -> Iterator[Path]:
     folder.rmdir()
 
 
-class _Listener(SilentListener):
-    def on_begin(self, beginning: RunBeginning) -> None:
-        """Ignore the start of the run."""
-
-    def on_repetition(self, judged: JudgedRepetition) -> None:
-        """Ignore the repetition."""
-
-
 def _ran(script: str) -> JudgedRepetition:
     options = RunOptions(argv=("sh", "-c", script), machine=MachineOptions(cpus=str(max(os.sched_getaffinity(0)))))
-    return run_series(LiveMachine([os.getpid()]), options, _Listener()).repetitions[0]
+    return run_series(LiveMachine([os.getpid()]), options, SilentListener()).repetitions[0]
 
 
 @pytest.mark.usefixtures("as_before")

@@ -35,7 +35,7 @@ from tests.operations.listening import SilentListener
 
 _CPU = max(os.sched_getaffinity(0))
 _MACHINE = MachineOptions(cpus=str(_CPU))
-_BUSY = (sys.executable, "-S", "-c", "import time\nend = time.monotonic() + 0.5\nwhile time.monotonic() < end: pass")
+_BUSY = (sys.executable, "-S", "-c", "import time\nend = time.monotonic() + 0.3\nwhile time.monotonic() < end: pass")
 
 
 class _Listener(SilentListener):
