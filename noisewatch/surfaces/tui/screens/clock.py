@@ -30,7 +30,6 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
 )
 from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, rows_for, tables_across
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.headline import clock_headline
 from noisewatch.surfaces.tui.draw.panel import Space, joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut
 from noisewatch.surfaces.tui.draw.timeline import in_sight
@@ -71,7 +70,7 @@ _ByCpu = Mapping[int, str | None]
 
 def clock_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, clock_headline)
+    return page(model, width, height, glyphs, _body, _KEYS)
 
 
 def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:

@@ -9,7 +9,6 @@ from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.headline import irqs_headline
 from noisewatch.surfaces.tui.draw.irq_matrix import (
     Columns,
     columns_for,
@@ -64,7 +63,7 @@ SORTS = {SortOrder.RATE: "rate", SortOrder.CPU: "CPU"}
 
 def irqs_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _keys(model), irqs_headline)
+    return page(model, width, height, glyphs, _body, _keys(model))
 
 
 def _keys(model: ScreenModel) -> Keys:

@@ -11,16 +11,7 @@ from functools import lru_cache
 from noisewatch.cpus import format_cpu_strides
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.headline import (
-    COPY,
-    NARROW,
-    Headline,
-    checks_row,
-    has_command,
-    has_room,
-    headline_row,
-    narrow_head,
-)
+from noisewatch.surfaces.tui.draw.headline import COPY, checks_row, has_command, head_rows
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
 from noisewatch.surfaces.tui.draw.panel import Space, panel
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, ends, length, with_notice
@@ -187,18 +178,12 @@ def number_at(model: ScreenModel, x: int, y: int, width: int, height: int) -> in
     return number_in(model, x - edge, width - 2 * edge) if 0 <= y - parts.head - parts.body < parts.timeline else None
 
 
-def page(
-    model: ScreenModel,
-    width: int,
-    height: int,
-    glyphs: Glyphs,
-    body: Body,
-    keys: Keys = _KEYS,
-    headline: Headline | None = None,
-) -> list[Row]:
-    """Return a whole screen; `headline` is its own sentence next to the verdict."""
+def page(model: ScreenModel, width: int, height: int, glyphs: Glyphs, body: Body, keys: Keys = _KEYS) -> list[Row]:
+    """Return a whole screen."""
     parts = heights(width, height, model.runs.has_any)
-    rows = _head(model, width, parts, glyphs, headline)
+    noise_counts = over_limit(model) if parts.timeline < _FRAMED_TIMELINE else []
+    status = status_row(model, width, noise_counts) if parts.head > 2 else []
+    rows = head_rows(model, tab_row(model, width, glyphs), status, width, parts.head, glyphs)
     space = Space(width, parts.body, glyphs, has_frames(width, height))
     drawn = body(model, space)[: parts.body]
     rows += drawn if space.is_framed else [cut(row, width) for row in drawn]
@@ -217,20 +202,6 @@ def page(
     if model.notice is not None and height > 1:
         rows = with_notice(rows, model.notice, width)  # until the next key
     return rows
-
-
-def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
-    """Return the head; on the lowest screen it is only the headline."""
-    frame = model.frame
-    has_other = width < NARROW or model.is_past
-    if frame is not None and has_other and not has_room(model, frame, width, glyphs, of_screen):
-        return narrow_head(model, frame, tab_row(model, width, glyphs), width, parts.head, glyphs, of_screen)
-    headline = headline_row(model, width, glyphs, of_screen)
-    if parts.head < 2:
-        return [headline]
-    noise_counts = over_limit(model) if parts.timeline < _FRAMED_TIMELINE else []
-    status = [status_row(model, width, noise_counts)] if parts.head > 2 else []
-    return [tab_row(model, width, glyphs), headline, *status]
 
 
 def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
