@@ -17,7 +17,7 @@ from noisewatch.surfaces.tui.draw.side_panel import mark
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, fitted
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind, FoldedEvent, begins, folded
 from noisewatch.surfaces.tui.state.filters import worst_cpu
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_names, short_noise
 
 _NAME = 10  # columns of a fact's name
@@ -180,7 +180,7 @@ def latest_section(model: ScreenModel, space: Space, taken: int) -> list[Section
     if not events:
         return []
     name, screen = ("all checks", Screen.PREFLIGHT) if is_single(model) else ("all events", Screen.EVENTS)
-    return [Section(title_of_latest(model), events, f"{SCREENS.index(screen) + 1} {name}")]
+    return [Section(title_of_latest(model), events, f"{screen.number} {name}")]
 
 
 def is_single(model: ScreenModel) -> bool:

@@ -17,7 +17,7 @@ from noisewatch.surfaces.tui.draw.panel import Space, panel
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, ends, length, with_notice
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
 from noisewatch.surfaces.tui.state.run_history import describe_run
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import short_share
 
 
@@ -67,11 +67,11 @@ def _machines(machine: _Named | None, glyphs: Glyphs) -> list[Row]:
 def _tabs(shown: Screen, has_names: bool) -> Row:
     """Return the tabs: `1 overview [2 map] 3 irqs`; without `has_names`, only the digits of other screens."""
     row: Row = []
-    for number, screen in enumerate(SCREENS, start=1):
+    for screen in Screen:
         if screen == shown:
-            row.append((f"[{number} {screen}]", "strong"))
+            row.append((f"[{screen.number} {screen}]", "strong"))
         else:
-            row.append((f" {number} {screen} " if has_names else f" {number} ", "faint"))
+            row.append((f" {screen.number} {screen} " if has_names else f" {screen.number} ", "faint"))
     return row
 
 
@@ -132,7 +132,7 @@ _KEYS = (
     ("?", "help"),
     ("space", "freeze"),
     ("enter", "CPU"),
-    (f"1-{len(SCREENS)}", "screens"),
+    (f"1-{len(Screen)}", "screens"),
     ("p", "preflight"),
     ("[ ]", "spikes"),
     ("c", "calibrate"),

@@ -74,7 +74,7 @@ _MISSED, _LEAST_SILENCE_S = 3, 3.0
 
 
 class Screen(StrEnum):
-    """The screens of the monitor, in the order of their keys."""
+    """The screens of the monitor, in the order of their numbers, which are their keys."""
 
     OVERVIEW = "overview"
     MAP = "map"
@@ -85,8 +85,11 @@ class Screen(StrEnum):
     PREFLIGHT = "preflight"
     CULPRITS = "culprits"
 
+    @property
+    def number(self) -> int:
+        return tuple(Screen).index(self) + 1
 
-SCREENS = tuple(Screen)
+
 WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens that list culprits, one of them selected
 
 
@@ -314,7 +317,8 @@ class ScreenModel:
         if self.screen == Screen.CPU:
             self.next_cpu(direction)
         else:
-            self.go_to(SCREENS[(SCREENS.index(self.screen) + direction) % len(SCREENS)])
+            screens = tuple(Screen)
+            self.go_to(screens[(screens.index(self.screen) + direction) % len(screens)])
 
     def go_back(self) -> None:
         """Close an opened fix or check, or else show the overview."""

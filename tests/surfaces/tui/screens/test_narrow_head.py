@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from noisewatch.kinds import Kind
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen, text_of
 
 _CPUS = (cpu_line(2, "target"), cpu_line(3, "target", 9.97e8))
@@ -22,7 +22,7 @@ def _noisy(**rest: Any) -> ScreenModel:
     return model_of(*(replace(each, **rest) for each in frames))
 
 
-@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("name", Screen)
 @pytest.mark.parametrize("is_behind", [False, True])
 @pytest.mark.parametrize("origin", [None, "replay of x.nw"])
 @pytest.mark.parametrize("width", [20, 28, 40, 59])
