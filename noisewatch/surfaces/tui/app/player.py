@@ -71,9 +71,8 @@ class Player:
         self._model.speed = SPEEDS[max(min(at, len(SPEEDS) - 1), 0)]
         self._go_on()
 
-    @property
     def wait_s(self) -> float | None:
-        """The time until the next interval is due, or None while stopped."""
+        """Return the time until the next interval is due, or None while stopped."""
         model = self._model
         if not model.plays:
             return None
@@ -102,7 +101,8 @@ class Player:
         """Set the timer for the next interval at the current speed."""
         if self._next is not None:
             self._next.stop()
-        self._next = self._set_timer(self.wait_s, self.advance) if self.wait_s is not None else None
+        wait_s = self.wait_s()
+        self._next = self._set_timer(wait_s, self.advance) if wait_s is not None else None
         self.read_on()
 
     def read_on(self) -> None:

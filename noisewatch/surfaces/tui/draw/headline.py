@@ -159,10 +159,10 @@ def _keys(model: ScreenModel, frame: Frame) -> Row:
         offered = [key for key in _HELPFUL_KEYS_BY_SCREEN[model.screen] if key not in idle]
     else:
         offered = [_FIX, _PREFLIGHT] if _selects_culprit(model, frame) else [_PREFLIGHT]
-    return [piece for key, action in offered for piece in _key_pieces(key, action)]
+    return [piece for key, action in offered for piece in key_pieces(key, action)]
 
 
-def _key_pieces(key: str, action: str) -> Row:
+def key_pieces(key: str, action: str) -> Row:
     return [(f" {key} ", "key"), (f"{action} ", "plain")]
 
 
@@ -264,15 +264,11 @@ def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
     noise_ns = line.stolen_ns_per_s or 0
     figure = f"{glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)}"
     cpu: Piece = (f"{'worst ' if is_worst else ''}CPU {line.cpu}: ", "strong")
-    share = f" ({short_share(noise_ns / 1e9)}"
-    return [
-        *_ranked(_CORE, cpu, (figure, style_of(line.stolen_ns_per_s))),
-        *(
-            ((_FIGURES, (share, "plain")), (_LIMIT, (f", limit {_LIMIT_TEXT}", "plain")), (_FIGURES, (")", "plain")))
-            if noise_ns >= GRAVE_NS
-            else ()
-        ),
-    ]
+    noise = _ranked(_CORE, cpu, (figure, style_of(line.stolen_ns_per_s)))
+    if noise_ns < GRAVE_NS:
+        return noise
+    share, limit = f" ({short_share(noise_ns / 1e9)}", f", limit {_LIMIT_TEXT}"
+    return [*noise, (_FIGURES, (share, "plain")), (_LIMIT, (limit, "plain")), (_FIGURES, (")", "plain"))]
 
 
 def culprit_of_headline(frame: Frame) -> CulpritLine | None:
@@ -402,7 +398,7 @@ def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         if cpu in frame.target and rate > 0
     ]
     if not candidates:
-        return _ranked(_CORE, *(doubt or [("no device interrupts a target CPU", "calm")]))
+        return _ranked(_CORE, *doubt) or [(_CORE, ("no device interrupts a target CPU", "calm"))]
     rate, cpu, label = max(candidates)
     setting = model.irq_settings.get(label)
     text: Row = [
@@ -411,11 +407,9 @@ def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         (f"  {glyphs.cause} ", "faint"),
         (f"IRQ {label}", "strong"),
     ]
-    return [
-        *_ranked(_CORE, *text),
-        (_OWN_DETAIL, (f" {setting.name}" if setting is not None else "", "strong")),
-        *_ranked(_CORE, *([("  ", "plain"), *doubt] if doubt else [])),
-    ]
+    name: Parts = [(_OWN_DETAIL, (f" {setting.name}", "strong"))] if setting is not None else []
+    gap: Parts = [(_CORE, ("  ", "plain"))] if doubt else []
+    return [*_ranked(_CORE, *text), *name, *gap, *_ranked(_CORE, *doubt)]
 
 
 def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
@@ -442,7 +436,8 @@ def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         else (f"{describe_clocks(low, high)}, spread {spread:.0%}", "notable"),
     ]
     unknown_cpus = format_cpu_list(cpu for cpu in frame.target if cpu not in range_by_cpu)
-    return _ranked(_CORE, *text, *([(f"  unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else []))
+    doubt: Row = [(f"  unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else []
+    return _ranked(_CORE, *text, *doubt)
 
 
 def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
@@ -454,18 +449,16 @@ def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Par
     for gravity, one, several, style in _BLOCKING:
         if count := number_of.get(gravity):
             blocks = f"1 {one} blocks" if count == 1 else f"{count} {several} block"
-            text += [*([(", ", "plain")] if text else []), (blocks, style)]
+            gap: Row = [(", ", "plain")] if text else []
+            text += [*gap, (blocks, style)]
     if not text:
         return _passing(model, frame)
     blocking = {*frame.failed, *frame.unknown}
     causes = {finding.cause for finding in frame.findings if finding.id in blocking and finding.cause is not None}
     tail = f": {len(causes)} of {describe_count(len(frame.causes), 'cause')}" if causes else ""
     first = next((finding.id for finding in frame.findings if finding.id in blocking), None)
-    return [
-        *_ranked(_CORE, *text),
-        (_OWN_DETAIL, (tail, "plain")),
-        *_ranked(_OWN_NAME, *([(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else [])),
-    ]
+    named: Row = [(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else []
+    return [*_ranked(_CORE, *text), (_OWN_DETAIL, (tail, "plain")), *_ranked(_OWN_NAME, *named)]
 
 
 _BLOCKING: tuple[tuple[Gravity, str, str, Style], ...] = (

@@ -22,11 +22,10 @@ from noisewatch.surfaces.tui.draw.irq_matrix import (
 )
 from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, fitted, text_width
-from noisewatch.surfaces.tui.screens.culprits import filter_rows
+from noisewatch.surfaces.tui.screens.culprits import filter_rows, fix_keys, fix_rows
 from noisewatch.surfaces.tui.screens.event_list import latest_section
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title, rates_of
 from noisewatch.surfaces.tui.screens.page import Keys, page
-from noisewatch.surfaces.tui.screens.selected_culprit import fix_keys, fix_rows
 from noisewatch.surfaces.tui.state.filters import SortOrder
 from noisewatch.surfaces.tui.state.irq_history import IrqRow
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, movable_word, move_words

@@ -11,7 +11,7 @@ from functools import lru_cache
 from noisewatch.cpus import format_cpu_strides
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.headline import COPY, checks_row, has_command, head_rows
+from noisewatch.surfaces.tui.draw.headline import COPY, checks_row, has_command, head_rows, key_pieces
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
 from noisewatch.surfaces.tui.draw.panel import Space, panel
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, ends, length, with_notice
@@ -237,12 +237,9 @@ def _space_does(model: ScreenModel) -> str:
 def _key_row(width: int, keys: tuple[tuple[str, str], ...], glyphs: Glyphs) -> Row:
     """Return the keys that fit completely."""
     row: Row = []
-    used = 0
     for name, action in keys:
-        key = _ARROWS.get(name, name) if glyphs.has_braille else name
-        piece = f" {key} {action} "
-        if used + len(piece) > width:
+        pieces = key_pieces(_ARROWS.get(name, name) if glyphs.has_braille else name, action)
+        if length(row) + length(pieces) > width:
             break
-        used += len(piece)
-        row += [(f" {key} ", "key"), (f"{action} ", "plain")]
+        row += pieces
     return row

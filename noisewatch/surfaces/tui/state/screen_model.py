@@ -17,11 +17,10 @@ from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph, ClockHistory
 from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
-from noisewatch.surfaces.tui.state.filters import worst_cpu
+from noisewatch.surfaces.tui.state.filters import listed_culprits, worst_cpu
 from noisewatch.surfaces.tui.state.history import CpuPlaces, CpuReadings, History, WallTimes, wall_clock_of
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory, IrqRow, describe_moves
 from noisewatch.surfaces.tui.state.irq_table import culprit_of, listed_rows
-from noisewatch.surfaces.tui.state.listed_culprits import listed_culprits
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.run_history import RunHistory
 from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same

@@ -61,7 +61,7 @@ def _beside(direction: int) -> Callable[[str], Change]:
     def change(screen: str) -> Change:
         if screen == Screen.CPU:
             return {"cpu": 30 + direction, "row": 0, "chosen": None}
-        return {"screen": tuple(Screen)[(screen.number - 1 + direction) % len(Screen)]}
+        return {"screen": tuple(Screen)[(Screen(screen).number - 1 + direction) % len(Screen)]}
 
     return change
 

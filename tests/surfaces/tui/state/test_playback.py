@@ -53,12 +53,12 @@ def test_it_plays_from_the_first_interval_at_the_pace_of_the_recording_to_its_en
     assert (model.number, model.plays) == (0, True)
     assert "PLAYING 1x at 1 of 5 s" in screen(model)[1]
     for number in range(1, 5):
-        assert player.wait_s == 1.0
+        assert player.wait_s() == 1.0
         player.advance()
         assert model.number == number
     player.advance()
     assert not model.plays
-    assert player.wait_s is None
+    assert player.wait_s() is None
     assert "STOPPED at 5 of 5 s" in screen(model)[1]
 
 
@@ -75,19 +75,19 @@ def test_it_waits_for_what_is_not_read_yet() -> None:
     player = _playing(model)
     player.advance()
     assert (model.number, model.plays) == (0, True)
-    assert player.wait_s == pytest.approx(0.1)
+    assert player.wait_s() == pytest.approx(0.1)
     assert "of 1 s read so far" in screen(model)[1]
     _read(model, 2)
-    assert player.wait_s == 1.0
+    assert player.wait_s() == 1.0
 
 
 def test_it_stops_and_goes_on_and_from_its_end_begins_again() -> None:
     model, player = _all_read()
     player.advance()
     player.toggle()
-    assert player.wait_s is None
+    assert player.wait_s() is None
     player.toggle()
-    assert (player.wait_s, model.number) == (1.0, 1)
+    assert (player.wait_s(), model.number) == (1.0, 1)
     model.step_to_newest()
     player.toggle()
     assert (model.number, model.plays) == (0, True)
@@ -98,7 +98,7 @@ def test_it_plays_faster_and_slower(steps: int, speed: float) -> None:
     model, player = _all_read()
     player.change_speed(steps)
     assert model.speed == speed
-    assert player.wait_s == pytest.approx(1.0 / speed)
+    assert player.wait_s() == pytest.approx(1.0 / speed)
 
 
 def test_a_step_stops_it_and_the_time_of_the_recording_is_told() -> None:
@@ -113,7 +113,7 @@ def test_it_pauses_on_the_next_spike() -> None:
     model, player = _all_read()
     model.toggle_pause_on_spike()
     assert model.plays
-    while player.wait_s is not None:
+    while player.wait_s() is not None:
         player.advance()
     assert (model.number, model.pauses_on_spike, model.plays) == (2, False, False)
 
