@@ -25,9 +25,9 @@ from noisewatch.surfaces.tui.app.calm_driver import CalmDriver
 from noisewatch.surfaces.tui.app.export import (
     command_to_copy,
     export,
+    export_fixes,
     export_scripts,
     pictures_of,
-    shown_scripts,
     window_reports,
 )
 from noisewatch.surfaces.tui.app.keys import COMMANDS, IN_OVERLAY, SCROLLING, WHILE_TYPING, help_rows
@@ -471,13 +471,7 @@ class MonitorApp(App[None]):
         elif frame is None or frame.verdict is None:
             self._show_notice("no fix script: there is no verdict yet")
         else:
-            self._show_notice(
-                contained(lambda: self._scripts_written(frame), lambda reason: f"no fix script: {reason}")
-            )
-
-    def _scripts_written(self, frame: Frame) -> str:
-        scripts = shown_scripts(frame)
-        return export_scripts(scripts) if scripts else "no fix script: nothing fails or warns"
+            self._show_notice(contained(lambda: export_fixes(frame), lambda reason: f"no fix script: {reason}"))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         result = event.worker.result
