@@ -11,7 +11,7 @@ import pytest
 
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.machine.recording.replay import Recording
-from noisewatch.surfaces.tui.state.screen_model import SCREENS
+from noisewatch.surfaces.tui.state import screen_model
 from tests.lab.expected import ISOLATED_CPUS, finding
 from tests.lab.lab import Lab
 from tests.lab.screen import Screen, shown
@@ -109,7 +109,7 @@ def test_an_interrupt_storm_is_named_and_found_again_by_stepping_back(isolated: 
 
 
 def test_what_was_changed_stands_in_the_log_and_leads_back_to_its_moment(isolated: Lab, monitor: Screen) -> None:
-    monitor.press(str(SCREENS.index("events") + 1))
+    monitor.press(str(screen_model.Screen.EVENTS.number))
     for words in ("governor of CPUs? .* is now performance, was", "CPU 7 went offline", "CPU 7 came online"):
         monitor.wait_for(words)
     monitor.press("/")

@@ -272,10 +272,13 @@ def _command_with_notice(command: str, purpose: str, others: Sequence[str] = ())
     return command, f"copied{which}, not run: {command}"
 
 
-def shown_scripts(frame: Frame) -> dict[str, str]:
-    """Return the fix script and its undo, by suffix of the files; empty if the frame has no cause."""
-    if not frame.causes:
-        return {}
+def export_fixes(frame: Frame) -> str:
+    """Write the script that fixes the frame's causes, and its undo; return their names, or why nothing was written."""
+    return export_scripts(_scripts(frame)) if frame.causes else "no fix script: nothing fails or warns"
+
+
+def _scripts(frame: Frame) -> dict[str, str]:
+    """Return the fix script and its undo, by suffix of the files."""
     headings = [_heading(frame, number) for number in range(1, len(frame.causes) + 1)]
     headed_causes = list(zip(headings, frame.causes, strict=True))
     names = {pid: name for cause in frame.causes for pid, name in cause.names}

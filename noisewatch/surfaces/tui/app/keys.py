@@ -14,6 +14,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, EventKind
 from noisewatch.surfaces.tui.screens.table import SCREEN_ENTRIES
+from noisewatch.surfaces.tui.state.screen_model import Screen
 
 LOOK, MOVE, ACT, LEAVE = "look", "move in time", "act", "copy, export, leave"  # groups of the help, in order
 
@@ -90,8 +91,8 @@ COMMANDS = (
     ),
     Command("S", "idle probe", ACT, "measure idle CPUs", "idle_probe"),
     *(
-        Command(str(number), entry.screen, LOOK, f"screen: {entry.words}", f"do('go_to', '{entry.screen}')")
-        for number, entry in enumerate(SCREEN_ENTRIES.values(), start=1)
+        Command(str(screen.number), screen, LOOK, f"screen: {SCREEN_ENTRIES[screen].words}", f"do('go_to', '{screen}')")
+        for screen in Screen
     ),
     Command("tab", "next CPU or screen", LOOK, _NEXT, "do('next', 1)", comes_first=True),
     Command("shift+tab", "previous CPU or screen", LOOK, _NEXT, "do('next', -1)", comes_first=True),

@@ -25,9 +25,9 @@ from noisewatch.surfaces.tui.app.calm_driver import CalmDriver
 from noisewatch.surfaces.tui.app.export import (
     command_to_copy,
     export,
+    export_fixes,
     export_scripts,
     pictures_of,
-    shown_scripts,
     window_reports,
 )
 from noisewatch.surfaces.tui.app.keys import COMMANDS, IN_OVERLAY, SCROLLING, WHILE_TYPING, help_rows
@@ -42,7 +42,7 @@ from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.page import number_at
 from noisewatch.surfaces.tui.screens.table import SCREEN_ENTRIES, rows_of_screen
 from noisewatch.surfaces.tui.state.own_cost import OwnCostMeter
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Quantity, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Quantity, Screen, ScreenModel
 
 if TYPE_CHECKING:
     from noisewatch.surfaces.picture import Line
@@ -82,7 +82,7 @@ class MonitorApp(App[None]):
         self._access = access or MachineAccess()
         self._glyphs = glyphs
         self._view = LineView(self.rows, self.rows_of_fault)
-        self._player = Player(self, self.model, self._sampler, self.draw) if self._sampler is not None else None
+        self._player = Player(self.model, self.set_timer, self.draw, sampler.read_on) if sampler is not None else None
         self._shows_help, self._help_offset = False, 0
         self._fix_sought: int | None = None  # number of the fix that is being searched
         self._overlays = OverlayHost(
@@ -249,7 +249,7 @@ class MonitorApp(App[None]):
             return self._for_terminal(screen.rows_of_fault(reason, width, height))
         name = "help" if self._shows_help else self.model.screen
         message = f"could not draw the {name}: {reason}; the next picture may work"
-        lines = wrapped([message, "", f"1 to {len(SCREENS)} show the other screens, q quits"], width)
+        lines = wrapped([message, "", f"1 to {len(Screen)} show the other screens, q quits"], width)
         return self._for_terminal([[(line, "plain")] for line in lines[:height]])
 
     def _for_terminal(self, rows: list[Row]) -> list[Row]:
@@ -471,13 +471,7 @@ class MonitorApp(App[None]):
         elif frame is None or frame.verdict is None:
             self._show_notice("no fix script: there is no verdict yet")
         else:
-            self._show_notice(
-                contained(lambda: self._scripts_written(frame), lambda reason: f"no fix script: {reason}")
-            )
-
-    def _scripts_written(self, frame: Frame) -> str:
-        scripts = shown_scripts(frame)
-        return export_scripts(scripts) if scripts else "no fix script: nothing fails or warns"
+            self._show_notice(contained(lambda: export_fixes(frame), lambda reason: f"no fix script: {reason}"))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         result = event.worker.result
@@ -536,5 +530,5 @@ class MonitorApp(App[None]):
 
 
 def _culprit_screen_numbers() -> str:
-    first, *others = sorted(SCREENS.index(screen) + 1 for screen in (*WITH_CULPRITS, Screen.IRQS))
+    first, *others = sorted(screen.number for screen in (*WITH_CULPRITS, Screen.IRQS))
     return f"{', '.join(map(str, [first, *others[:-1]]))} and {others[-1]}"

@@ -12,7 +12,7 @@ from textual.content import Content
 
 from noisewatch.surfaces.tui.app.keys import COMMANDS, LOOK, Command, name_of_key
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Quantity, Screen
+from noisewatch.surfaces.tui.state.screen_model import Quantity, Screen
 
 _KEY, _NAME = 12, 28
 
@@ -53,7 +53,7 @@ def _of_keys(in_unicode: bool) -> Iterator[Command]:
 
 
 def _of_others() -> Iterator[Command]:
-    key = str(SCREENS.index(Screen.MAP) + 1)
+    key = str(Screen.MAP.number)
     for quantity in Quantity:
         name = "map of IRQs" if quantity == Quantity.INTERRUPTS else f"map of {quantity}"  # irqs is their screen
         yield Command(key, name, LOOK, f"{quantity} on the map, over time", f"do('go_to_map', '{quantity}')")
@@ -79,7 +79,7 @@ class KeyCommands(Provider):
         return self.app
 
     def _of_cpus(self) -> Iterator[Command]:
-        key = str(SCREENS.index(Screen.CPU) + 1)
+        key = str(Screen.CPU.number)
         for line in self._monitor.model.cpus:
             yield Command(key, f"CPU {line.cpu}", LOOK, line.role, f"do('go_to_cpu', {line.cpu})")
 

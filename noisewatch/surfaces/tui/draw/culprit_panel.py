@@ -12,9 +12,8 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces, style_of
 from noisewatch.surfaces.tui.draw.table import Column, Table
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted, text_width
 from noisewatch.surfaces.tui.state.baseline import Baseline
-from noisewatch.surfaces.tui.state.filters import asked_cpus
+from noisewatch.surfaces.tui.state.filters import is_covered, listed_cpus, listed_filter, unreadable_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of, is_least
-from noisewatch.surfaces.tui.state.listed_culprits import listed_cpus, unreadable_cpus
 from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing
@@ -44,17 +43,14 @@ def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     """Return why no culprit is listed: none was observed, or the CPUs could not be read."""
     if frame.seconds <= 0:
         return "no rates: `noisewatch show` prints what is known", "faint"
-    listed, text = listed_cpus(model), model.filter if model.screen == Screen.CULPRITS else ""
-    asked = asked_cpus(text)
-    there = [line for line in frame.cpus if line.role != Role.OFFLINE and (listed is None or line.cpu in listed)]
-    there = [line for line in there if asked is None or line.cpu in asked]
+    there = [line for line in frame.cpus if is_covered(model, line)]
     if model.screen == Screen.OVERVIEW and not there:
         return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"
     if unknown_cpus := unreadable_cpus(model):
         return f"unknown on {name_cpus(unknown_cpus)}", "doubt"
     if not all(frame.tells_all_of(line.cpu) for line in there):
         return f"none among the {MOST_CULPRITS} costliest culprits: there may be others", "doubt"
-    if text or not there:
+    if listed_filter(model) or not there:
         return "none", "faint"
     return "no culprit seen", "calm"
 

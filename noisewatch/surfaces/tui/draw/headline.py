@@ -1,6 +1,7 @@
 """The second row of every screen: the verdict, the most important noise with its culprit, and helpful keys.
 
-Some screens have their own sentence next to the verdict, instead of the worst CPU. The longest wording comes first.
+Some screens have their own sentence next to the verdict, or behind the worst CPU. A headline is a list of parts with
+their ranks, which decide what is left out where not all fit.
 """
 
 from __future__ import annotations
@@ -13,8 +14,19 @@ from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind, Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
 from noisewatch.surfaces.tui.draw.clock_facts import helpful
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, cut_at_word, first_that_fits, length, lines_of
-from noisewatch.surfaces.tui.state.clock_history import ClockRange
+from noisewatch.surfaces.tui.draw.text_row import (
+    Piece,
+    Row,
+    Style,
+    cut,
+    cut_at_word,
+    ends,
+    first_that_fits,
+    length,
+    lines_of,
+    runs,
+    text_width,
+)
 from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import culprit_of
@@ -37,7 +49,7 @@ _VERDICTS: Mapping[str, Piece] = {
 }
 _MOST_NAMED = 3
 NARROW = 60  # columns
-_LIMIT = short_share(GRAVE_NS / 1e9)
+_LIMIT_TEXT = short_share(GRAVE_NS / 1e9)
 _PREFLIGHT = ("p", "preflight")
 _FIX, COPY, _MEASURE = ("f", "fix"), ("y", "copy fix"), ("c", "measure")
 _HELPFUL_KEYS_BY_SCREEN = {
@@ -47,11 +59,13 @@ _HELPFUL_KEYS_BY_SCREEN = {
     Screen.PREFLIGHT: (COPY, _PREFLIGHT),
 }
 
-# Return a screen's own sentence instead of the worst CPU, or behind it: all wordings, the longest first; or none.
-Headline = Callable[[ScreenModel, Frame, Glyphs], Sequence[Row]]
+# The ranks of parts: the core is always shown, a lower rank before a higher one, and none without the one it needs.
+_CORE, _FIGURES, _OWN, _NAMES, _LIMIT, _OWN_DETAIL, _OWN_NAME = range(7)
+_NEEDS = {_NAMES: _FIGURES, _LIMIT: _NAMES, _OWN_DETAIL: _OWN, _OWN_NAME: _OWN_DETAIL}
+Parts = list[tuple[int, Piece]]
 
 
-def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Headline | None = None) -> Row:
+def headline_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
     """Return the headline; if it does not fit, details go first, then the keys, then the sentence's end.
 
     The verdict is never cut.
@@ -59,72 +73,97 @@ def headline_row(model: ScreenModel, width: int, glyphs: Glyphs, of_screen: Head
     frame = model.frame
     if frame is None:
         return cut([(f" {model.trouble or 'looking …'}", "doubt")], width)
-    row, sentences = _beginning(model), sentences_of(model, frame, glyphs, of_screen)
-    if (whole := _complete_row(model, frame, row, sentences, width)) is not None:
-        return whole
-    verdict, *rest = [*row, *sentences[-1]]
-    return cut([verdict, *cut_at_word(rest, width - length([verdict]))], width)
+    parts = _headline(model, frame, glyphs)
+    return _fitting(parts, width, _keys(model, frame)) or _cut_behind_verdict(parts, width)
 
 
-def has_room(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs, of_screen: Headline | None = None) -> bool:
-    """Return whether a wording of the headline fits completely."""
-    return None is not _complete_row(
-        model, frame, _beginning(model), sentences_of(model, frame, glyphs, of_screen), width
-    )
+def head_rows(model: ScreenModel, tabs: Row, status: Row, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Return the first rows of a screen: the headline between tabs and status.
+
+    On a narrow screen, or without a current frame, a headline that does not fit takes all rows.
+    """
+    frame = model.frame
+    if frame is not None and (width < NARROW or model.is_past):
+        parts = _headline(model, frame, glyphs)
+        if _fitting(parts, width) is None:
+            return _narrow_head(model, frame, tabs, width, height, glyphs)
+    row = headline_row(model, width, glyphs)
+    return [tabs, row, status][:height] if height > 1 else [row]
 
 
-def _beginning(model: ScreenModel) -> Row:
-    """Return the verdict, and the states that qualify the rest of the headline."""
+def _fitting(parts: Parts, width: int, right: Row | None = None) -> Row | None:
+    """Return the parts that fit, those with low ranks first, or None if the core does not fit.
+
+    Parts with one rank are shown together. `right` is shown at the right, before any rank but the core.
+    """
+    widths: dict[int, int] = {}
+    for rank, (text, _) in parts:
+        widths[rank] = widths.get(rank, 0) + text_width(text)
+    left = width - widths.pop(_CORE, 0)
+    if left < 0:
+        return None
+    needed = length(right) + 2 if right else 0
+    has_right = 0 < needed <= left
+    left -= needed if has_right else 0
+    omitted = set[int]()
+    for rank in sorted(widths):
+        if widths[rank] <= left and _NEEDS.get(rank) not in omitted:
+            left -= widths[rank]
+        else:
+            omitted.add(rank)
+    row = runs(piece for rank, piece in parts if rank not in omitted)
+    return ends(row, right, width) if right and has_right else row
+
+
+def _core(parts: Parts) -> Row:
+    return runs(piece for rank, piece in parts if rank == _CORE)
+
+
+def _cut_behind_verdict(parts: Parts, width: int) -> Row:
+    (_, verdict), *rest = parts
+    return cut([verdict, *cut_at_word(_core(rest), width - length([verdict]))], width)
+
+
+def _ranked(rank: int, *pieces: Piece) -> Parts:
+    return [(rank, piece) for piece in pieces]
+
+
+def _headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
+    """Return the verdict, the states that qualify it, and the sentences."""
     row: Row = [verdict_of(model), (" ", "plain")]
     for state in states_of(model):
         row += [(state, "doubt"), ("  ", "plain")]
     if over := over_now(model):
         row += [(f"{name_cpus(over)} over {'its' if len(over) == 1 else 'their'} limit now", "grave"), ("  ", "plain")]
-    return row
+    return [*_ranked(_CORE, *row), *_sentences(model, frame, glyphs)]
 
 
-def sentences_of(model: ScreenModel, frame: Frame, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
-    """Return the wordings of the text behind the verdict, the longest first."""
-    has_own = frame.seconds > 0 and not model.is_past
-    own = list(of_screen(model, frame, glyphs)) if of_screen is not None and has_own else []
-    return _with_screen_sentence(model, frame, _sentences(model, frame, glyphs), own)
-
-
-def _complete_row(model: ScreenModel, frame: Frame, row: Row, sentences: Sequence[Row], width: int) -> Row | None:
-    is_calm = row[0][1] == "good"  # nothing to fix
-    offered = () if is_calm else _helpful_keys(model, frame)
-    keys: Row = [piece for key, action in offered for piece in ((f" {key} ", "key"), (f"{action} ", "plain"))]
-    for shown_keys in (keys, []) if keys else ([],):
-        for sentence in sentences:
-            left = width - length(row) - length(sentence) - length(shown_keys)
-            if left >= (2 if shown_keys else 0):
-                return [*row, *sentence, *([(" " * left, "plain"), *shown_keys] if shown_keys else [])]
-    return None
-
-
-def _with_screen_sentence(model: ScreenModel, frame: Frame, sentences: list[Row], own: list[Row]) -> list[Row]:
-    """Add the screen's own sentence; on a noisy machine it comes second, after the culprit."""
+def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
+    """Return the text behind the verdict; on a noisy machine the screen's own sentence follows the culprit."""
+    sentence, describe = _noise_sentence(model, frame, glyphs), _OWN_SENTENCES.get(model.screen)
+    own = describe(model, frame, glyphs) if describe is not None and frame.seconds > 0 and not model.is_past else []
     if not own:
-        return sentences
+        return sentence
     has_culprit = culprit_of_headline(frame) is not None and (frame.verdict != "stable" or bool(over_now(model)))
     if not has_culprit and (frame.verdict != "unstable" or model.screen == Screen.PREFLIGHT):
         return own
-    return [
-        *(
-            [*sentence, ("  ", "plain"), *own_sentence]
-            for sentence in sentences[:-1] or sentences
-            for own_sentence in own
-        ),
-        *sentences,
-    ]
+    return [*sentence, (_OWN, ("  ", "plain")), *((rank or _OWN, piece) for rank, piece in own)]
 
 
-def _helpful_keys(model: ScreenModel, frame: Frame) -> Sequence[tuple[str, str]]:
-    """Return the keys to offer; `f` only if the selected row is the culprit of the headline."""
+def _keys(model: ScreenModel, frame: Frame) -> Row:
+    """Return the keys to offer: none if there is nothing to fix; `f` only for a selected culprit of the headline."""
+    if verdict_of(model)[1] == "good":
+        return []
     if model.screen in _HELPFUL_KEYS_BY_SCREEN:
         idle = [*([] if has_command(model, frame) else [COPY]), *([_MEASURE] if model.is_recorded else [])]
-        return [key for key in _HELPFUL_KEYS_BY_SCREEN[model.screen] if key not in idle]
-    return (_FIX, _PREFLIGHT) if _selects_culprit(model, frame) else (_PREFLIGHT,)
+        offered = [key for key in _HELPFUL_KEYS_BY_SCREEN[model.screen] if key not in idle]
+    else:
+        offered = [_FIX, _PREFLIGHT] if _selects_culprit(model, frame) else [_PREFLIGHT]
+    return [piece for key, action in offered for piece in key_pieces(key, action)]
+
+
+def key_pieces(key: str, action: str) -> Row:
+    return [(f" {key} ", "key"), (f"{action} ", "plain")]
 
 
 def has_command(model: ScreenModel, frame: Frame) -> bool:
@@ -137,20 +176,17 @@ def has_command(model: ScreenModel, frame: Frame) -> bool:
 
 def _selects_culprit(model: ScreenModel, frame: Frame) -> bool:
     """Return whether the selected row is the culprit of the headline, or the IRQ that likely raises it."""
-    selected, culprit = _selected(model), culprit_of_headline(frame)
+    selected, culprit = None, culprit_of_headline(frame)
+    if model.screen == Screen.IRQS:
+        row = model.irq_listing().selected
+        selected = culprit_of(model, row) if row is not None else None
+    elif model.screen in WITH_CULPRITS:
+        selected = model.listing().selected
     if selected is None or culprit is None:
         return False
     culprits = [culprit, *([irq] if (irq := likely_irq(culprit, frame.culprits)) is not None else [])]
     is_here = culprit.cpu in cpus_of(selected) or selected.irq is not None
     return is_here and what_is_same(selected) in map(what_is_same, culprits)
-
-
-def _selected(model: ScreenModel) -> CulpritLine | None:
-    """Return the culprit that this picture shows as selected."""
-    if model.screen == Screen.IRQS:
-        row = model.irq_listing().selected
-        return culprit_of(model, row) if row is not None else None
-    return model.listing().selected if model.screen in WITH_CULPRITS else None
 
 
 def verdict_of(model: ScreenModel) -> Piece:
@@ -198,48 +234,41 @@ def _snapshot(model: ScreenModel) -> str:
     return f"{moves} at {model.into_s():.0f} of {model.into_s() + model.behind_s():.0f} s{more}"
 
 
-def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> list[Row]:
-    """Return the worst target CPU and its culprit if the noise is notable, or else the failed or unknown checks.
-
-    The longest wording comes first: with limit, device of an IRQ, share and rate; each further one has one less.
-    """
+def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
+    """Return the worst target CPU and its culprit if the noise is notable, or else the failed or unknown checks."""
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.is_past else ""
     if frame.seconds <= 0:
-        return [checks_row(model, frame)]
+        return _ranked(_CORE, *checks_row(model, frame))
     if not targets:
-        return [[(f"{until}no target CPU is online" if frame.target else f"{until}there is no target CPU", "doubt")]]
+        text = "no target CPU is online" if frame.target else "there is no target CPU"
+        return [(_CORE, (f"{until}{text}", "doubt"))]
     unknown_cpus = format_cpu_list(line.cpu for line in targets if line.stolen_ns_per_s is None)
     doubt: Row = [(f"noise unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else []
     worst = max(targets, key=lambda line: line.stolen_ns_per_s or 0)
     noise_ns = worst.stolen_ns_per_s or 0
     is_notable, is_grave = noise_ns >= NOTABLE_NS, noise_ns >= GRAVE_NS
     if doubt and not is_notable:
-        return [[(until, "plain"), *doubt]]
+        return _ranked(_CORE, (until, "plain"), *doubt)
     checks = [] if is_notable else checks_row(model, frame)
     before: Row = [*checks, ("  ", "plain"), (until, "plain")] if checks else [(until, "plain")]
     culprit = culprit_of_headline(frame)
-    wordings = [
-        [
-            *_noise(worst, glyphs, detail, is_worst=is_grave or not unknown_cpus),
-            *(_culprit(frame, culprit, glyphs, detail) if culprit is not None else []),
-        ]
-        for detail in (3, 2, 1, 0)
-    ]
+    noise = _noise(worst, glyphs, is_worst=is_grave or not unknown_cpus)
+    noise += _culprit(frame, culprit, glyphs) if culprit is not None else []
     if is_grave and doubt:
-        return [[*before, *wording, (f"  CPU {unknown_cpus} unknown", "unknown")] for wording in wordings]
-    first: Row = [*before, *doubt, ("  ", "plain")] if doubt else before
-    return [[*first, *wording] for wording in wordings]
+        return [*_ranked(_CORE, *before), *noise, (_CORE, (f"  CPU {unknown_cpus} unknown", "unknown"))]
+    return [*_ranked(_CORE, *before, *([*doubt, ("  ", "plain")] if doubt else [])), *noise]
 
 
-def _noise(line: CpuLine, glyphs: Glyphs, detail: int, *, is_worst: bool) -> Row:
+def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
     noise_ns = line.stolen_ns_per_s or 0
-    mark = glyphs.estimate if line.is_estimate else ""
-    figure = f"{mark}{short_noise(line.stolen_ns_per_s)}"
-    row: Row = [(f"{'worst ' if is_worst else ''}CPU {line.cpu}: ", "strong"), (figure, style_of(line.stolen_ns_per_s))]
-    if not detail or noise_ns < GRAVE_NS:
-        return row
-    return [*row, (f" ({short_share(noise_ns / 1e9)}{f', limit {_LIMIT}' if detail > 2 else ''})", "plain")]
+    figure = f"{glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)}"
+    cpu: Piece = (f"{'worst ' if is_worst else ''}CPU {line.cpu}: ", "strong")
+    noise = _ranked(_CORE, cpu, (figure, style_of(line.stolen_ns_per_s)))
+    if noise_ns < GRAVE_NS:
+        return noise
+    share, limit = f" ({short_share(noise_ns / 1e9)}", f", limit {_LIMIT_TEXT}"
+    return [*noise, (_FIGURES, (share, "plain")), (_LIMIT, (limit, "plain")), (_FIGURES, (")", "plain"))]
 
 
 def culprit_of_headline(frame: Frame) -> CulpritLine | None:
@@ -259,15 +288,21 @@ def likely_irq(line: CulpritLine, culprits: Sequence[CulpritLine]) -> CulpritLin
     return max(irqs, key=lambda culprit: culprit.rate_per_s or 0, default=None)
 
 
-def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs, detail: int) -> Row:
-    irq = likely_irq(culprit, frame.culprits)
-    rate = f": {describe_rate(culprit.rate_per_s)}" if detail and culprit.rate_per_s else ""
-    by: Row = []
+def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> Parts:
+    """Return the culprit with its rate, the device of an IRQ, and the IRQ that likely raises a softirq."""
+    bare, irq = bare_name(culprit), likely_irq(culprit, frame.culprits)
+    parts: Parts = [
+        *_ranked(_CORE, (f"  {glyphs.cause} ", "faint"), (culprit.kind.with_name(bare), "strong")),
+        (_NAMES, (culprit.name[len(bare) :], "strong")),
+        (_CORE, (culprit.process_mark, "strong")),
+    ]
     if irq is not None:
-        name = irq.name.partition(" (")[0]
-        by = [(", likely by ", "plain"), (f"IRQ {name if detail > 1 else name.split()[0]}", "strong")]
-    who = culprit.kind.with_name(culprit.name if detail > 1 else bare_name(culprit)) + culprit.process_mark
-    return [(f"  {glyphs.cause} ", "faint"), (who, "strong"), *by, (rate, "plain")]
+        number, gap, name = bare_name(irq).partition(" ")
+        parts += [
+            *_ranked(_CORE, (", likely by ", "plain"), (f"IRQ {number}", "strong")),
+            (_NAMES, (gap + name, "strong")),
+        ]
+    return [*parts, (_FIGURES, (f": {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s else "", "plain"))]
 
 
 def bare_name(culprit: CulpritLine) -> str:
@@ -282,51 +317,45 @@ def checks_row(model: ScreenModel, frame: Frame) -> Row:
     if frame.failed:
         over = f" ({short_seconds(frame.judged_s)})" if frame.judged_s is not None else ""
         was = "was failing: " if model.is_past else f"failing{over}: "
-        return [(was, "plain"), _first(frame.failed, "grave")]
-    return [("unknown: ", "plain"), _first(frame.unknown, "unknown")] if frame.unknown else []
+        return [(was, "plain"), (_first_names(frame.failed), "grave")]
+    return [("unknown: ", "plain"), (_first_names(frame.unknown), "unknown")] if frame.unknown else []
 
 
-def _first(checks: Sequence[str], style: Style) -> Piece:
-    return ", ".join(checks[:_MOST_NAMED]) + (" …" if len(checks) > _MOST_NAMED else ""), style
+def _first_names(checks: Sequence[str]) -> str:
+    return ", ".join(checks[:_MOST_NAMED]) + (" …" if len(checks) > _MOST_NAMED else "")
 
 
-def narrow_head(
-    model: ScreenModel,
-    frame: Frame,
-    tabs: Row,
-    width: int,
-    height: int,
-    glyphs: Glyphs,
-    of_screen: Headline | None = None,
-) -> list[Row]:
-    """Return the verdict, the worst CPU and the culprit's name, in that order, below the shown snapshot or tabs."""
+def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Return the verdict, the worst CPU and the culprit's name, in that order, below the shown snapshot or tabs.
+
+    In one row a figure gives way to the following name, and then signs between words do.
+    """
     if model.is_past:
         return _trouble_rows(model, tabs, width, height)
-    verdict, culprit = verdict_of(model), culprit_of_headline(frame)
-    if culprit is None:
-        checks = checks_row(model, frame)
-        wordings = [*sentences_of(model, frame, glyphs, of_screen), *([checks, checks[-1:]] if checks else [])]
-        first, second = [verdict], _first_fitting(wordings, width)
-    else:
-        first = [
-            verdict,
-            (" ", "plain"),
-            *_first_fitting(_worst_cpu(frame, culprit, glyphs), width - length([verdict]) - 1),
+    first, culprit = _ranked(_CORE, verdict_of(model)), culprit_of_headline(frame)
+    if culprit is not None:
+        line = next(line for line in frame.cpus if line.cpu == culprit.cpu)
+        figure = f": {glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)}"
+        first += _ranked(_CORE, (" ", "plain"), (f"CPU {line.cpu}", "strong"))
+        first.append((_LIMIT, (figure, style_of(line.stolen_ns_per_s))))
+        second: Parts = [
+            (_CORE, (f"{glyphs.cause} ", "faint")),
+            (_NAMES, (culprit.kind.with_name(""), "strong")),
+            (_CORE, (bare_name(culprit), "strong")),
+            (_FIGURES, (culprit.process_mark, "strong")),
         ]
-        second = _first_fitting(_culprit_names(culprit, glyphs), width)
+    else:
+        second, checks = _sentences(model, frame, glyphs), checks_row(model, frame)
+        if checks and _fitting(second, width) is None:
+            second = [*_ranked(_FIGURES, *checks[:-1]), (_CORE, checks[-1])]
     if height == 1:
-        return [_in_one_row(first, second, width)]
+        both = _fitting([*first, (_CORE, (" ", "plain")), *second], width)
+        (_, (verdict, style)), *cpu = first
+        bare: Row = [(verdict.strip(), style), *_core(cpu), (" ", "plain"), *_core(second)[-1:]]
+        return [both or cut(bare, width)]
     above = [_state_row(model, width) or tabs] if height > 2 else []
-    return [*above, cut(first, width), cut(second, width)]
-
-
-def _in_one_row(first: Row, second: Row, width: int) -> Row:
-    """Return both rows in one; a figure gives way to the following name, and then signs between words do."""
-    gap: Row = [(" ", "plain")]
-    (verdict, style), *rest = first[:3]
-    bare: Row = [(verdict.strip(), style), *rest, *gap, *second[-1:]]
-    whole = ([*first, *gap, *second], [*first[:3], *gap, *second])
-    return next((row for row in whole if length(row) <= width), cut(bare, width))
+    rows = (_fitting(first, width) or _cut_behind_verdict(first, width), _fitting(second, width))
+    return [*above, rows[0], rows[1] if rows[1] is not None else cut_at_word(_core(second), width)]
 
 
 def _trouble_rows(model: ScreenModel, tabs: Row, width: int, height: int) -> list[Row]:
@@ -342,24 +371,6 @@ def _trouble_rows(model: ScreenModel, tabs: Row, width: int, height: int) -> lis
     return [cut([verdict], width), *(cut_at_word([(line, "doubt")], width) for line in lines)]
 
 
-def _worst_cpu(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
-    """Return wordings of the worst CPU, which has the culprit, with and without its noise."""
-    line = next(line for line in frame.cpus if line.cpu == culprit.cpu)
-    mark = glyphs.estimate if line.is_estimate else ""
-    cpu = f"CPU {line.cpu}"
-    figure = f": {mark}{short_noise(line.stolen_ns_per_s)}"
-    return [[(cpu, "strong"), (figure, style_of(line.stolen_ns_per_s))], [(cpu, "strong")]]
-
-
-def _culprit_names(culprit: CulpritLine, glyphs: Glyphs) -> list[Row]:
-    """Return wordings of the culprit: its name with its kind, then the bare name."""
-    bare = bare_name(culprit)
-    marked = bare + culprit.process_mark
-    return [
-        [(f"{glyphs.cause} ", "faint"), (name, "strong")] for name in (culprit.kind.with_name(marked), marked, bare)
-    ]
-
-
 def _state_row(model: ScreenModel, width: int) -> Row | None:
     """Return the shown snapshot if it is not the newest, or that a CPU is over its limit; None otherwise."""
     if states := states_of(model):
@@ -368,17 +379,12 @@ def _state_row(model: ScreenModel, width: int) -> Row | None:
     return cut([(" over its limit now", "grave")], width) if over_now(model) else None
 
 
-def _first_fitting(choices: Sequence[Row], width: int) -> Row:
-    """Return the first wording that fits, or else the last one, cut."""
-    return next((choice for choice in choices if length(choice) <= width), cut_at_word(choices[-1], width))
-
-
 _RANGE_INTERVALS = 120
 _STEADY = 0.01  # of the clock; a smaller spread is steady
 _FRESH_S = 5.0
 
 
-def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
+def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     """Return the device that interrupts a target CPU most; empty if rates are unknown or no target is online."""
     if frame.irqs is None or not any(line.role == Role.TARGET for line in frame.cpus):
         return []
@@ -392,126 +398,127 @@ def irqs_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[
         if cpu in frame.target and rate > 0
     ]
     if not candidates:
-        return [doubt or [("no device interrupts a target CPU", "calm")]]
+        return _ranked(_CORE, *doubt) or [(_CORE, ("no device interrupts a target CPU", "calm"))]
     rate, cpu, label = max(candidates)
     setting = model.irq_settings.get(label)
-    style: Style = "grave" if rate >= FREQUENT_PER_S else "notable"
     text: Row = [
-        (describe_rate(rate), style),
+        (describe_rate(rate), "grave" if rate >= FREQUENT_PER_S else "notable"),
         (f" interrupt target CPU {cpu}", "plain"),
         (f"  {glyphs.cause} ", "faint"),
         (f"IRQ {label}", "strong"),
     ]
-    named: Row = [(f" {setting.name}", "strong")] if setting is not None else []
-    doubt_row: Row = [("  ", "plain"), *doubt] if doubt else []
-    return [[*text, *named, *doubt_row], [*text, *doubt_row]]
+    name: Parts = [(_OWN_DETAIL, (f" {setting.name}", "strong"))] if setting is not None else []
+    gap: Parts = [(_CORE, ("  ", "plain"))] if doubt else []
+    return [*_ranked(_CORE, *text), *name, *gap, *_ranked(_CORE, *doubt)]
 
 
-def clock_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
+def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     """Return the range of the target CPUs' recent clocks; empty if none is known."""
     numbers = range(max(model.number + 1 - _RANGE_INTERVALS, model.history.first), model.number + 1)
-    last_range_by_cpu = {cpu: model.clocks.range_of(cpu, numbers) for cpu in frame.target}
-    read = {cpu for cpu in frame.target if None not in model.clocks.clocks(cpu, [model.number])}
     range_by_cpu = {
         cpu: clock_range
-        for cpu, clock_range in last_range_by_cpu.items()
-        if cpu in read and clock_range is not None and _is_fresh(clock_range)
+        for cpu in frame.target
+        if (clock_range := model.clocks.range_of(cpu, numbers)) is not None
+        and None not in model.clocks.clocks(cpu, [model.number])
+        # without a recent tick, a CPU's clock is not known to be steady
+        and clock_range.age_s is not None
+        and clock_range.age_s < _FRESH_S
     }
-    ranges = range_by_cpu.values()
-    if not ranges:
+    if not range_by_cpu:
         return []
-    low, high = (
-        min(clock_range.lowest_khz for clock_range in ranges),
-        max(clock_range.highest_khz for clock_range in ranges),
-    )
+    low = min(clock_range.lowest_khz for clock_range in range_by_cpu.values())
+    high = max(clock_range.highest_khz for clock_range in range_by_cpu.values())
     spread = (high - low) / high
-    target: Row = [(f"target {format_cpu_list(frame.target)}: ", "plain")]
-    if spread < _STEADY:
-        text: Row = [*target, (f"{describe_clock(high)}, steady", "strong")]
-    else:
-        moved = f"{describe_clocks(low, high)}, spread {spread:.0%}"
-        text = [*target, (moved, "notable")]
+    text: Row = [
+        (f"target {format_cpu_list(frame.target)}: ", "plain"),
+        (f"{describe_clock(high)}, steady", "strong")
+        if spread < _STEADY
+        else (f"{describe_clocks(low, high)}, spread {spread:.0%}", "notable"),
+    ]
     unknown_cpus = format_cpu_list(cpu for cpu in frame.target if cpu not in range_by_cpu)
-    return [[*text, (f"  unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else text]
+    doubt: Row = [(f"  unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else []
+    return _ranked(_CORE, *text, *doubt)
 
 
-def _is_fresh(clock_range: ClockRange) -> bool:
-    """Return whether the clock is recent: without a tick, a CPU's clock is not known to be steady."""
-    return clock_range.age_s is not None and clock_range.age_s < _FRESH_S
-
-
-def preflight_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Sequence[Row]:
+def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     """Return the number of checks that block a benchmark, and the number of their causes."""
     number_of = frame.number_of
     if frame.verdict is None:
         return []
-    parts: list[Row] = []
-    if number_of.get(Gravity.FAILED):
-        parts.append([(_blocking(number_of[Gravity.FAILED], "check", "checks"), "grave")])
-    if number_of.get(Gravity.UNANSWERED):
-        parts.append([(_blocking(number_of[Gravity.UNANSWERED], "unknown", "unknown"), "unknown")])
-    blocking = {*frame.failed, *frame.unknown} if parts else set()
-    causes = {finding.cause for finding in frame.findings if finding.id in blocking and finding.cause is not None}
-    if not parts:
+    text: Row = []
+    for gravity, one, several, style in _BLOCKING:
+        if count := number_of.get(gravity):
+            blocks = f"1 {one} blocks" if count == 1 else f"{count} {several} block"
+            gap: Row = [(", ", "plain")] if text else []
+            text += [*gap, (blocks, style)]
+    if not text:
         return _passing(model, frame)
-    text: Row = [piece for at, part in enumerate(parts) for piece in ([(", ", "plain"), *part] if at else part)]
-    tail: Row = [(f": {len(causes)} of {describe_count(len(frame.causes), 'cause')}", "plain")] if causes else []
+    blocking = {*frame.failed, *frame.unknown}
+    causes = {finding.cause for finding in frame.findings if finding.id in blocking and finding.cause is not None}
+    tail = f": {len(causes)} of {describe_count(len(frame.causes), 'cause')}" if causes else ""
     first = next((finding.id for finding in frame.findings if finding.id in blocking), None)
     named: Row = [(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else []
-    return [[*text, *tail, *named], [*text, *tail], text]
+    return [*_ranked(_CORE, *text), (_OWN_DETAIL, (tail, "plain")), *_ranked(_OWN_NAME, *named)]
 
 
-def _passing(model: ScreenModel, frame: Frame) -> Sequence[Row]:
+_BLOCKING: tuple[tuple[Gravity, str, str, Style], ...] = (
+    (Gravity.FAILED, "check", "checks", "grave"),
+    (Gravity.UNANSWERED, "unknown", "unknown", "unknown"),
+)
+
+
+def _passing(model: ScreenModel, frame: Frame) -> Parts:
     """Return the number of passed checks, and the unknown ones; calm only if the verdict is stable."""
     number_of = frame.number_of
     is_calm = frame.verdict == "stable" and not model.is_past
     passed, warned = number_of.get(Gravity.PASSED, 0), number_of.get(Gravity.WARNED, 0)
-    text: Row = [(f"{passed} checks pass", "calm" if is_calm else "plain"), (f", {warned} warn", "plain")]
     count = number_of.get(Gravity.OPEN, 0)
-    if not count:
-        return [text]
     names = [finding.id for finding in frame.findings if finding.gravity == Gravity.OPEN]
-    named = f": {', '.join(names[:_MOST_NAMED])}{' …' * (count > _MOST_NAMED)}" if names else ""
-    return [[*text, (f", {count} unknown{suffix}", "unknown")] for suffix in (named, "")]
+    return [
+        *_ranked(_CORE, (f"{passed} checks pass", "calm" if is_calm else "plain"), (f", {warned} warn", "plain")),
+        (_CORE, (f", {count} unknown" if count else "", "unknown")),
+        (_OWN_DETAIL, (f": {_first_names(names)}" if count and names else "", "unknown")),
+    ]
 
 
-def map_headline(model: ScreenModel, frame: Frame, glyphs: Glyphs, numbers: range) -> Sequence[Row]:
+def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     """Return how many of the intervals were over the limit, on which target CPUs, and when it was worst."""
+    history, numbers = model.history, model.history.kept
     if model.map.quantity != Quantity.NOISE or not numbers or not frame.target:
         return []
-    count, unknown_count = model.history.count_noisy(numbers)
+    count, unknown_count = history.count_noisy(numbers)
     targets = [line.cpu for line in frame.cpus if line.role == Role.TARGET]
-    unknown_cpus = model.history.unknown_cpus(targets, numbers)
+    unknown_cpus = history.unknown_cpus(targets, numbers)
     read = len(numbers) - unknown_count
     if not read:
         whose = f": {name_cpus(unknown_cpus)}" if 0 < len(unknown_cpus) < len(targets) else ""
-        unknown_in = describe_count(unknown_count, "interval")
-        return [[(f"noise of the target CPUs unknown in all of {unknown_in}{whose}", "unknown")]]
-    doubt = _doubt(unknown_count, unknown_cpus)
+        text = f"noise of the target CPUs unknown in all of {describe_count(unknown_count, 'interval')}{whose}"
+        return [(_CORE, (text, "unknown"))]
+    # CPUs may be unknown even if no interval is: another CPU was over the limit there
+    unknown = [str(unknown_count)] if unknown_count else []
+    unknown += ["unknown", f"on {name_cpus(unknown_cpus)}"] if unknown_cpus else ["unknown"] if unknown_count else []
+    doubt: Piece = (f", {' '.join(unknown)}" if unknown else "", "unknown")
     if not count:
-        return [[(f"no target CPU over {_LIMIT} in {describe_count(read, 'interval')}", "calm"), *doubt]]
-    lost = [noise or 0.0 for noise in model.history.worst(numbers)]
+        return _ranked(
+            _CORE, (f"no target CPU over {_LIMIT_TEXT} in {describe_count(read, 'interval')}", "calm"), doubt
+        )
+    lost = [noise or 0.0 for noise in history.worst(numbers)]
     noisy = [number for number, noise in zip(numbers, lost, strict=True) if noise >= GRAVE_NS]
     most, worst_at = max(zip(lost, numbers, strict=True))
-    over = model.history.cpus_over_limit(targets, numbers)
-    cpus = [cpu for cpu in over if any((noise or 0) >= GRAVE_NS for noise in model.history.noise(cpu, noisy))]
+    over = history.cpus_over_limit(targets, numbers)
+    cpus = [cpu for cpu in over if any((noise or 0) >= GRAVE_NS for noise in history.noise(cpu, noisy))]
     where = f" on {name_cpus(cpus)}" if cpus else ""
-    text: Row = [(f"over {_LIMIT} in {count} of {len(numbers)} intervals{where}", "grave"), *doubt]
     at_ns = round((model.clocks.end_time_s(worst_at) or 0.0) * 1e9)
     when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
-    worst: Row = [(f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(most)} at {when}", "plain")]
-    return [[*text, *worst], text]
+    return [
+        *_ranked(_CORE, (f"over {_LIMIT_TEXT} in {count} of {len(numbers)} intervals{where}", "grave"), doubt),
+        *_ranked(_OWN_DETAIL, (f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(most)} at {when}", "plain")),
+    ]
 
 
-def _doubt(unknown_count: int, cpus: Sequence[int]) -> Row:
-    """Return in how many intervals noise is unknown, and on which CPUs.
-
-    CPUs may be unknown even if no interval is: another CPU was over the limit there.
-    """
-    parts = [str(unknown_count)] if unknown_count else []
-    parts += ["unknown", f"on {name_cpus(cpus)}"] if cpus else ["unknown"] if unknown_count else []
-    return [(f", {' '.join(parts)}", "unknown")] if parts else []
-
-
-def _blocking(count: int, one: str, several: str) -> str:
-    return f"1 {one} blocks" if count == 1 else f"{count} {several} block"
+_OWN_SENTENCES: Mapping[Screen, Callable[[ScreenModel, Frame, Glyphs], Parts]] = {
+    Screen.MAP: _map_sentence,
+    Screen.IRQS: _irqs_sentence,
+    Screen.CLOCK: _clock_sentence,
+    Screen.PREFLIGHT: _preflight_sentence,
+}

@@ -12,14 +12,13 @@ from noisewatch.surfaces.tui.draw.glyphs import Glyphs, bar
 from noisewatch.surfaces.tui.draw.panel import joined, panel
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, fact
 from noisewatch.surfaces.tui.state.noise import worst_of
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_seconds, short_share
 
 SIDE, LEAST_WITH_SIDE = 38, 110  # columns of the panel, and of a screen that has room for it
 _LABEL, _SHARE, _NAME = 14, 6, 7  # columns
 _SECOND_NS = 1_000_000_000
 _MOST_KINDS = 5
-_PREFLIGHT_KEY = SCREENS.index(Screen.PREFLIGHT) + 1
 _LISTED = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED, Gravity.OPEN)
 
 
@@ -48,7 +47,7 @@ def _cut(rows: list[Row], room: int) -> list[Row]:
     if len(rows) <= room:
         return rows
     kept = rows[: max(room - 1, 0)]
-    return [*kept, [(f"{len(rows) - len(kept)} more: {_PREFLIGHT_KEY}", "faint")]]
+    return [*kept, [(f"{len(rows) - len(kept)} more: {Screen.PREFLIGHT.number}", "faint")]]
 
 
 def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, list[Row]], ...]:

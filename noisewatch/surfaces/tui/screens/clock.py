@@ -30,7 +30,6 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
 )
 from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, rows_for, tables_across
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.headline import clock_headline
 from noisewatch.surfaces.tui.draw.panel import Space, joined, panel, side_by_side
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut
 from noisewatch.surfaces.tui.draw.timeline import in_sight
@@ -61,7 +60,6 @@ _TITLES = {
     ClockGraph.MEAN: "mean clock of the target CPUs, GHz",
 }
 _LONG_NAME = 14  # characters; a longer list of CPUs is shown as their number
-_LOW = 9  # rows of a body without frames that has no room for a chart
 _READ_HERE = "read only while this screen is open: idle states; heat and power every 5 s, by a housekeeping CPU"
 _MOST_VALUES = 3  # values of a setting that have their own rows
 _STEADY = ("performance", "fixed")  # ends of values that no check complains about
@@ -71,7 +69,7 @@ _ByCpu = Mapping[int, str | None]
 
 def clock_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, clock_headline)
+    return page(model, width, height, glyphs, _body, _KEYS)
 
 
 def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
@@ -79,7 +77,7 @@ def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
     room = heights(width, height, model.runs.has_any).body
     count = len(model.frame.cpus) if model.frame is not None else 1
     if not has_frames(width, height):
-        return clock_room(count, width, room - _chart_height(room))
+        return clock_room(count, width, room - len(_unframed_chart(model, width, room, UNICODE)))
     wide = width - _SIDE - 4
     return clock_room(count, wide, _table_height(model, wide, _parts(model, width, room)[1] - 2))
 
@@ -97,9 +95,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
 
 
 def _unframed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    chart = chart_rows(model, width, _chart_height(height), glyphs)
-    if height < _LOW and all(line.current_khz is None for line in model.cpus):
-        chart = chart_rows(model, width, height, glyphs)[:2]
+    chart = _unframed_chart(model, width, height, glyphs)
     left = max(height - len(chart), 0)
     table = clock_table(model, in_sight(model, width), width, min(left, len(model.cpus) + 1), glyphs)
     rest = (
@@ -111,8 +107,9 @@ def _unframed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
     return [*chart, *table, *([(" ", "plain"), *row] for row in rest)][:height]
 
 
-def _chart_height(height: int) -> int:
-    return 0 if height < _LOW else height // 3
+def _unframed_chart(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Return the chart in a third of the rows, or why there is none in at least two; a chart needs more."""
+    return chart_rows(model, width, max(height // 3, 2), glyphs)
 
 
 def _parts(model: ScreenModel, width: int, height: int) -> tuple[int, int, int]:

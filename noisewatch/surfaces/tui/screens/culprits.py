@@ -1,19 +1,273 @@
-"""The last screen: the culprits on all CPUs, filtered and sorted, and the fix for one of them."""
+"""The list of culprits of three screens, below it the selected culprit or its fix, and the filter; the last screen.
+
+The overview lists the culprits on target CPUs, the screen of one CPU those of this CPU, and the last screen all that
+match the filter.
+"""
 
 from __future__ import annotations
 
-from noisewatch.cpus import name_cpus
-from noisewatch.surfaces.reports.parts.wraps import wrap_all
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.panel import Space
-from noisewatch.surfaces.tui.draw.text_row import Row
-from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.screens.selected_culprit import culprit_sections, list_keys
-from noisewatch.surfaces.tui.state.filters import asked_cpus, mistakes, order_in_words
-from noisewatch.surfaces.tui.state.listed_culprits import describe_culprit_count
-from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import median
 
-_LONGEST = 60
+from noisewatch.cpus import format_cpu_strides, name_cpus
+from noisewatch.kinds import INTERRUPT_KINDS, Kind
+from noisewatch.model.vocabulary import explain_thread
+from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
+from noisewatch.surfaces.reports.parts.wraps import wrap_all
+from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
+from noisewatch.surfaces.tui.draw.glyphs import Glyphs, scale_label, tall_rows
+from noisewatch.surfaces.tui.draw.headline import likely_irq
+from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in, side_by_side
+from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
+from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits
+from noisewatch.surfaces.tui.screens.event_list import latest_section
+from noisewatch.surfaces.tui.screens.irq_panel import NAME, fact_row, irq_title, place_rows
+from noisewatch.surfaces.tui.screens.page import page
+from noisewatch.surfaces.tui.state.filters import (
+    asked_cpus,
+    describe_culprit_count,
+    listed_filter,
+    mistakes,
+    order_in_words,
+)
+from noisewatch.surfaces.tui.state.folding import FoldedLine, by_cpu, cpus_of, is_least, what_is_same
+from noisewatch.surfaces.tui.state.irq_table import disturbs_target, row_of
+from noisewatch.surfaces.tui.state.noise import NOT_FOLLOWED_NS
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
+from noisewatch.units import describe_count, describe_rate, short_noise, short_share
+
+_LEAST_TABLE = 3  # rows that a fix leaves: a heading, the selected row and one more
+
+_FACTS, _LEAST_FACTS = 7, 3  # rows that the selected one gets, and needs, if the table does not fit
+_LEAST_WIDTH = 60  # columns
+_MOST_CPUS = 4
+_SHORTEST, _TALLEST = 4, 24  # rows of the chart with events, and if there are few
+_MOST_INTERVALS = 240
+_BELOW = f"not among the {MOST_CULPRITS} costliest here"
+_LONGEST_FILTER = 60  # characters
+_KEYS = (
+    ("q", "quit"),
+    ("/", "filter"),
+    ("s", "sort"),
+    ("enter", "open CPU"),
+    ("f", "fix"),
+    ("y", "copy fix"),
+    ("esc", "back"),
+)
+
+
+def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Return the rows of the screen of all culprits."""
+    return page(model, width, height, glyphs, culprit_list, _KEYS)
+
+
+def culprit_list(model: ScreenModel, space: Space) -> list[Row]:
+    """Return the culprits that the screen lists, with the selected one, on a wide screen next to the side panel."""
+    side_width = SIDE if space.is_framed and space.width >= LEAST_WITH_SIDE and model.screen != Screen.CULPRITS else 0
+    beside = replace(space, width=space.width - side_width)
+    culprits = beside.draw(_sections(model, beside))
+    return side_by_side(culprits, side_panel(model, side_width, space.height, space.glyphs)) if side_width else culprits
+
+
+def _sections(model: ScreenModel, space: Space) -> list[Section]:
+    """Return the filter and the table of listed culprits, the selected one or its fix, and the latest events.
+
+    Sections below the table are left out if they do not fit.
+    """
+    listing, top = model.listing(), filter_rows(model, space.inside) if model.screen == Screen.CULPRITS else []
+    selected, needed = listing.selected, len(top) + listing.needed
+    below = _rows_below(model, needed, space) if selected is not None else 0
+    further = _selected_and_latest(model, selected, space, below) if below > 0 and selected is not None else []
+    further = further or latest_section(model, space, needed)
+    room = space.room - rows_in(further)
+    title, who, keys = _captions(model, describe_culprit_count(model, listing))
+    rows = culprit_rows(model, listing, "who" if space.is_framed else who, space.inside, room - len(top), space.glyphs)
+    return [Section(title, [*top, *rows], keys, room if space.is_framed or below else None, True), *further]
+
+
+def _captions(model: ScreenModel, count: str) -> tuple[str, str, str]:
+    """Return the title of the list, the heading of its names where it has no frame, and its keys."""
+    if model.screen == Screen.CPU:
+        title = f"culprits on CPU {model.cpu}, by {model.sort}"
+        return title, title, f"{count} · s sort"
+    by, keys = f"by {order_in_words(model.sort, model.folds)}", f"{count} · s sort · g group · / filter"
+    if model.screen == Screen.CULPRITS:
+        return f"culprits on all CPUs, {by}", f"{count}, {by}", keys
+    where, short = ("all CPUs", "all CPUs") if model.shows_all_cpus else ("the target CPUs", "targets")
+    return f"culprits on {where}, {by}", f"culprits on {short}, {by}", keys
+
+
+def _selected_and_latest(model: ScreenModel, selected: CulpritLine, space: Space, height: int) -> list[Section]:
+    """Return the selected culprit and the latest events in `height` rows; the culprit's chart takes the rest."""
+    width, glyphs = space.inside, space.glyphs
+    rows, noise = _facts_and_noise(model, selected, width, height, glyphs)
+    taken = space.room - height + len(rows) + (_SHORTEST if noise else 0)
+    latest = latest_section(model, space, taken)
+    room = height - rows_in(latest)
+    left = min(room - len(rows), _TALLEST)
+    if noise and left > 0:
+        rows = [*rows, *_chart(noise, width, left, glyphs)]
+    row = row_of(model, str(selected.irq)) if selected.irq is not None else None
+    offered = ["f fix"] if row is None or disturbs_target(model, row) else []  # no other IRQ needs one
+    offered += [] if model.screen == Screen.CPU else ["enter its CPU"]
+    keys = fix_keys(model) or " · ".join(offered)
+    return [Section(_title(model, selected), rows, keys, room), *latest]
+
+
+def _rows_below(model: ScreenModel, needed: int, space: Space) -> int:
+    """Return the rows for the selected culprit and all below it: those that the table leaves, or its share of few."""
+    room = space.room - 1
+    free = room - needed
+    if model.shows_fix:
+        fix_height = len(_advice_lines(model.advice.lines, space.inside)) if model.advice else 0
+        return min(max(fix_height, free, _LEAST_FACTS), room - min(_LEAST_TABLE, room // 2))
+    if space.width < _LEAST_WIDTH:
+        return 0
+    below = max(free, min(_FACTS, room // 2) if space.is_framed else 0)
+    return below if below >= _LEAST_FACTS else 0
+
+
+def fix_keys(model: ScreenModel) -> str:
+    """Return the keys of a shown fix; empty if none is shown."""
+    if not model.shows_fix:
+        return ""
+    return "y copy · f, esc close" if model.advice is not None and model.advice.commands else "f, esc close"
+
+
+def fix_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
+    """Return the fix as soon as it is found; if it does not fit, it is scrolled, with a sign."""
+    advice = model.advice
+    if advice is None:
+        waiting: Row = [("reading what helps …", "faint")]
+        return [waiting][: max(most, 0)]
+    rows = _advice_lines(advice.lines, width)
+    to_do = next((command for _, command in advice.commands), advice.by_hand)
+    if len(rows) > most and to_do is not None:  # the fix comes before the reason
+        first = [line for line in advice.lines if line.partition(": ")[2] == to_do]
+        rows = _advice_lines([*first, *(line for line in advice.lines if line not in first)], width)
+    model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
+    shown = rows[model.advice.offset : model.advice.offset + max(most, 0)]
+    if shown and model.advice.offset + most < len(rows):
+        shown[-1] = [(" … pgdn scrolls, esc closes", "faint")]
+    return shown
+
+
+def _advice_lines(lines: Iterable[str], width: int) -> list[Row]:
+    return [[(f" {line}", "plain")] for line in wrap_all(lines, width - 2, keep="hyphens")]
+
+
+def _title(model: ScreenModel, line: CulpritLine) -> str:
+    """Return the culprit's title: `IRQ 205 · eth0-TxRx-5 · Ethernet Controller`; `thread postgres [7/9] on CPU 5`."""
+    row = row_of(model, str(line.irq)) if line.irq is not None else None
+    if row is not None:
+        return irq_title(row)
+    return f"{line.kind.with_name(line.name)}{line.process_mark} on {name_cpus(cpus_of(line), format_cpu_strides)}"
+
+
+def _facts_and_noise(
+    model: ScreenModel, line: CulpritLine, width: int, height: int, glyphs: Glyphs
+) -> tuple[list[Row], Sequence[float | None]]:
+    """Return the facts about the culprit and its noise over time; or its fix."""
+    if model.shows_fix:
+        return fix_rows(model, width, height), ()
+    noise = history_of(model)(line, min(max(width - NAME, 1), _MOST_INTERVALS))
+    return [
+        *_where(model, line),
+        *_costs(model, line, width - NAME, glyphs),
+        *_recent_noise(model, noise, width - NAME, is_least(line)),
+        *_gaps(noise, width - NAME, glyphs),
+    ], noise
+
+
+def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
+    """Return where an IRQ goes and may go, which IRQ likely raises a softirq, or what a kernel thread does."""
+    row = row_of(model, str(line.irq)) if line.irq is not None else None
+    if row is not None:
+        return place_rows(model, row)[:2]
+    if line.kind == Kind.KERNEL_THREAD:
+        does = explain_thread(line.name)
+        return [fact_row("does", does)] if does is not None else []
+    irq = likely_irq(line, model.frame.culprits) if model.frame is not None else None
+    if irq is not None:
+        name, rate = irq.name.partition(" (")[0], describe_rate(irq.rate_per_s)
+        return [fact_row("likely by", f"IRQ {name}, {rate}: the most frequent one on CPU {line.cpu}")]
+    return []
+
+
+def _costs(model: ScreenModel, line: CulpritLine, width: int, glyphs: Glyphs) -> list[Row]:
+    """Return the culprit's cost on each CPU, the costliest first, and whether it was measured."""
+    what, on = what_is_same(line), cpus_of(line)
+    same = [other for other in model.culprits if other.cpu in on and what_is_same(other) == what]
+    same = [other for other in same if isinstance(line, FoldedLine) or line.tid in (None, other.tid)]
+    costliest = sorted(by_cpu(same), key=lambda culprit: -culprit.stolen_ns_per_s)
+    if not costliest:
+        return [fact_row("costs", _why_no_cost(history_of(model)(line, 1)))]
+    mark = glyphs.estimate
+    least = "at least " if is_least(line) else ""
+    parts = [f"{least}{_cost(costliest[0], glyphs)} ({short_share(costliest[0].stolen_ns_per_s / 1e9)})"]
+    parts += [f", {_cost(culprit, glyphs)}" for culprit in costliest[1:_MOST_CPUS]]
+    parts += [f", {len(costliest) - _MOST_CPUS} more"] if len(costliest) > _MOST_CPUS else []
+    parts += [f"   {describe_rate(line.rate_per_s)}"] if line.rate_per_s else []
+    if line.is_estimate:
+        is_interrupt = line.kind in (*INTERRUPT_KINDS, Kind.SOFTIRQ)
+        parts.append(f"   {mark} {'counted, at a typical cost' if is_interrupt else 'it may have been elsewhere'}")
+    return [fact_row("costs", first_that_fits(["".join(parts[:count]) for count in range(len(parts), 0, -1)], width))]
+
+
+def _why_no_cost(noise: Sequence[float | None]) -> str:
+    if NOT_FOLLOWED_NS in noise:
+        return f"unknown: {_BELOW}"
+    return "unknown: its CPU was not read" if None in noise else "not seen in this interval"
+
+
+def _cost(line: CulpritLine, glyphs: Glyphs) -> str:
+    return f"{glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)} of CPU {line.cpu}"
+
+
+def _recent_noise(model: ScreenModel, noise: Sequence[float | None], width: int, is_cut: bool) -> list[Row]:
+    """Return the culprit's usual and highest noise, and since when it has been there."""
+    measured = [value for value in noise if value is not None and value != NOT_FOLLOWED_NS]
+    if not measured:
+        return []
+    usual, count = f"most {short_noise(max(measured))}", describe_count(len(noise), "interval")
+    if len(measured) < len(noise):
+        usual = history = f"{usual} in {len(measured)} of {count}"  # the median of known ones would be too high
+    elif is_cut:
+        usual = history = f"{usual} or more in {count}"
+    else:
+        usual = f"median {short_noise(median(measured))}, {usual}"
+        history = f"{usual} in {count}"
+    there = next((at for at, value in enumerate(reversed(noise)) if value is None or value <= 0), len(noise))
+    if not there:
+        return [fact_row("history", history)]
+    if there == len(noise):
+        return [fact_row("history", first_that_fits([f"{history}, there in all of them", history], width))]
+    least = " at least" if noise[-1 - there] != 0 else ""
+    first = model.number + 1 - there
+    end_s = model.clocks.end_time_s(first)
+    at = model.wall_clock(round(end_s * 1e9)) if end_s is not None else None
+    since = (
+        f"without a break since {at}{least}" if at is not None else f"for{least} {describe_count(there, 'interval')}"
+    )
+    return [
+        fact_row("history", first_that_fits([f"{history}, there {since}", f"{usual}, there {since}", history], width))
+    ]
+
+
+def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row]:
+    """Return the number of intervals with unknown noise, by their marks, and why."""
+    left_out, unknown = noise.count(NOT_FOLLOWED_NS), noise.count(None)
+    counts = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
+    counts += [(f"{glyphs.unknown} {unknown} unknown", ": not read")] if unknown else []
+    choices = ("   ".join(f"{count}{why}" for count, why in counts), "   ".join(count for count, _ in counts))
+    return [fact_row("", first_that_fits(choices, width))] if counts else []
+
+
+def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
+    """Return the culprit's noise over time, with a scale at the left if rows suffice."""
+    rows = tall_rows(noise[-max(width - NAME, 1) :], height, glyphs)
+    return [[(f"{scale_label(height - at, height):>{NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]
 
 
 def begin_filter(model: ScreenModel) -> None:
@@ -35,7 +289,7 @@ def type_key(model: ScreenModel, key: str, character: str | None) -> None:
     elif key == "backspace":
         _change(model, _filter(model)[:-1])
     elif character is not None and character.isprintable():
-        _change(model, (_filter(model) + character)[:_LONGEST])
+        _change(model, (_filter(model) + character)[:_LONGEST_FILTER])
 
 
 def hint(model: ScreenModel) -> str:
@@ -62,29 +316,6 @@ def _change(model: ScreenModel, text: str) -> None:
     model.forget_selection()
 
 
-_KEYS = (
-    ("q", "quit"),
-    ("/", "filter"),
-    ("s", "sort"),
-    ("enter", "open CPU"),
-    ("f", "fix"),
-    ("y", "copy fix"),
-    ("esc", "back"),
-)
-
-
-def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS)
-
-
-def _body(model: ScreenModel, space: Space) -> list[Row]:
-    by = f"by {order_in_words(model.sort, model.folds)}"
-    who = f"{describe_culprit_count(model, model.listing())}, {by}"
-    top = filter_rows(model, space.inside)
-    return space.draw(culprit_sections(model, f"culprits on all CPUs, {by}", who, list_keys(model), space, top))
-
-
 def filter_rows(model: ScreenModel, width: int) -> list[Row]:
     """Return the rows of the filter; the end of a long filter stays visible, so that typing can be seen."""
     text = _filter(model)
@@ -105,7 +336,7 @@ def filter_rows(model: ScreenModel, width: int) -> list[Row]:
 
 def _absent(model: ScreenModel) -> list[str]:
     """Return a message for CPUs in the filter that the machine does not have."""
-    if model.screen != Screen.CULPRITS or model.frame is None:
+    if model.frame is None:
         return []
-    absent = (asked_cpus(model.filter) or frozenset()) - {line.cpu for line in model.frame.cpus}
+    absent = (asked_cpus(listed_filter(model)) or frozenset()) - {line.cpu for line in model.cpus}
     return [f"no {name_cpus(absent)} here"] if absent else []

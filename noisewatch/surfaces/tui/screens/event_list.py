@@ -18,7 +18,7 @@ from noisewatch.surfaces.tui.draw.table import Column, Table, around
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, fact, facts, fitted
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind, FoldedEvent, begins, folded
 from noisewatch.surfaces.tui.state.filters import worst_cpu
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_names, short_noise
 
 _NAME = 11  # columns of a fact's name
@@ -174,7 +174,7 @@ def latest_section(model: ScreenModel, space: Space, taken: int) -> list[Section
     if not events:
         return []
     name, screen = ("all checks", Screen.PREFLIGHT) if is_single(model) else ("all events", Screen.EVENTS)
-    return [Section(title_of_latest(model), events, f"{SCREENS.index(screen) + 1} {name}")]
+    return [Section(title_of_latest(model), events, f"{screen.number} {name}")]
 
 
 def is_single(model: ScreenModel) -> bool:

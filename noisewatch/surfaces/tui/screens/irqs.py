@@ -10,7 +10,6 @@ from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.headline import irqs_headline
 from noisewatch.surfaces.tui.draw.irq_matrix import (
     Columns,
     columns_for,
@@ -25,11 +24,10 @@ from noisewatch.surfaces.tui.draw.irq_matrix import (
 from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in
 from noisewatch.surfaces.tui.draw.table import Column, Table, around
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, fitted, text_of, text_width
-from noisewatch.surfaces.tui.screens.culprits import filter_rows
+from noisewatch.surfaces.tui.screens.culprits import filter_rows, fix_keys, fix_rows
 from noisewatch.surfaces.tui.screens.event_list import latest_section
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title, rates_of
 from noisewatch.surfaces.tui.screens.page import Keys, page
-from noisewatch.surfaces.tui.screens.selected_culprit import fix_keys, fix_rows
 from noisewatch.surfaces.tui.state.filters import SortOrder
 from noisewatch.surfaces.tui.state.irq_history import IrqRow
 from noisewatch.surfaces.tui.state.irq_table import disturbs_target, movable_word, move_words
@@ -65,7 +63,7 @@ SORTS = {SortOrder.RATE: "rate", SortOrder.CPU: "CPU"}
 
 def irqs_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _keys(model), irqs_headline)
+    return page(model, width, height, glyphs, _body, _keys(model))
 
 
 def _keys(model: ScreenModel) -> Keys:

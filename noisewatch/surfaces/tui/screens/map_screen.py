@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from noisewatch.cpus import fitting_cpu_list
 from noisewatch.kinds import Role
@@ -12,7 +11,7 @@ from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, style_of
-from noisewatch.surfaces.tui.draw.headline import bare_name, map_headline
+from noisewatch.surfaces.tui.draw.headline import bare_name
 from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length, runs
@@ -51,8 +50,7 @@ _MOST_ROWS = 14
 
 def map_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    headline = partial(map_headline, numbers=model.history.kept)
-    return page(model, width, height, glyphs, _body, _KEYS, headline)
+    return page(model, width, height, glyphs, _body, _KEYS)
 
 
 def _body(model: ScreenModel, space: Space) -> list[Row]:

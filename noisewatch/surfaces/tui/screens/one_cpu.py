@@ -13,9 +13,8 @@ from noisewatch.surfaces.tui.draw.panel import Section, Space
 from noisewatch.surfaces.tui.draw.places import place_title, shared_words
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
+from noisewatch.surfaces.tui.screens.culprits import culprit_list
 from noisewatch.surfaces.tui.screens.page import page
-from noisewatch.surfaces.tui.screens.selected_culprit import culprits_beside_panel
-from noisewatch.surfaces.tui.state.listed_culprits import describe_culprit_count
 from noisewatch.surfaces.tui.state.noise import columns_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, short_duration, short_noise, short_rate, short_share
@@ -66,10 +65,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     title = first_that_fits(titles, space.width - 6)
     keys = f"tab next CPU · w zoom · {level_legend(glyphs)}"
     upper = space.draw([Section(title, [*figure_rows, *rows], keys, has_heading=True)])
-    title = f"culprits on CPU {line.cpu}, by {model.sort}"
-    keys = f"{describe_culprit_count(model, model.listing())} · s sort"
-    below = replace(space, height=space.height - len(upper))
-    return [*upper, *culprits_beside_panel(model, title, title, keys, below)]
+    return [*upper, *culprit_list(model, replace(space, height=space.height - len(upper)))]
 
 
 def _line(model: ScreenModel) -> CpuLine | None:

@@ -27,9 +27,9 @@ from noisewatch.surfaces.tui.draw.panel import Space, panel, side_by_side
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order, place_title
 from noisewatch.surfaces.tui.draw.table import Column, Table, first_row
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted
+from noisewatch.surfaces.tui.screens.culprits import culprit_list
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
-from noisewatch.surfaces.tui.screens.selected_culprit import culprits_beside_panel, list_keys
-from noisewatch.surfaces.tui.state.filters import cpus_in_order, order_in_words
+from noisewatch.surfaces.tui.state.filters import cpus_in_order
 from noisewatch.surfaces.tui.state.noise import columns_of, worst_of
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_count, short_change, short_duration, short_rate, short_share
@@ -357,11 +357,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     else:
         room = space.height // 2 if model.shows_fix else space.height
         cpus = cpu_rows(model, space.width, _cpu_height(model, room), space.glyphs)
-    where, titled = ("all CPUs", "all CPUs") if model.shows_all_cpus else ("the target CPUs", "targets")
-    by = f"by {order_in_words(model.sort, model.folds)}"
-    title, who = f"culprits on {where}, {by}", f"culprits on {titled}, {by}"
-    below = replace(space, height=space.height - len(cpus))
-    return [*cpus, *culprits_beside_panel(model, title, who, list_keys(model), below)]
+    return [*cpus, *culprit_list(model, replace(space, height=space.height - len(cpus)))]
 
 
 def _most_cpu_rows(height: int) -> int:

@@ -11,22 +11,13 @@ from functools import lru_cache
 from noisewatch.cpus import format_cpu_strides
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.headline import (
-    COPY,
-    NARROW,
-    Headline,
-    checks_row,
-    has_command,
-    has_room,
-    headline_row,
-    narrow_head,
-)
+from noisewatch.surfaces.tui.draw.headline import COPY, checks_row, has_command, head_rows, key_pieces
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
 from noisewatch.surfaces.tui.draw.panel import Space, panel
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, ends, length, with_notice
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
 from noisewatch.surfaces.tui.state.run_history import describe_run
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import short_share
 
 
@@ -76,11 +67,11 @@ def _machines(machine: _Named | None, glyphs: Glyphs) -> list[Row]:
 def _tabs(shown: Screen, has_names: bool) -> Row:
     """Return the tabs: `1 overview [2 map] 3 irqs`; without `has_names`, only the digits of other screens."""
     row: Row = []
-    for number, screen in enumerate(SCREENS, start=1):
+    for screen in Screen:
         if screen == shown:
-            row.append((f"[{number} {screen}]", "strong"))
+            row.append((f"[{screen.number} {screen}]", "strong"))
         else:
-            row.append((f" {number} {screen} " if has_names else f" {number} ", "faint"))
+            row.append((f" {screen.number} {screen} " if has_names else f" {screen.number} ", "faint"))
     return row
 
 
@@ -141,7 +132,7 @@ _KEYS = (
     ("?", "help"),
     ("space", "freeze"),
     ("enter", "CPU"),
-    (f"1-{len(SCREENS)}", "screens"),
+    (f"1-{len(Screen)}", "screens"),
     ("p", "preflight"),
     ("[ ]", "spikes"),
     ("c", "calibrate"),
@@ -187,18 +178,12 @@ def number_at(model: ScreenModel, x: int, y: int, width: int, height: int) -> in
     return number_in(model, x - edge, width - 2 * edge) if 0 <= y - parts.head - parts.body < parts.timeline else None
 
 
-def page(
-    model: ScreenModel,
-    width: int,
-    height: int,
-    glyphs: Glyphs,
-    body: Body,
-    keys: Keys = _KEYS,
-    headline: Headline | None = None,
-) -> list[Row]:
-    """Return a whole screen; `headline` is its own sentence next to the verdict."""
+def page(model: ScreenModel, width: int, height: int, glyphs: Glyphs, body: Body, keys: Keys = _KEYS) -> list[Row]:
+    """Return a whole screen."""
     parts = heights(width, height, model.runs.has_any)
-    rows = _head(model, width, parts, glyphs, headline)
+    noise_counts = over_limit(model) if parts.timeline < _FRAMED_TIMELINE else []
+    status = status_row(model, width, noise_counts) if parts.head > 2 else []
+    rows = head_rows(model, tab_row(model, width, glyphs), status, width, parts.head, glyphs)
     space = Space(width, parts.body, glyphs, has_frames(width, height))
     drawn = body(model, space)[: parts.body]
     rows += drawn if space.is_framed else [cut(row, width) for row in drawn]
@@ -217,20 +202,6 @@ def page(
     if model.notice is not None and height > 1:
         rows = with_notice(rows, model.notice, width)  # until the next key
     return rows
-
-
-def _head(model: ScreenModel, width: int, parts: Heights, glyphs: Glyphs, of_screen: Headline | None) -> list[Row]:
-    """Return the head; on the lowest screen it is only the headline."""
-    frame = model.frame
-    has_other = width < NARROW or model.is_past
-    if frame is not None and has_other and not has_room(model, frame, width, glyphs, of_screen):
-        return narrow_head(model, frame, tab_row(model, width, glyphs), width, parts.head, glyphs, of_screen)
-    headline = headline_row(model, width, glyphs, of_screen)
-    if parts.head < 2:
-        return [headline]
-    noise_counts = over_limit(model) if parts.timeline < _FRAMED_TIMELINE else []
-    status = [status_row(model, width, noise_counts)] if parts.head > 2 else []
-    return [tab_row(model, width, glyphs), headline, *status]
 
 
 def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
@@ -266,12 +237,9 @@ def _space_does(model: ScreenModel) -> str:
 def _key_row(width: int, keys: tuple[tuple[str, str], ...], glyphs: Glyphs) -> Row:
     """Return the keys that fit completely."""
     row: Row = []
-    used = 0
     for name, action in keys:
-        key = _ARROWS.get(name, name) if glyphs.has_braille else name
-        piece = f" {key} {action} "
-        if used + len(piece) > width:
+        pieces = key_pieces(_ARROWS.get(name, name) if glyphs.has_braille else name, action)
+        if length(row) + length(pieces) > width:
             break
-        used += len(piece)
-        row += [(f" {key} ", "key"), (f"{action} ", "plain")]
+        row += pieces
     return row

@@ -17,7 +17,6 @@ from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.reports.parts.marks import Pieces, grid, legend, marks_by_area
 from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.headline import preflight_headline
 from noisewatch.surfaces.tui.draw.panel import Section, Space
 from noisewatch.surfaces.tui.draw.side_panel import mark
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, ends, fact, first_that_fits, fitted, length
@@ -237,7 +236,7 @@ _MAY_APPLY = f"{_NOT_ASKED}, or it does not apply"
 
 def preflight_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the rows of the whole screen."""
-    return page(model, width, height, glyphs, _body, _KEYS, preflight_headline)
+    return page(model, width, height, glyphs, _body, _KEYS)
 
 
 def _body(model: ScreenModel, space: Space) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The list of screens: what draws each of them, and what the keys do there that do different things on each screen."""
+"""What draws each screen, and what the keys do there that do different things on each screen."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ Room = Callable[[ScreenModel, int, int], int]  # rows of CPUs that are visible i
 
 @dataclass(frozen=True, slots=True)
 class ScreenEntry:
-    """A screen with its rows, and the words that the palette finds it by.
+    """The rows of a screen, and the words that the palette finds it by.
 
     `scrolls` returns the room of the CPUs that arrow keys scroll; without it they move the selection. On a screen that
     `selects_by_row` only a single step does.
     """
 
-    screen: Screen
     rows: Rows
     words: str
     enter: Callable[[ScreenModel], None] = ScreenModel.drill_in
@@ -45,30 +44,18 @@ class ScreenEntry:
 
 
 SCREEN_ENTRIES: Mapping[Screen, ScreenEntry] = {
-    entry.screen: entry
-    for entry in (
-        ScreenEntry(
-            Screen.OVERVIEW,
-            overview_rows,
-            "all CPUs, noise, culprits, summary, home",
-            scrolls=cpu_room,
-            selects_by_row=True,
-        ),
-        ScreenEntry(Screen.MAP, map_rows, "all CPUs over time, heat map", enter=ScreenModel.open_pointed),
-        ScreenEntry(Screen.IRQS, irqs_rows, "interrupts, devices, affinity, softirqs"),
-        ScreenEntry(
-            Screen.CLOCK,
-            clock_rows,
-            "frequency, turbo, temperature, heat, power, throttling, governor",
-            scrolls=rows_of_cpus,
-        ),
-        ScreenEntry(Screen.CPU, cpu_screen_rows, "one CPU, its culprits by kind"),
-        ScreenEntry(Screen.EVENTS, events_rows, "log of what changed", enter=ScreenModel.show_event),
-        ScreenEntry(
-            Screen.PREFLIGHT, preflight_rows, "checks, verdict, causes, fixes, gate", enter=ScreenModel.toggle_check
-        ),
-        ScreenEntry(Screen.CULPRITS, culprits_rows, "who makes noise, threads, processes, list"),
-    )
+    Screen.OVERVIEW: ScreenEntry(
+        overview_rows, "all CPUs, noise, culprits, summary, home", scrolls=cpu_room, selects_by_row=True
+    ),
+    Screen.MAP: ScreenEntry(map_rows, "all CPUs over time, heat map", ScreenModel.open_pointed),
+    Screen.IRQS: ScreenEntry(irqs_rows, "interrupts, devices, affinity, softirqs"),
+    Screen.CLOCK: ScreenEntry(
+        clock_rows, "frequency, turbo, temperature, heat, power, throttling, governor", scrolls=rows_of_cpus
+    ),
+    Screen.CPU: ScreenEntry(cpu_screen_rows, "one CPU, its culprits by kind"),
+    Screen.EVENTS: ScreenEntry(events_rows, "log of what changed", ScreenModel.show_event),
+    Screen.PREFLIGHT: ScreenEntry(preflight_rows, "checks, verdict, causes, fixes, gate", ScreenModel.toggle_check),
+    Screen.CULPRITS: ScreenEntry(culprits_rows, "who makes noise, threads, processes, list"),
 }
 
 

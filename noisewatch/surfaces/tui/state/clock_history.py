@@ -82,12 +82,6 @@ class ClockGraph(StrEnum):
     PER_CPU = "each"
     MEAN = "mean"
 
-    @property
-    def following(self) -> ClockGraph:
-        """The next graph; the first one after the last."""
-        graphs = tuple(ClockGraph)
-        return graphs[(graphs.index(self) + 1) % len(graphs)]
-
 
 @dataclass(frozen=True, slots=True)
 class ClockRange:

@@ -1,19 +1,27 @@
-"""Filters and sort orders of culprits: `kworker cpu:2-5 kind:irq >100us !rcu`, where all words have to match."""
+"""The culprits that a screen lists: those of its CPUs, filtered, folded and sorted, and how many there are.
+
+All words of a filter have to match: `kworker cpu:2-5 kind:irq >100us !rcu`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from noisewatch.cpus import CpuSet, parse_cpu_list
+from noisewatch.cpus import CpuSet, name_cpus, parse_cpu_list
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Role
-from noisewatch.operations.frame.frame import KINDS, CpuLine, CulpritLine
+from noisewatch.operations.frame.frame import KINDS, CpuLine, CulpritLine, Frame
 from noisewatch.patterns import regex
 from noisewatch.surfaces.tui.state.baseline import Baseline
-from noisewatch.surfaces.tui.state.folding import cpus_of
+from noisewatch.surfaces.tui.state.folding import cpus_of, folded
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS
-from noisewatch.units import parse_duration
+from noisewatch.surfaces.tui.state.selection import Listing
+from noisewatch.units import describe_count, parse_duration
+
+if TYPE_CHECKING:
+    from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 _BOUND = regex(r"(?P<sign>[<>])(?P<figure>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)?")
 _MEANT_AS_BOUND = regex(r"[<>]=?[\d.]")
@@ -142,3 +150,66 @@ def worst_cpu(lines: Sequence[CpuLine]) -> int | None:
     """Return the noisiest target CPU, or the noisiest CPU without targets; unknown noise counts as grave."""
     candidates = [line for line in lines if line.role == Role.TARGET] or lines
     return max(candidates, key=lambda line: noise_or_grave(line.stolen_ns_per_s)).cpu if candidates else None
+
+
+def listed_culprits(model: ScreenModel) -> list[CulpritLine]:
+    """Return the culprits that the screen lists, filtered, folded and sorted."""
+    lines = _unfolded(model)
+    if model.folds and model.screen != "cpu":
+        lines = folded(lines, lambda line: weight_of(line, model.sort, model.baseline), _cut_cpus(model.frame))
+    return culprits_in_order(lines, model.sort, model.baseline)
+
+
+def _unfolded(model: ScreenModel) -> list[CulpritLine]:
+    """Return the culprits that the screen covers, one line for each CPU."""
+    lines = matching(model.culprits, listed_filter(model))
+    if model.screen == "cpu":
+        return [line for line in lines if line.cpu == model.cpu]
+    is_complete = model.screen == "culprits" or model.shows_all_cpus
+    return lines if is_complete else [line for line in lines if line.role != Role.HOUSEKEEPING]
+
+
+def listed_filter(model: ScreenModel) -> str:
+    """Return the filter of the culprits that the screen lists; empty if it shows none."""
+    return model.filter if model.screen == "culprits" else ""
+
+
+def listed_cpus(model: ScreenModel) -> CpuSet | None:
+    """Return the CPUs whose culprits the screen lists, or None for all."""
+    if model.screen == "cpu":
+        return frozenset() if model.cpu is None else frozenset({model.cpu})
+    if model.screen != "overview" or model.shows_all_cpus or model.frame is None:
+        return None
+    return frozenset(line.cpu for line in model.frame.cpus if line.role != Role.HOUSEKEEPING)
+
+
+def is_covered(model: ScreenModel, line: CpuLine) -> bool:
+    """Return whether the screen lists the culprits of the online CPU, and its filter does not exclude the CPU."""
+    cpus = (listed_cpus(model), asked_cpus(listed_filter(model)))
+    return line.role != Role.OFFLINE and all(listed is None or line.cpu in listed for listed in cpus)
+
+
+def _cut_cpus(frame: Frame | None) -> CpuSet:
+    """Return the CPUs whose culprits may be incomplete in a frame that has only the costliest."""
+    if frame is None or not frame.is_cut:
+        return frozenset()
+    complete = frozenset(line.cpu for line in frame.cpus if frame.tells_all_on(line))
+    return frozenset(line.cpu for line in frame.culprits) - complete
+
+
+def unreadable_cpus(model: ScreenModel) -> list[int]:
+    """Return the CPUs whose culprits the screen would list but could not be read; empty before there are rates."""
+    if model.frame is None or model.frame.seconds <= 0:
+        return []
+    return [line.cpu for line in model.cpus if line.stolen_ns_per_s is None and is_covered(model, line)]
+
+
+def describe_culprit_count(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
+    """Return the number of listed culprits, and the CPUs without any known: `16 groups of 41, unknown on CPU 3`."""
+    count, groups = len(_unfolded(model)), listing.count
+    most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
+    unknown_cpus = unreadable_cpus(model) if groups else []  # an empty list explains it in its own place
+    doubt = f", unknown on {name_cpus(unknown_cpus)}" if unknown_cpus else ""
+    if groups < count:
+        return f"{describe_count(groups, 'group')} of {most}{count}{doubt}"
+    return f"{most}{describe_count(count, 'culprit')}{doubt}"

@@ -185,15 +185,11 @@ class IrqHistory:
             return True
         return not cpus.isdisjoint(cpus_in(setting.allowed) | cpus_in(setting.effective))
 
-    def _uncounted_in(self, numbers: range) -> CpuSet | None:
-        """Return the CPUs that were not counted in at least one of the intervals; None means all CPUs."""
-        uncounted = {self._uncounted.at(number)[1] for number in numbers}
-        return None if None in uncounted else frozenset[int]().union(*(cpus for cpus in uncounted if cpus))
-
     def is_silent(self, label: str, numbers: range) -> bool:
         """Return whether the IRQ is known not to have interrupted in any of the intervals."""
-        uncounted = self._uncounted_in(numbers)
-        if uncounted is None or (uncounted and self._may_go(label, uncounted, numbers[-1])):
+        uncounted = {self._uncounted.at(number)[1] for number in numbers}
+        cpus = frozenset[int]().union(*(cpus for cpus in uncounted if cpus))
+        if None in uncounted or self._may_go(label, cpus, numbers[-1]):
             return False
         rates = self._rates_by_label.get(label)
         if self._is_lost(rates, numbers.start):
@@ -215,11 +211,25 @@ class IrqHistory:
             earlier = before.get(setting.label)
             if earlier is not None and earlier.name != setting.name:
                 earlier = None  # the number belongs to another driver now
-            place = _latest_place(earlier, _place_of(setting))
-            if place is not None:
-                self._places[setting.label] = place
-            if earlier is not None and place is not None and _is_elsewhere(earlier, place):
-                moves.append(_move(earlier, place, setting, frame, number))
+            place = _place_of(setting)
+            if place is None or (earlier is not None and earlier.is_effective and not place.is_effective):
+                place = earlier  # less is known now
+            if place is None:
+                continue
+            self._places[setting.label] = place
+            if earlier is not None and earlier.is_effective == place.is_effective and earlier.cpus != place.cpus:
+                moves.append(
+                    IrqMove(
+                        label=setting.label,
+                        name=setting.name,
+                        at_ns=frame.taken_at_ns,
+                        number=number,
+                        before=earlier.cpus,
+                        after=place.cpus,
+                        is_effective=place.is_effective,
+                        balancer=frame.irq_balancer,
+                    )
+                )
         self._keep(moves)
         self._keep_spans(frame.irq_settings, frame, number)
         return moves
@@ -304,29 +314,6 @@ def _place_of(setting: IrqSetting) -> _Place | None:
     if setting.effective is not None:
         return _Place(setting.name, setting.effective, True) if setting.effective else None
     return _Place(setting.name, setting.allowed, False) if setting.allowed else None
-
-
-def _latest_place(place_before: _Place | None, place: _Place | None) -> _Place | None:
-    """Return the new place, or the one before if less is known now."""
-    is_lost = place is None or (place_before is not None and place_before.is_effective and not place.is_effective)
-    return place_before if is_lost else place
-
-
-def _is_elsewhere(before: _Place, after: _Place) -> bool:
-    return before.is_effective == after.is_effective and before.cpus != after.cpus
-
-
-def _move(before: _Place, after: _Place, setting: IrqSetting, frame: Frame, number: int) -> IrqMove:
-    return IrqMove(
-        label=setting.label,
-        name=setting.name,
-        at_ns=frame.taken_at_ns,
-        number=number,
-        before=before.cpus,
-        after=after.cpus,
-        is_effective=after.is_effective,
-        balancer=frame.irq_balancer,
-    )
 
 
 _MOST_SENTENCES = 8  # texts in one interval, so that a balancer that moves a hundred IRQs does not fill the log

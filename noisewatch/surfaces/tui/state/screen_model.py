@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from noisewatch.judgement.terms import Area
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, FindingLine, Frame, IrqSetting, PlaceLine
 from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
-from noisewatch.surfaces.tui.state import filters
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph, ClockHistory
 from noisewatch.surfaces.tui.state.culprit_history import CulpritHistory
-from noisewatch.surfaces.tui.state.filters import worst_cpu
+from noisewatch.surfaces.tui.state.filters import SORT_ORDERS, SortOrder, listed_culprits, weight_of, worst_cpu
 from noisewatch.surfaces.tui.state.history import CpuPlaces, CpuReadings, History, WallTimes, wall_clock_of
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory, IrqRow, describe_moves
 from noisewatch.surfaces.tui.state.irq_table import culprit_of, listed_rows
-from noisewatch.surfaces.tui.state.listed_culprits import listed_culprits
 from noisewatch.surfaces.tui.state.own_cost import OwnCost
 from noisewatch.surfaces.tui.state.run_history import RunHistory
-from noisewatch.surfaces.tui.state.selection import Listing, Selection, is_same
+from noisewatch.surfaces.tui.state.selection import Line, Listing, Selection, is_same
 
 if TYPE_CHECKING:
     from noisewatch.model.calibration.figures import Calibration
     from noisewatch.operations.advise import Advice
+
+T = TypeVar("T")
+
+
+def _next_of(values: Sequence[T], value: T, direction: int = 1) -> T:
+    """Return the next value in that direction; the first one after the last."""
+    return values[(values.index(value) + direction) % len(values)]
 
 
 class Quantity(StrEnum):
@@ -49,8 +54,7 @@ class MapView:
     opens_part: bool = False  # whether only that CPU's cache or node is shown
 
     def with_next_quantity(self) -> MapView:
-        quantities = tuple(Quantity)
-        return replace(self, quantity=quantities[(quantities.index(self.quantity) + 1) % len(quantities)])
+        return replace(self, quantity=_next_of(tuple(Quantity), self.quantity))
 
     def with_part_toggled(self) -> MapView:
         return replace(self, opens_part=not self.opens_part)
@@ -74,7 +78,7 @@ _MISSED, _LEAST_SILENCE_S = 3, 3.0
 
 
 class Screen(StrEnum):
-    """The screens of the monitor, in the order of their keys."""
+    """The screens of the monitor, in the order of their numbers, which are their keys."""
 
     OVERVIEW = "overview"
     MAP = "map"
@@ -85,8 +89,11 @@ class Screen(StrEnum):
     PREFLIGHT = "preflight"
     CULPRITS = "culprits"
 
+    @property
+    def number(self) -> int:
+        return tuple(Screen).index(self) + 1
 
-SCREENS = tuple(Screen)
+
 WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens that list culprits, one of them selected
 
 
@@ -141,7 +148,7 @@ class ScreenModel:
     silent_irqs: int = 0  # silent IRQs left out of the last listing
     clock_graph: ClockGraph = ClockGraph.SLOWEST
     map: MapView = MapView()
-    sort: filters.SortOrder = filters.SortOrder.COST
+    sort: SortOrder = SortOrder.COST
     offset: int = 0
     own_cost: OwnCost | None = None
 
@@ -218,10 +225,7 @@ class ScreenModel:
 
     def toggle_freeze(self) -> None:
         """Freeze the picture at the shown interval, or return to the newest."""
-        if self.cursor is None and self.history.count:
-            self.cursor = self.history.count - 1
-        else:
-            self.cursor = None
+        self.cursor = self.history.count - 1 if self.cursor is None and self.history.count else None
 
     def toggle_pause_on_spike(self) -> None:
         """Toggle freezing on the next spike; a frozen live picture is resumed for it."""
@@ -285,7 +289,7 @@ class ScreenModel:
             self.notice = f"no {'later' if direction > 0 else 'earlier'} {what}"
 
     def next_zoom(self) -> None:
-        self.zoom = ZOOMS[(ZOOMS.index(self.zoom) + 1) % len(ZOOMS)]
+        self.zoom = _next_of(ZOOMS, self.zoom)
 
     def go_to(self, screen: str) -> None:
         """Show a screen from its beginning; without a chosen CPU, the screen of one CPU shows the worst target CPU."""
@@ -293,7 +297,7 @@ class ScreenModel:
         self.close_fix()
         self.forget_selection()
         if screen == Screen.CPU and self.cpu is None and self.frame is not None:
-            self.cpu = filters.worst_cpu(self.frame.cpus)
+            self.cpu = worst_cpu(self.frame.cpus)
 
     def go_to_cpu(self, cpu: int | None) -> None:
         """Show the CPU on the screen of one CPU, independent of the selected row."""
@@ -314,7 +318,7 @@ class ScreenModel:
         if self.screen == Screen.CPU:
             self.next_cpu(direction)
         else:
-            self.go_to(SCREENS[(SCREENS.index(self.screen) + direction) % len(SCREENS)])
+            self.go_to(_next_of(tuple(Screen), self.screen, direction))
 
     def go_back(self) -> None:
         """Close an opened fix or check, or else show the overview."""
@@ -355,8 +359,7 @@ class ScreenModel:
         """Show the next CPU in that direction on the screen of one CPU."""
         cpus = [line.cpu for line in self.cpus]
         if cpus:
-            at = cpus.index(self.cpu) if self.cpu in cpus else 0
-            self.cpu = cpus[(at + direction) % len(cpus)]
+            self.cpu = _next_of(cpus, self.cpu if self.cpu in cpus else cpus[0], direction)
             self.selection = Selection()
             self._renew_fix()
 
@@ -436,25 +439,24 @@ class ScreenModel:
 
     def listing(self) -> Listing[CulpritLine]:
         """Return the culprits in their order, with the selected one at its current row."""
-        listing = self.selection.listing(
-            listed_culprits(self),
-            CulpritLine,
-            lambda line: filters.weight_of(line, self.sort, self.baseline),
-        )
-        self.selection = self.selection.after(listing)
-        return listing
+        return self._listing(self.listed(), CulpritLine, lambda line: weight_of(line, self.sort, self.baseline))
 
     def findings(self) -> Listing[FindingLine]:
         """Return the checks that did not pass and the selected one: first one of each cause, then those without."""
         leading = list(self.frame.leading) if self.frame is not None else []
-        listing = self.selection.with_leading_check(self.frame).listing(leading, FindingLine)
-        self.selection = self.selection.after(listing)
-        return listing
+        self.selection = self.selection.with_leading_check(self.frame)
+        return self._listing(leading, FindingLine)
 
     def irq_listing(self) -> Listing[IrqRow]:
         """Return the rows of the IRQ screen in their order, with the selected one at its current row."""
         rows, self.silent_irqs = listed_rows(self)
-        listing = self.selection.listing(rows, IrqRow, lambda row: row.total or 0.0)
+        return self._listing(rows, IrqRow, lambda row: row.total or 0.0)
+
+    def _listing(
+        self, lines: list[Line], of: type[Line], weight: Callable[[Line], float] | None = None
+    ) -> Listing[Line]:
+        """Return the lines with the selected one, and keep the selection at it."""
+        listing = self.selection.listing(lines, of, weight)
         self.selection = self.selection.after(listing)
         return listing
 
@@ -497,7 +499,7 @@ class ScreenModel:
         if self.screen == Screen.IRQS:
             self.groups_irqs = not self.groups_irqs
         elif self.screen == Screen.CLOCK:
-            self.clock_graph = self.clock_graph.following
+            self.clock_graph = _next_of(tuple(ClockGraph), self.clock_graph)
         elif self.screen == Screen.EVENTS:
             self.log.folds = not self.log.folds
         else:
@@ -515,8 +517,8 @@ class ScreenModel:
         self.map = self.map.with_next_quantity()
 
     def next_sort(self) -> None:
-        sorts = tuple(filters.SortOrder) if self.baseline is not None else filters.SORT_ORDERS
-        self.sort = sorts[(sorts.index(self.sort) + 1) % len(sorts)]
+        sorts = tuple(SortOrder) if self.baseline is not None else SORT_ORDERS
+        self.sort = _next_of(sorts, self.sort)
 
     def mark_baseline(self) -> None:
         """Compare from now on with the intervals up to the shown one."""
@@ -526,7 +528,7 @@ class ScreenModel:
     def forget_baseline(self) -> None:
         """Stop comparing with the baseline, and stop sorting by change."""
         self.baseline = None
-        self.sort = filters.SortOrder.COST if self.sort == filters.SortOrder.CHANGE else self.sort
+        self.sort = SortOrder.COST if self.sort == SortOrder.CHANGE else self.sort
 
     def scroll(self, lines: int, room: int) -> None:
         """Scroll the CPUs by this many rows, of which `room` are visible."""

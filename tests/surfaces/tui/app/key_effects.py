@@ -11,7 +11,7 @@ from noisewatch.surfaces.tui.overlays.history import HistoryOverlay
 from noisewatch.surfaces.tui.overlays.overlay import Overlay, OverlayState
 from noisewatch.surfaces.tui.overlays.preflight import PreflightOverlay
 from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
+from noisewatch.surfaces.tui.state.screen_model import Screen
 
 HELP, TYPING, RECORDED = "help", "typing", "a recording"
 OVERLAYS: Mapping[str, type[Overlay[Any]]] = {
@@ -61,7 +61,7 @@ def _beside(direction: int) -> Callable[[str], Change]:
     def change(screen: str) -> Change:
         if screen == Screen.CPU:
             return {"cpu": 30 + direction, "row": 0, "chosen": None}
-        return {"screen": SCREENS[(SCREENS.index(screen) + direction) % len(SCREENS)]}
+        return {"screen": tuple(Screen)[(Screen(screen).number - 1 + direction) % len(Screen)]}
 
     return change
 
@@ -86,7 +86,7 @@ _ASKED: dict[str, Change] = {
     Screen.CPU: {"advice": "hog 15"},
     Screen.PREFLIGHT: {"notice": "its fix, if any, is below"},
 }
-_ON_SCREENS: dict[str, Callable[[str], Change]] = {
+_ON_Screen: dict[str, Callable[[str], Change]] = {
     "space": _same(cursor=None),
     "less_than_sign": _same(),
     "greater_than_sign": _same(),
@@ -121,7 +121,7 @@ _ON_SCREENS: dict[str, Callable[[str], Change]] = {
     "t": _same(above="TraceOverlay announced"),
     "p": _same(above="PreflightOverlay announced"),
     "r": _same(above="HistoryOverlay over"),
-    **{str(number): _same(screen=name) for number, name in enumerate(SCREENS, start=1)},
+    **{str(screen.number): _same(screen=screen) for screen in Screen},
     "tab": _beside(1),
     "shift+tab": _beside(-1),
     "slash": lambda screen: (
@@ -162,7 +162,7 @@ _WHILE_TYPING: dict[str, Change] = {
 
 def _on_screen(screen: str) -> dict[str, Change]:
     """Another screen, or the same one anew, has its first row selected."""
-    changes = {key: change(screen) for key, change in _ON_SCREENS.items()}
+    changes = {key: change(screen) for key, change in _ON_Screen.items()}
     anew: Change = {"event": None, "row": 0, "chosen": None}
     return {key: {**anew, **change} if "screen" in change else change for key, change in changes.items()}
 
@@ -183,7 +183,7 @@ def _in_overlay(kind: type[Overlay[Any]]) -> dict[str, Change]:
 # CPU 30, the sixth row, offset 5, the fifth event from the top of one in each interval, a baseline of interval 5. What
 # is not named must be as it was.
 EFFECTS: dict[str, dict[str, Change]] = {
-    **{screen: _on_screen(screen) for screen in SCREENS},
+    **{screen: _on_screen(screen) for screen in Screen},
     RECORDED: {**_on_screen(Screen.OVERVIEW), **_OF_A_RECORDING},
     HELP: {key: {} if key in SCROLLING else {"shows_help": False} for key in [*KEYS, CLOSING]},
     TYPING: {key: _WHILE_TYPING.get(key, {}) for key in KEYS},
@@ -194,7 +194,7 @@ UNSEEN: dict[str, tuple[str, ...]] = {
     Screen.OVERVIEW: ("g", "z", "v"),
     Screen.MAP: ("2", "s", "a", "g", "z", "v"),
     Screen.IRQS: ("a", "v"),
-    Screen.CLOCK: (str(SCREENS.index(Screen.CLOCK) + 1), "s", "a", "z", "v"),
+    Screen.CLOCK: (str(Screen.CLOCK.number), "s", "a", "z", "v"),
     Screen.CPU: ("a", "g", "z", "v"),
     Screen.EVENTS: ("s", "a", "g", "z", "v"),
     Screen.PREFLIGHT: ("s", "a", "g", "z"),

@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
+from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.tui.framing import frame, unframed
 
 Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
@@ -91,4 +91,4 @@ async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
 
 def key_of(screen: Screen) -> str:
     """The digit that shows the screen."""
-    return str(SCREENS.index(screen) + 1)
+    return str(screen.number)

@@ -22,7 +22,7 @@ from noisewatch.operations.sampling import sample_frames
 from noisewatch.operations.trace import TraceOptions, follow
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen
+from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.operations.listening import SilentListener
 from tests.surfaces.tui.app.piloting import key_of, with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
@@ -155,7 +155,7 @@ def test_what_is_asked_while_a_cpu_is_followed(release: str) -> None:
     assert host.intrusive(release) == []
 
 
-_SHOWN = (*map(key_of, SCREENS), *"mwHyegz", "enter", "left", "right", "left_square_bracket", "space")
+_SHOWN = (*map(key_of, Screen), *"mwHyegz", "enter", "left", "right", "left_square_bracket", "space")
 _ANNOUNCED = ("t", "c", "p")  # what enter starts is asked for, and said to disturb, by whoever presses it
 
 

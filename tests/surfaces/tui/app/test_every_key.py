@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.state.baseline import baseline_of
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, WITH_CULPRITS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection
 from tests.replacing import replace
 from tests.surfaces.tui.app.key_effects import (
@@ -166,7 +166,7 @@ def _begin(app: MonitorApp, place: str) -> None:
     """Shows the place, as it is before each key."""
     app.model = model = copy(_thirty_intervals())
     app._shows_help, app._overlays.shown = place == HELP, None
-    model.screen = Screen(place) if place in SCREENS else Screen.CULPRITS if place == TYPING else Screen.OVERVIEW
+    model.screen = Screen(place) if place in tuple(Screen) else Screen.CULPRITS if place == TYPING else Screen.OVERVIEW
     model.cpu, model.offset, model.cursor = 30, 5, 15
     model.selection = _sixth(model)
     model.log.folds = True
@@ -174,7 +174,7 @@ def _begin(app: MonitorApp, place: str) -> None:
     model.baseline = baseline_of(model.history, 5)
     if place == RECORDED and model.newest is not None:
         model.newest = replace(model.newest, origin="replay of x.nw")
-        app._player = Player(app, model, SamplerProcess(()), app.draw)
+        app._player = Player(model, app.set_timer, app.draw, SamplerProcess(()).read_on)
     if place == TYPING:
         model.filter, model.filter_before, model.is_typing = "ho", "before", True
         model.selection = Selection()

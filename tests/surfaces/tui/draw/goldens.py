@@ -20,7 +20,7 @@ from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.baseline import baseline_of
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, MapView, Quantity, Screen
+from noisewatch.surfaces.tui.state.screen_model import MapView, Quantity, Screen
 from tests.surfaces.goldens import Draw, Goldens
 from tests.surfaces.tui.crowd import crowded
 
@@ -91,7 +91,7 @@ def _trace(width: int, height: int) -> list[Row]:
 
 
 def _screens(counts: tuple[int, ...]) -> dict[str, Draw]:
-    return {f"{name}-{count}": partial(_screen, name, count) for name in SCREENS for count in counts}
+    return {f"{name}-{count}": partial(_screen, name, count) for name in Screen for count in counts}
 
 
 DRAWN: dict[str, Draw] = {

@@ -6,7 +6,7 @@ from itertools import groupby
 
 import pytest
 
-from noisewatch.surfaces.tui.state.screen_model import SCREENS
+from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.tui.draw.goldens import ALL, DRAWN, GOLDENS, HAS_LISTS, MAY_BE_PARTED, MAY_END_EARLY
 
 _EDGES = "│| ─╮╯╰╭├┤"
@@ -34,7 +34,7 @@ def test_no_row_is_blank_that_is_not_said_to_be(name: str) -> None:
         assert len(runs[-1]) <= below, (width, height)
 
 
-@pytest.mark.parametrize("name", [each for each in ALL.drawn if each.partition("-")[0] in SCREENS])
+@pytest.mark.parametrize("name", [each for each in ALL.drawn if each.partition("-")[0] in tuple(Screen)])
 def test_no_screen_is_half_empty_at_the_left(name: str) -> None:
     """Text in the right half of a row would hide from the other test that the left half is blank."""
     for width, height in ALL.sizes:

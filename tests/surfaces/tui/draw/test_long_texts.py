@@ -14,7 +14,7 @@ from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.crowd import crowded
 from tests.surfaces.tui.framing import SECOND_NS, frame, model_of, screen, screen_of, text_of
 from tests.surfaces.tui.screens.causes import by_cause, finding_line
@@ -74,7 +74,7 @@ def test_the_heading_of_the_events_is_not_cut(width: int) -> None:
     assert "…" not in screen_of(model, Screen.EVENTS, width, 24)[3]
 
 
-@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("name", Screen)
 def test_a_fault_that_a_key_met_is_told_to_its_last_word(name: str) -> None:
     model = model_of(frame(4))
     model.go_to(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noisewatch.operations.frame.frame import CpuLine
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen
 
 _LOUD = 200_000_000.0
@@ -69,7 +69,7 @@ def test_frozen_before_any_frame_nothing_fails() -> None:
 
 
 def test_space_does_not_freeze_on_any_screen_that_is_frozen() -> None:
-    for shown in SCREENS:
+    for shown in Screen:
         model = _frozen()
         model.go_to(shown)
         assert "freeze" not in screen(model)[-1], shown

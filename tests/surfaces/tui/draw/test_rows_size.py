@@ -18,7 +18,7 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.filters import SortOrder
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.crowd import crowded
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen, screen_of, text_of
 
@@ -81,7 +81,7 @@ def test_every_state_fits(model: ScreenModel, width: int, height: int) -> None:
     assert {strip_of(row, width).cell_length for row in rows} == {width}
 
 
-@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("name", Screen)
 @pytest.mark.parametrize("cpu_count", [2, 16, 512])
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (60, 20), (99, 31)])
 def test_every_screen_fits_a_small_terminal(name: str, cpu_count: int, width: int, height: int) -> None:
@@ -152,7 +152,7 @@ def test_the_verdict_is_never_cut_off_by_the_name_of_the_machine(machine: str) -
 def test_keys_are_shown_whole_or_not_at_all() -> None:
     shown = [screen(model_of(frame(4)), width, 24)[-1].strip() for width in range(1, 90)]
     wholes = ["", "q quit"]
-    for key in ("? help", "space freeze", "enter CPU", f"1-{len(SCREENS)} screens", "p preflight", "[ ] spikes"):
+    for key in ("? help", "space freeze", "enter CPU", f"1-{len(Screen)} screens", "p preflight", "[ ] spikes"):
         wholes.append(f"{wholes[-1]}  {key}")
     assert set(shown) == set(wholes)
 

@@ -9,7 +9,7 @@ from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, Frame, RepetitionLine, RunLine, decode_frame, encode_frame
 from noisewatch.surfaces.tui.draw.glyphs import ASCII
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, frame, model_of, screen, screen_of, text_of
 
 _FIRST = 7  # the column of the first interval
@@ -182,7 +182,7 @@ def test_what_the_command_had_is_shown_as_that_on_its_cpu() -> None:
     assert any("command" in line and "97%" in line for line in screen_of(model, Screen.OVERVIEW, 140, 40))
 
 
-@pytest.mark.parametrize("name", list(SCREENS))
+@pytest.mark.parametrize("name", list(Screen))
 @pytest.mark.parametrize(("width", "height"), [(20, 24), (80, 24), (140, 40), (20, 5), (1, 1)])
 def test_it_fits_every_screen(name: Screen, width: int, height: int) -> None:
     model = _judged()

@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
-from noisewatch.surfaces.tui.state.screen_model import SCREENS, Screen, ScreenModel
+from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
@@ -43,7 +43,7 @@ def _model(cpus: int = 4, count: int = 5) -> ScreenModel:
     return model_of(*(_frame(cpus, second) for second in range(count)))
 
 
-@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("name", Screen)
 @pytest.mark.parametrize("size", [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40), (300, 60)])
 @pytest.mark.parametrize("cpus", [1, 4, 64, 512])
 def test_every_screen_keeps_to_any_size(name: str, size: tuple[int, int], cpus: int) -> None:
@@ -174,7 +174,7 @@ def _after(*keys: str, size: tuple[int, int] = (100, 30)) -> tuple[MonitorApp, l
     return with_monitor(steps, size=size), lines
 
 
-@pytest.mark.parametrize(("key", "name"), [(str(number + 1), name) for number, name in enumerate(SCREENS)])
+@pytest.mark.parametrize(("key", "name"), [(str(screen.number), screen) for screen in Screen])
 def test_a_number_leads_to_each_screen_and_escape_back(key: str, name: str) -> None:
     assert _after(key)[0].model.screen == name
     assert _after(key, "escape")[0].model.screen == "overview"
@@ -182,7 +182,7 @@ def test_a_number_leads_to_each_screen_and_escape_back(key: str, name: str) -> N
 
 def test_tab_goes_round_the_screens_and_on_the_screen_of_a_cpu_round_the_cpus() -> None:
     assert _after("tab")[0].model.screen == "map"
-    assert _after("shift+tab")[0].model.screen == SCREENS[-1]
+    assert _after("shift+tab")[0].model.screen == tuple(Screen)[-1]
     assert _after(key_of(Screen.CPU), "tab")[0].model.cpu == 0
     assert _after(key_of(Screen.CPU), "shift+tab")[0].model.cpu == 2
 

@@ -16,7 +16,7 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
-from noisewatch.surfaces.tui.screens.selected_culprit import _chart
+from noisewatch.surfaces.tui.screens.culprits import _chart
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing, Selection

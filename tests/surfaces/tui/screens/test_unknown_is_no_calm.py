@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from noisewatch.operations.frame.frame import KINDS, ClockFigures, ClockPackage,
 from noisewatch.operations.frame.making import frame_of
 from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.app.player import Playback
+from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.events.watches import WATCHES, Episodes
@@ -167,7 +168,7 @@ def test_a_column_of_several_intervals_is_unknown_where_one_of_them_is_and_the_o
 def test_before_there_is_an_interval_a_recording_does_not_play() -> None:
     model = ScreenModel()
     model.add(frame(seconds=0.0, origin="replay of x.nw"))
-    Playback(model).toggle()
+    Player(model, Mock(), Mock(), Mock()).toggle()
     assert (model.cursor, model.plays) == (None, False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from textual.pilot import Pilot
@@ -13,7 +14,7 @@ from noisewatch.operations.frame.frame import Frame, encode_frame
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.app.player import Playback
+from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -34,99 +35,97 @@ def _read(model: ScreenModel, *seconds: int, last: int | None = None) -> None:
         model.add(_frame(second, 200_000_000.0 if second == 3 else 20_000.0, second == last))
 
 
-def _playing(count: int = 6) -> tuple[ScreenModel, Playback]:
-    """All of it is read, and it plays from its beginning."""
+def _playing(model: ScreenModel) -> Player:
+    """The model's recording, playing from its beginning."""
+    player = Player(model, Mock(), Mock(), Mock())
+    player.begin()
+    return player
+
+
+def _all_read(count: int = 6) -> tuple[ScreenModel, Player]:
     model = ScreenModel()
     _read(model, *range(count), last=count - 1)
-    playback = Playback(model)
-    playback.begin()
-    return model, playback
-
-
-def _wait_s(playback: Playback) -> float | None:
-    return playback.wait_s
+    return model, _playing(model)
 
 
 def test_it_plays_from_the_first_interval_at_the_pace_of_the_recording_to_its_end() -> None:
-    model, playback = _playing()
+    model, player = _all_read()
     assert (model.number, model.plays) == (0, True)
     assert "PLAYING 1x at 1 of 5 s" in screen(model)[1]
     for number in range(1, 5):
-        assert _wait_s(playback) == 1.0
-        playback.advance()
+        assert player.wait_s() == 1.0
+        player.advance()
         assert model.number == number
-    playback.advance()
+    player.advance()
     assert not model.plays
-    assert _wait_s(playback) is None
+    assert player.wait_s() is None
     assert "STOPPED at 5 of 5 s" in screen(model)[1]
 
 
 def test_what_was_due_when_it_was_stopped_does_not_move_it_any_more() -> None:
-    model, playback = _playing()
+    model, player = _all_read()
     model.step(2)
-    playback.advance()
+    player.advance()
     assert (model.number, model.plays) == (2, False)
 
 
 def test_it_waits_for_what_is_not_read_yet() -> None:
     model = ScreenModel()
     _read(model, 0, 1)
-    playback = Playback(model)
-    playback.begin()
-    playback.advance()
+    player = _playing(model)
+    player.advance()
     assert (model.number, model.plays) == (0, True)
-    assert _wait_s(playback) == pytest.approx(0.1)
+    assert player.wait_s() == pytest.approx(0.1)
     assert "of 1 s read so far" in screen(model)[1]
     _read(model, 2)
-    assert _wait_s(playback) == 1.0
+    assert player.wait_s() == 1.0
 
 
 def test_it_stops_and_goes_on_and_from_its_end_begins_again() -> None:
-    model, playback = _playing()
-    playback.advance()
-    playback.toggle()
-    assert _wait_s(playback) is None
-    playback.toggle()
-    assert (_wait_s(playback), model.number) == (1.0, 1)
+    model, player = _all_read()
+    player.advance()
+    player.toggle()
+    assert player.wait_s() is None
+    player.toggle()
+    assert (player.wait_s(), model.number) == (1.0, 1)
     model.step_to_newest()
-    playback.toggle()
+    player.toggle()
     assert (model.number, model.plays) == (0, True)
 
 
 @pytest.mark.parametrize(("steps", "speed"), [(1, 2.0), (-1, 0.5), (99, 32.0), (-99, 0.25)])
 def test_it_plays_faster_and_slower(steps: int, speed: float) -> None:
-    model, playback = _playing()
-    playback.change_speed(steps)
+    model, player = _all_read()
+    player.change_speed(steps)
     assert model.speed == speed
-    assert _wait_s(playback) == pytest.approx(1.0 / speed)
+    assert player.wait_s() == pytest.approx(1.0 / speed)
 
 
 def test_a_step_stops_it_and_the_time_of_the_recording_is_told() -> None:
-    model, playback = _playing()
-    playback.advance()
+    model, player = _all_read()
+    player.advance()
     model.step(2)
     assert (model.number, model.plays) == (3, False)
     assert " 4 s ▲ " in screen(model)[-2]
 
 
 def test_it_pauses_on_the_next_spike() -> None:
-    model, playback = _playing()
+    model, player = _all_read()
     model.toggle_pause_on_spike()
     assert model.plays
-    while _wait_s(playback) is not None:
-        playback.advance()
+    while player.wait_s() is not None:
+        player.advance()
     assert (model.number, model.pauses_on_spike, model.plays) == (2, False, False)
 
 
 def test_a_recording_longer_than_the_history_is_read_no_further_than_it_is_played() -> None:
     model = ScreenModel(history=History(4))
     _read(model, *range(4))
-    playback = Playback(model)
-    playback.begin()
+    player = _playing(model)
     room = [model.has_room]
     _read(model, 4)
     room.append(model.has_room)
-    playback.advance()
+    player.advance()
     assert [*room, model.has_room] == [True, False, True]
 
 
