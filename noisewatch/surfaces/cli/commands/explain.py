@@ -37,8 +37,7 @@ def _asked(arguments: Namespace) -> str:
             from noisewatch.documents.schema import schema_text  # imports all documents
 
             return schema_text(arguments.schema)
-        report = arguments.schema
-        return files(f"noisewatch.surfaces.reports.{report}").joinpath(f"{report}.schema.json").read_text("utf-8")
+        return files("noisewatch.surfaces.reports.run").joinpath("run.schema.json").read_text("utf-8")
     if arguments.id in TOPICS:
         return _topic(arguments.id, arguments.format, takes_colour(None, arguments.color))
     if arguments.id == ALL_TOPICS:

@@ -6,7 +6,6 @@ verdict ends with the checks that can block, by their declared ground.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -20,11 +19,12 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Severity
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
 from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import cell, code, table
-from noisewatch.surfaces.reports.parts.wraps import wrap
+from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_around
 from noisewatch.surfaces.reports.topics import VERDICT
 from noisewatch.surfaces.reports.topics.pages import read_page
 
@@ -144,7 +144,7 @@ def _source(item: SyntaxTreeNode) -> TopicSource:
 _OF_AREA, _BY_GROUND = "Checks of this area", "What can block, and why"
 _NARROWEST = 20
 _INDENT = "  "
-_GLUE = "\N{NO-BREAK SPACE}"  # textwrap does not break lines at it
+_KEPT = regex(r"`[^`]*`| \[\d+\]")
 
 
 def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: bool) -> str:
@@ -271,11 +271,5 @@ def _sources(sources: Iterable[TopicSource], width: int) -> Iterator[str]:
 
 def _wrapped_with_code(text: str, width: int, first: str) -> str:
     """Wrap the text, but neither short code nor a source number and the word before it."""
-    glued = re.sub(r"`[^`]*`", lambda code: _glued(code[0], width), text)
-    glued = re.sub(r" (\[\d+\])", f"{_GLUE}\\1", glued)
-    lines = wrap(glued, width, first, " " * len(first), keep="words", least=_NARROWEST)
-    return "\n".join(lines).replace(_GLUE, " ")
-
-
-def _glued(code: str, width: int) -> str:
-    return code.replace(" ", _GLUE) if len(code) <= width // 2 else code
+    further = " " * len(first)
+    return "\n".join(wrap_around(text, width, _KEPT, first, further, least=_NARROWEST, longest=width // 2))
