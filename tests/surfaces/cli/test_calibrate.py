@@ -269,47 +269,6 @@ def test_a_copied_tree_cannot_be_calibrated(run: Run) -> None:
     assert "cannot calibrate: a copied tree cannot answer this" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--duration", "0.1"], "0.5"),
-        (["--at", "5"], "100us"),
-        (["--at", "1h"], "1h"),
-        (["--samples", "1"], "from 2"),
-        (["--max-cv", "-1%"], "--max-cv"),
-        (["--max-cv", "0"], "share"),
-        (["--max-cv", "5"], "5%"),
-        (["--confidence", "50%"], "above 50% and below 100%"),
-        (["--confidence", "100%"], "above 50% and below 100%"),
-        (["--confidence", "0.3"], "'0.3'"),
-        (["--confidence", "-90%"], "--confidence"),
-        (["--confidence", "90"], "found '90'"),
-        (["--confidence", "nan"], "--confidence"),
-        (["--confidence", "x"], "--confidence"),
-        (["--detect", "0"], "--detect: wanted a share such as 5% or 0.05, found '0'"),
-        (["--detect", "2"], "--detect: wanted a share"),
-        (["--detect", "x%"], "--detect: wanted a share"),
-        (["--max-inflation", "0.5"], "at least 1"),
-        (["--workload", "'"], "No closing quotation"),
-        (["--workload", ""], "found none"),
-        (["--against", "99"], "99"),
-        (["--against", "x"], "--against"),
-        (["--under-load", "0"], "from 1"),
-        (["--under-load", "x"], "number of processes"),
-        (["--under-load", "1", "--against", "0"], "exclude each other"),
-        (["--settle", "20"], "from 45"),
-        (["--settle", "x"], "seconds from 45"),
-        (["--output", "/no/such/folder/x"], "/no/such/folder/x"),
-        (["--record", "/no/such/folder/x"], "/no/such/folder/x"),
-    ],
-    ids=" ".join,
-)
-def test_bad_options_are_told_before_anything_is_measured(run: Run, options: list[str], named: str) -> None:
-    ran = run("calibrate", "--cpus", str(_CPU), *options)
-    assert (ran.status, ran.out) == (2, "")
-    assert named in ran.err
-
-
 def test_only_this_host_can_be_recorded(run: Run, recording: Path, tmp_path: Path) -> None:
     ran = run("calibrate", "--replay", recording, "--record", tmp_path / "again.nw")
     assert (ran.status, "only this host" in ran.err) == (2, True)
