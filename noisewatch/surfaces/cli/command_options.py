@@ -37,7 +37,6 @@ from noisewatch.surfaces.cli.values import (
     words,
     zero_or_seconds,
 )
-from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS
 from noisewatch.surfaces.reports.run.formats import RUN_FORMATS
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
@@ -139,7 +138,7 @@ def _fill_plan(parser: ArgumentParser) -> None:
         "--undo", what="with --format script: the script that undoes the other one; write both before you run either"
     )
     add_machine(parser)
-    add_output(parser, PLAN_FORMATS)
+    add_output(parser, ("text", "script", "cmdline", "systemd", "json"))
 
 
 def default_runs(is_aa: bool, has_other: bool) -> int:

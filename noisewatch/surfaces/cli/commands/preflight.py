@@ -80,10 +80,7 @@ def run(arguments: Namespace) -> int:
             )
             lock.keep_if(may_start, listener)
     if chosen_format.fills_step_summary:
-        from noisewatch.surfaces.reports.parts.sections import markdown_of_sections  # few formats have a summary
-        from noisewatch.surfaces.reports.verdict.markdown import sections_of
-
-        trouble = fill_step_summary(partial(markdown_of_sections, sections_of(verdict)))
+        trouble = fill_step_summary(partial(_markdown, verdict))
         if trouble is not None:
             listener.on_remark(trouble)
     report_damage(machine)
@@ -161,3 +158,10 @@ def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
             _Script(stack.enter_context(opened_output(None if path == _PRINTED else path)), path == _PRINTED, name)
             for path, name in requested
         ]
+
+
+def _markdown(verdict: Verdict, most_bytes: int) -> str:
+    from noisewatch.surfaces.reports.parts.sections import markdown_of_sections  # only a step with a summary needs it
+    from noisewatch.surfaces.reports.verdict.markdown import sections_of
+
+    return markdown_of_sections(sections_of(verdict), most_bytes)

@@ -9,11 +9,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from importlib.resources import files
 from itertools import groupby
-from typing import Any
-
-from markdown_it import MarkdownIt
-from markdown_it.tree import SyntaxTreeNode
+from typing import TYPE_CHECKING, Any
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
@@ -23,12 +21,33 @@ from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
 from noisewatch.surfaces.reports.parts.colours import painted
-from noisewatch.surfaces.reports.parts.tables import cell, code, table
+from noisewatch.surfaces.reports.parts.tables import align, cell, code, table
 from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_around
-from noisewatch.surfaces.reports.topics import VERDICT
-from noisewatch.surfaces.reports.topics.pages import read_page
+from noisewatch.surfaces.reports.topics import TOPICS, VERDICT
+
+if TYPE_CHECKING:
+    from markdown_it.tree import SyntaxTreeNode
 
 _SOURCES = "Sources"
+
+
+def read_page(topic: str) -> str:
+    """Return the Markdown of one of TOPICS: a title, a summary, sections and perhaps sources."""
+    return files(__package__).joinpath(f"{topic}.md").read_text("utf-8")
+
+
+def text_of_topics() -> str:
+    """Return a table of the topics with their titles, as text."""
+    return align([("TOPIC", "TITLE"), *((topic, _title(topic)) for topic in TOPICS)]) + "\n"
+
+
+def markdown_of_topics() -> str:
+    """Return a table of the topics with their titles, as Markdown."""
+    return table(("topic", "title"), [(f"`{topic}`", _title(topic)) for topic in TOPICS])
+
+
+def _title(topic: str) -> str:
+    return read_page(topic).partition("\n")[0].removeprefix("# ")
 
 
 class BlockKind(StrEnum):
@@ -80,6 +99,9 @@ def parse_page(page: str) -> TopicPage:
 
     Tests ensure that the pages in the package have this form.
     """
+    from markdown_it import MarkdownIt  # lists of topics need no parser
+    from markdown_it.tree import SyntaxTreeNode
+
     root = SyntaxTreeNode(MarkdownIt("commonmark").parse(page))
     title, *nodes = root.children
     parts = _parted(nodes)
