@@ -37,7 +37,6 @@ from noisewatch.surfaces.cli.values import (
     words,
     zero_or_seconds,
 )
-from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS
 from noisewatch.surfaces.reports.run.formats import RUN_FORMATS
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
@@ -53,15 +52,13 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     add_machine(parser)
     measurement = titled(parser, MEASUREMENT)
     measurement.value(
-        "--sample",
-        "SECONDS",
+        "--sample SECONDS",
         "length of the sample (default 3; 0: settings only; of a recording: all of it)",
         zero_or_seconds(SHORTEST_SAMPLE_S),
         3.0,
     )
     measurement.value(
-        "--calibration",
-        "SECONDS",
+        "--calibration SECONDS",
         "length of the microbenchmark after the sample (default 3; auto: until the noise floor is known well "
         f"enough, at most {MOST_AUTO_S:g}; 0: none; of a recording: the one in it)",
         or_auto(zero_or_seconds(SHORTEST_CALIBRATION_S)),
@@ -73,7 +70,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     add_record(parser)
     _add_rules(parser)
     start = titled(parser, "start of the benchmark")
-    start.value("--wait", "SECONDS", "retry until stable, for at most SECONDS (then exit 4)", seconds(0), 0.0)
+    start.value("--wait SECONDS", "retry until stable, for at most SECONDS (then exit 4)", seconds(0), 0.0)
     start.flag("--lock", what="lock the machine for the calling process until it exits")
     add_output(parser, tuple(FORMATS))
     report = titled(parser, REPORT)
@@ -83,7 +80,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
         ("--undo-script", "restores the settings that were read"),
     ):
         what = f"also write a shell script that {does} (without FILE: print it instead of the report)"
-        report.value(name, "FILE", what, const="-")
+        report.value(f"{name} FILE", what, const="-")
     length = report.exclusive()
     add_verbose(length, "show the result of every check (text)")
     add_quiet(length, "; of the printed text only the last line, with the verdict")
@@ -105,21 +102,18 @@ def _add_rules(parser: ArgumentParser) -> None:
         "; ".join(f"{name}: {what}" for name, what in PROFILES.items())
         + f" (default {MICRO}; in a virtual machine, or a container that hides its host's settings, {SHARED})",
     )
-    rules.values("--select", "LIST", "run only these checks or areas")
-    rules.values("--ignore", "LIST", "skip these checks or areas")
-    rules.values("--severity", "CHECK=LEVEL", "severity of a check: blocking, warning or information")
-    rules.values("--limit", "CHECK[.KEY]=VALUE", "limit of a check, such as target-cpu-busy=2%%")
+    rules.values("--select LIST", "run only these checks or areas")
+    rules.values("--ignore LIST", "skip these checks or areas")
+    rules.values("--severity CHECK=LEVEL", "severity of a check: blocking, warning or information")
+    rules.values("--limit CHECK[.KEY]=VALUE", "limit of a check, such as target-cpu-busy=2%%")
     expected = "expected duration of the benchmark; reports jobs scheduled within it"
-    rules.value("--expect", "SECONDS", expected, seconds(0))
+    rules.value("--expect SECONDS", expected, seconds(0))
     rules.value(
-        "--machine",
-        "FILE",
+        "--machine FILE",
         "description of the machine wanted (`noisewatch show --format machine` writes one): unstable on any other",
     )
     rules.value(
-        "--config",
-        "FILE",
-        "options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])",
+        "--config FILE", "options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])"
     )
     rules.flag("--no-config", what="ignore options files")
     rules.flag(
@@ -139,12 +133,12 @@ def _fill_plan(parser: ArgumentParser) -> None:
         help="number of whole cores (default 1: a benchmark of one thread, which takes the least from everybody else)",
     )
     near = "choose cores near this network device, disk or PCI address"
-    titled(parser, MACHINE).value("--near", "DEVICE", near)
+    titled(parser, MACHINE).value("--near DEVICE", near)
     titled(parser, REPORT).flag(
         "--undo", what="with --format script: the script that undoes the other one; write both before you run either"
     )
     add_machine(parser)
-    add_output(parser, PLAN_FORMATS)
+    add_output(parser, ("text", "script", "cmdline", "systemd", "json"))
 
 
 def default_runs(is_aa: bool, has_other: bool) -> int:
@@ -159,11 +153,10 @@ def _fill_run(parser: ArgumentParser) -> None:
     _add_repetitions(parser)
     other = titled(parser, "comparison").exclusive()
     against = "another command: the two run in pairs, in drawn order, each --runs times"
-    other.value("--against", "COMMAND", against, words)
+    other.value("--against COMMAND", against, words)
     other.flag("--aa", what="the command against itself: the smallest change that shows here")
     titled(parser, MEASUREMENT).value(
-        "--calibration",
-        "SECONDS",
+        "--calibration SECONDS",
         f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; of one run none)",
         zero_or_seconds(SHORTEST_CALIBRATION_S),
     )
@@ -183,8 +176,7 @@ def _fill_run(parser: ArgumentParser) -> None:
 def _add_command_of_run(parser: ArgumentParser) -> None:
     command = titled(parser, "command")
     command.value(
-        "--membind",
-        "NODES",
+        "--membind NODES",
         "memory of these nodes only: a list, auto (those of the target CPUs), or none (no binding; the default)",
         default="none",
     )
@@ -202,28 +194,24 @@ def _add_command_of_run(parser: ArgumentParser) -> None:
 def _add_repetitions(parser: ArgumentParser) -> None:
     repetitions = titled(parser, "repetitions")
     repetitions.value(
-        "--runs",
-        "N",
+        "--runs N",
         "repetitions, each a process of its own (default 1; with --against 25, with --aa 30)",
         whole_number(1, _MOST_RUNS),
     )
     repetitions.value(
-        "--retry",
-        "N",
+        "--retry N",
         "at most N further repetitions, until --runs of them were undisturbed (default 0)",
         whole_number(0, _MOST_RUNS),
         0,
     )
     repetitions.value(
-        "--wait",
-        "SECONDS",
+        "--wait SECONDS",
         "before each repetition, wait until the target CPUs are idle, for at most SECONDS (default 0)",
         seconds(0),
         0.0,
     )
     repetitions.value(
-        "--min-undisturbed",
-        "SHARE",
+        "--min-undisturbed SHARE",
         "with a smaller share of undisturbed repetitions the report gives no result (default 50%%)",
         share,
         "50%",
@@ -242,11 +230,10 @@ def _add_report_of_run(parser: ArgumentParser) -> None:
     add_quiet(report, ", nor the verdict of a single run")
     report.flag("--identify", what="include the commands' arguments and the control group in files")
     report.value(
-        "--results",
-        "FILE",
+        "--results FILE",
         "say on standard error which runs were undisturbed of those in FILE, which the command writes with pyperf",
     )
-    report.value("--filtered", "OUT", "write the undisturbed runs of --results to OUT")
+    report.value("--filtered OUT", "write the undisturbed runs of --results to OUT")
 
 
 def _fill_calibrate(parser: ArgumentParser) -> None:
@@ -254,31 +241,28 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     add_output(parser, ("text", "json", "pyperf", "markdown", "svg", "png"))
     measurement = titled(parser, MEASUREMENT)
     measurement.value(
-        "--duration",
-        "SECONDS",
+        "--duration SECONDS",
         f"total duration (default 5; auto: until the noise floor is known well enough, at most {MOST_AUTO_S:g}); "
         "with --under-load as long again",
         or_auto(seconds(SHORTEST_CALIBRATION_S)),
         5.0,
     )
     measurement.value(
-        "--settle",
-        "SECONDS",
+        "--settle SECONDS",
         "first work on all CPUs until their clocks are level, for SECONDS at most "
         f"({LEAST_WORK_S} or more, default {_SETTLE_S:g}), and tell when they had become level; a clock that is "
         f"level for less than {LEAST_S} does not count, as a turbo budget may last that long",
         seconds(LEAST_WORK_S),
         const=_SETTLE_S,
     )
-    measurement.value("--against", "LIST", "CPUs to compare the target CPUs with")
+    measurement.value("--against LIST", "CPUs to compare the target CPUs with")
     measurement.value(
-        "--under-load",
-        "N",
+        "--under-load N",
         "calibrate again beside N busy processes, on all CPUs but isolated target CPUs (default one for each)",
         whole_number(1, _MOST_PROCESSES, " of processes"),
         const=0,
     )
-    measurement.value("--workload", "COMMAND", "measure this command instead of the built-in work", words, ())
+    measurement.value("--workload COMMAND", "measure this command instead of the built-in work", words, ())
     report = titled(parser, REPORT)
     add_theme(report, " of an SVG or PNG")
     add_budget(parser)
@@ -304,7 +288,7 @@ def _fill_trace(parser: ArgumentParser) -> None:
     add_machine(parser)
     add_output(parser, ("text", "json"))
     duration = "duration of the trace (default 5)"
-    titled(parser, MEASUREMENT).value("--duration", "SECONDS", duration, seconds(SHORTEST_SAMPLE_S), 5.0)
+    titled(parser, MEASUREMENT).value("--duration SECONDS", duration, seconds(SHORTEST_SAMPLE_S), 5.0)
     add_tracer(parser)
     add_record(parser)
     add_quiet(titled(parser, REPORT))
@@ -342,10 +326,10 @@ def _fill_history(parser: ArgumentParser) -> None:
         "nothing was remembered yet)",
     )
     history = titled(parser, "history")
-    history.value("--why", "TEXT", "reason to keep with `accept`")
+    history.value("--why TEXT", "reason to keep with `accept`")
     cpus = "show the entries of these target CPUs (default: those of the newest entry)"
-    history.value("--cpus", "LIST", cpus, default=SUPPRESS)
-    history.value("--file", "FILE", f"history to read (default: {USUAL_HISTORY})")
+    history.value("--cpus LIST", cpus, default=SUPPRESS)
+    history.value("--file FILE", f"history to read (default: {USUAL_HISTORY})")
     report = titled(parser, REPORT)
     add_verbose(report, "all entries, not only the newest 20 (text)")
     add_output(parser, ("text", "json", "markdown", "svg"))
@@ -370,19 +354,15 @@ def _fill_fleet(parser: ArgumentParser) -> None:
     )
     hosts = titled(parser, "hosts")
     hosts.value(
-        "--expect",
-        "FILE|LIST",
-        "hosts that should have reported: a file with one a line, or a list such as web1,web2",
+        "--expect FILE|LIST", "hosts that should have reported: a file with one a line, or a list such as web1,web2"
     )
     hosts.value(
-        "--max-age",
-        "AGE",
+        "--max-age AGE",
         "count reports as unknown that are older, such as 90min, 24h or 7d (default: any age counts)",
         age,
     )
     hosts.value(
-        "--baseline",
-        "DIR",
+        "--baseline DIR",
         "compare with the verdicts there (default: with the one before it of the same host); hosts that are only "
         "there count as missing, unless --expect lists who should report",
     )
@@ -397,10 +377,9 @@ def _fill_record(parser: ArgumentParser) -> None:
         "file", metavar="FILE", help="recording to write; an older recording is overwritten, no other file is"
     )
     measurement, report = titled(parser, MEASUREMENT), titled(parser, REPORT)
-    measurement.value("--duration", "SECONDS", "duration (default 60; Ctrl-C ends it sooner)", seconds(0), 60.0)
+    measurement.value("--duration SECONDS", "duration (default 60; Ctrl-C ends it sooner)", seconds(0), 60.0)
     measurement.value(
-        "--calibration",
-        "SECONDS",
+        "--calibration SECONDS",
         "length of a microbenchmark at the end (default 0: none)",
         zero_or_seconds(SHORTEST_CALIBRATION_S),
         0.0,
@@ -416,14 +395,14 @@ def _fill_screenshot(parser: ArgumentParser) -> None:
         "files", metavar="FILE", nargs="+", help="picture to write: .svg, or .png (needs resvg-py); or both"
     )
     picture = titled(parser, "picture")
-    picture.value("--size", "COLUMNSxLINES", "terminal size (default 100x30)", default="100x30")
-    picture.value("--keys", "KEYS", "keys to press first, such as s or question_mark,j", default="")
+    picture.value("--size COLUMNSxLINES", "terminal size (default 100x30)", default="100x30")
+    picture.value("--keys KEYS", "keys to press first, such as s or question_mark,j", default="")
     moment = seconds(0.0)
     at = "snapshot to show, in seconds from the start of the recording (default: the last)"
-    picture.value("--at", "SECONDS", at, moment)
+    picture.value("--at SECONDS", at, moment)
     begin = "draw an animated SVG of the recording from there on"
-    picture.value("--from", "SECONDS", begin, moment, dest="begin_s")
-    picture.value("--to", "SECONDS", "end of the animation (default: the end)", moment, dest="end_s")
+    picture.value("--from SECONDS", begin, moment, dest="begin_s")
+    picture.value("--to SECONDS", "end of the animation (default: the end)", moment, dest="end_s")
     add_theme(picture)
 
 

@@ -7,15 +7,13 @@ import shutil
 import sys
 import time
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noisewatch.surfaces.output import AUTO, can_move_cursor, encoding_of, in_colour
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
-    from noisewatch.operations.run.judging import JudgedRepetition
-    from noisewatch.operations.run.series import RunBeginning
 
 _EVERY_S = 0.25
 _LEAST_LINES = 12
@@ -71,24 +69,6 @@ class _LivePicture:
         return f"\r\x1b[{self._drawn}A" if self._drawn else ""
 
 
-class _ProgressLine:
-    """A line on standard error with the progress of a wait; nothing is shown without a terminal."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._shows = sys.stderr.isatty()
-
-    def show(self, done_s: float, total_s: float) -> None:
-        if self._shows:
-            done = f" {done_s:.1f} of {total_s:.1f} s "
-            room = max(shutil.get_terminal_size().columns - len(done), 0)  # a line that wraps could not be cleared
-            print(f"\r{self._what[:room]}{done}", end="", file=sys.stderr, flush=True)
-
-    def clear(self) -> None:
-        if self._shows:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
 class TerminalListener:
     """A listener that shows an operation's progress on standard error; nothing but remarks without a terminal."""
 
@@ -97,12 +77,15 @@ class TerminalListener:
     def __init__(self, color: str = AUTO) -> None:
         self._color = color
         self._picture: _LivePicture | None = None
-        self._line: _ProgressLine | None = None
+        self._sampling: str | None = None  # what the progress line of a sample begins with
         self._waits_for, self._tell_s = "", 0.0
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
-        self._line = self._line or _ProgressLine(doing)
-        self._line.show(done_s, total_s)
+        if sys.stderr.isatty():
+            self._sampling = self._sampling or doing
+            done = f" {done_s:.1f} of {total_s:.1f} s "
+            room = max(shutil.get_terminal_size().columns - len(done), 0)  # a line that wraps could not be cleared
+            print(f"\r{self._sampling[:room]}{done}", end="", file=sys.stderr, flush=True)
 
     def on_calibrating(self, progress: Progress) -> None:
         self._picture = self._picture or _LivePicture(self._color)
@@ -119,32 +102,20 @@ class TerminalListener:
         print(f"{self.program}: {text}", file=sys.stderr, flush=True)
 
     def on_done(self) -> None:
-        for drawn in (self._picture, self._line):
-            if drawn is not None:
-                drawn.clear()
-        self._picture = self._line = None
+        if self._picture is not None:
+            self._picture.clear()
+        if self._sampling is not None:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        self._picture = self._sampling = None
 
 
 class SilentListener(TerminalListener):
     """A listener that shows nothing (--quiet)."""
 
-    def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
-        """Ignore it."""
+    def _ignore(self, *values: Any, **named: Any) -> None:
+        pass
 
-    def on_calibrating(self, progress: Progress) -> None:
-        """Ignore it."""
-
-    def on_waiting(self, reasons: str, left_s: float) -> None:
-        """Ignore it."""
-
-    def on_remark(self, text: str) -> None:
-        """Ignore it."""
-
-    def on_begin(self, beginning: RunBeginning) -> None:
-        """Ignore it."""
-
-    def on_repetition(self, judged: JudgedRepetition) -> None:
-        """Ignore it."""
+    on_sampling = on_calibrating = on_waiting = on_remark = on_begin = on_repetition = _ignore
 
 
 def listener_of(arguments: Namespace) -> TerminalListener:

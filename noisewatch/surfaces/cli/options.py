@@ -41,8 +41,7 @@ class Options:
 
     def value(
         self,
-        name: str,
-        metavar: str,
+        usage: str,
         what: str,
         parse: Callable[[str], object] | None = None,
         default: object = None,
@@ -50,7 +49,8 @@ class Options:
         const: object = None,
         **more: str,
     ) -> None:
-        """Add an option with a value; where there is a `const`, it is that of the bare option."""
+        """Add an option with a value, used as in `--cpus LIST`; a `const` is the value of the bare option."""
+        name, _, metavar = usage.partition(" ")
         nargs = None if const is None else "?"
         self._group.add_argument(
             name,
@@ -67,8 +67,9 @@ class Options:
         """Add an option without a value, which is `const` for the option whose value goes to `dest`."""
         self._group.add_argument(name, action="store_const", const=const, dest=dest, help=what)
 
-    def values(self, name: str, metavar: str, what: str) -> None:
+    def values(self, usage: str, what: str) -> None:
         """Add an option that may be given several times."""
+        name, _, metavar = usage.partition(" ")
         self._group.add_argument(name, metavar=metavar, action="append", default=[], help=what)
 
     def choice(
@@ -87,8 +88,7 @@ def titled(parser: ArgumentParser, title: str) -> Options:
 def add_cpus(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     """Add --cpus."""
     titled(parser, MACHINE).value(
-        "--cpus",
-        "LIST",
+        "--cpus LIST",
         "target CPUs, such as 2-7 or 1,3 (kernel list syntax); fast: those of the fastest kind (default: the "
         "isolated CPUs, else those that you may use without CPU 0's core; in both cases only the fastest kind of core, "
         "where the machine tells)",
@@ -100,14 +100,14 @@ def add_machine(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     """Add the options that choose the machine and its CPUs."""
     add_cpus(parser, default)
     machine = titled(parser, MACHINE).exclusive()
-    machine.value("--sysroot", "DIR", "copied tree of /proc and /sys instead of this host", default=default)
-    machine.value("--replay", "FILE", "recording instead of this host", default=default)
+    machine.value("--sysroot DIR", "copied tree of /proc and /sys instead of this host", default=default)
+    machine.value("--replay FILE", "recording instead of this host", default=default)
 
 
 def add_interval(parser: ArgumentParser, default: object = SUPPRESS) -> None:
     """Add --interval."""
     what, parse = "time between two snapshots (default 1)", seconds(_SHORTEST_INTERVAL_S)
-    titled(parser, MEASUREMENT).value("--interval", "SECONDS", what, parse, default)
+    titled(parser, MEASUREMENT).value("--interval SECONDS", what, parse, default)
 
 
 def add_output(
@@ -117,7 +117,7 @@ def add_output(
     report = titled(parser, REPORT)
     format_help = f"output format: {', '.join(formats)} (default {formats[0]})"
     report.choice("--format", formats, format_help, formats[0], "FORMAT")
-    report.value("--output", "FILE", what)
+    report.value("--output FILE", what)
     add_color(report)
 
 
@@ -155,38 +155,31 @@ def add_on_unknown(options: Options, what: str) -> None:
 def add_budget(parser: ArgumentParser) -> None:
     """Add the options that describe the benchmark to come, and how the microbenchmark measures for it."""
     budget = titled(parser, "the benchmark to come")
-    budget.value("--at", "DURATION", "length of one of its samples (default 100ms)", sample_length, "100ms")
+    budget.value("--at DURATION", "length of one of its samples (default 100ms)", sample_length, "100ms")
     samples = whole_number(2, _MOST_SAMPLES, " of samples")
-    budget.value("--samples", "N", "number of samples (default 25)", samples, "25")
+    budget.value("--samples N", "number of samples (default 25)", samples, "25")
     budget.value(
-        "--max-cv",
-        "SHARE",
+        "--max-cv SHARE",
         "highest acceptable CV (relative standard deviation) of its samples (default 1%%)",
         share,
         "1%",
     )
     budget.value(
-        "--confidence",
-        "SHARE",
+        "--confidence SHARE",
         f"chance of staying within it from which on it passes, above 50%% (default {CONFIDENCE * 100:.0f}%%, with "
         f"profile shared {CONFIDENCE_IN[SHARED] * 100:.0f}%%); unstable where exceeding it is as likely, else unknown",
         chance,
     )
     budget.value(
-        "--detect",
-        "SHARE",
+        "--detect SHARE",
         "also print how many samples show a change of SHARE here, such as 2%%, by kind of work and length",
         share,
     )
     budget.value(
-        "--max-inflation",
-        "FACTOR",
-        "highest acceptable worst sample, in medians, such as 1.2 (default: any)",
-        inflation,
+        "--max-inflation FACTOR", "highest acceptable worst sample, in medians, such as 1.2 (default: any)", inflation
     )
     budget.value(
-        "--work",
-        "KIND",
+        "--work KIND",
         "what its time depends on: latency = steps that wait for each other (not wake-ups: --profile latency); "
         "throughput = as many instructions a cycle as the core can do; interpreter; cache = what lies in "
         "the last-level cache; memory = what no cache holds; mixed = the first three (default: all have to stay "
@@ -195,13 +188,11 @@ def add_budget(parser: ArgumentParser) -> None:
     )
     measurement = titled(parser, MEASUREMENT)
     measurement.flag(
-        "--realtime",
-        what="run the microbenchmark with real-time priority, which is throttled for 50 ms in each second",
+        "--realtime", what="run the microbenchmark with real-time priority, which is throttled for 50 ms in each second"
     )
     add_tracer(parser)
     measurement.value(
-        "--history",
-        "FILE",
+        "--history FILE",
         f"remember calibrations in FILE (default: {USUAL_HISTORY}), and "
         "widen the predicted intervals by how much the noise of this machine changed between them (drift)",
         const="",
@@ -223,4 +214,4 @@ def add_tracer(
 
 def add_record(parser: ArgumentParser) -> None:
     """Add --record."""
-    titled(parser, MEASUREMENT).value("--record", "FILE", "also record what the result rests on, for --replay")
+    titled(parser, MEASUREMENT).value("--record FILE", "also record what the result rests on, for --replay")

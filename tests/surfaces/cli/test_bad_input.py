@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
+from noisewatch.surfaces.cli.parser import did_you_mean
 from tests.surfaces.running import Run, record
 from tests.written.quiet_machine import CPUS, quiet_files
 
-# The command line, with TREE, FILE and SPACE to be replaced, and what its line must name.
+# The command line, with RULES, TREE, FILE and SPACE to be replaced, and what its line must name.
 _REFUSED = [
     (f"preflight --samples {'9' * 5000} --sysroot TREE", "wanted a number of samples"),
     ("show --sysroot TREE --cpus 5-", "--cpus 5-"),
@@ -84,50 +86,107 @@ _REFUSED = [
     ("record SPACE/x.nw --duration nan", "nan"),
     ("explain no-such-check", "no-such-check"),
     ("explain ''", "''"),
+    ("calibrate --duration 0.1", "0.5"),
+    ("calibrate --at 5", "100us"),
+    ("calibrate --at 1h", "1h"),
+    ("calibrate --samples 1", "from 2"),
+    ("calibrate --max-cv -1%", "--max-cv"),
+    ("calibrate --max-cv 0", "share"),
+    ("calibrate --max-cv 5", "5%"),
+    ("calibrate --confidence 50%", "above 50% and below 100%"),
+    ("calibrate --confidence 100%", "above 50% and below 100%"),
+    ("calibrate --confidence 0.3", "'0.3'"),
+    ("calibrate --confidence -90%", "--confidence"),
+    ("calibrate --confidence 90", "found '90'"),
+    ("calibrate --confidence nan", "--confidence"),
+    ("calibrate --confidence x", "--confidence"),
+    ("calibrate --detect 0", "--detect: wanted a share such as 5% or 0.05, found '0'"),
+    ("calibrate --detect 2", "--detect: wanted a share"),
+    ("calibrate --detect x%", "--detect: wanted a share"),
+    ("calibrate --max-inflation 0.5", "at least 1"),
+    ("calibrate --workload '", "No closing quotation"),
+    ("calibrate --workload ''", "found none"),
+    ("calibrate --against 99", "99"),
+    ("calibrate --against x", "--against"),
+    ("calibrate --under-load 0", "from 1"),
+    ("calibrate --under-load x", "number of processes"),
+    ("calibrate --under-load 1 --against 0", "exclude each other"),
+    ("calibrate --settle 20", "from 45"),
+    ("calibrate --settle x", "seconds from 45"),
+    ("calibrate --output /no/such/folder/x", "/no/such/folder/x"),
+    ("calibrate --record /no/such/folder/x", "/no/such/folder/x"),
+    ("preflihgt", "there is no command 'preflihgt'; did you mean preflight? (see noisewatch --help)"),
+    ("cal", "there is no command 'cal'; did you mean calibrate? (see noisewatch --help)"),
+    ("zzz", "there is no command 'zzz' (see noisewatch --help)"),
+    ("preflight --cpsu 3", "there is no option --cpsu; did you mean --cpus? (see noisewatch preflight --help)"),
+    ("preflight --verbsoe=3", "there is no option --verbsoe; did you mean --verbose? (see"),
+    ("preflight -v --zzz", "there is no option --zzz (see noisewatch preflight --help)"),
+    ("--relpay x.nw", "there is no option --relpay; did you mean --replay? (see noisewatch --help)"),
+    ("--cpsu 3 preflight", "there is no option --cpsu; did you mean --cpus? (see noisewatch --help)"),
+    ("show --formt json", "there is no option --formt; did you mean --format? (see noisewatch show --help)"),
+    ("plan -v --naer eth0", "there is no option -v (see noisewatch plan --help)"),
+    ("plan --naer eth0", "there is no option --naer; did you mean --near? (see noisewatch plan --help)"),
+    ("show all extra", "unexpected argument 'extra' (see noisewatch show --help)"),
+    ("show cpsu", "wanted one of all, cpus, topology, clock, irqs, found 'cpsu'; did you mean cpus? (see"),
+    ("preflight --profile mirco", "found 'mirco'; did you mean micro? (see noisewatch preflight --help)"),
+    ("preflight --ignore turbo-enabeld", "did you mean turbo-enabled"),
+    ("explain turbo-enabeld", "did you mean turbo-enabled"),
+    ("explain monitr", "there is no such check, area or topic; did you mean monitor"),
+    ("integrations slrum", "no integration is called 'slrum'; did you mean slurm?"),
+    ("integrations zzz", "no integration is called 'zzz'; there are ansible, "),
+    ("RULES --ignore clok", "--ignore 'clok': there is no such check or area; did you mean clock"),
+    ("RULES --select turbo", "did you mean turbo-enabled?"),
+    ("RULES --severity turbo-enabled", "--severity turbo-enabled: wanted CHECK=VALUE"),
+    ("RULES --severity turbo-enabled=grave", "--severity turbo-enabled 'grave': there is no such severity; wanted"),
+    ("RULES --severity turbo-enabled=blocked", "did you mean blocking?"),
+    ("RULES --limit target-cpu-busy=2", "wanted a share such as 2% or 0.02, found '2'"),
+    ("RULES --limit target-cpu-busy=300%", "wanted a share such as 2% or 0.02, found '300%'"),
+    ("RULES --limit turbo-enabled=3", "--limit turbo-enabled: this check has no limit"),
+    ("RULES --limit target-cpu-busy.most=3", "wanted one of target-cpu-busy.passes, target-cpu-busy.fails"),
+    ("RULES --limit target-cpu-busy=-1", "wanted a share such as 2% or 0.02, found '-1'"),
+    ("RULES --limit device-interrupts-on-target=2%", "wanted a number of per second, found '2%'"),
+    ("RULES --limit noise-floor-above-budget=2%", "it is set by --max-cv"),
+    ("RULES --limit nothing=2%", "there is no such check; `noisewatch explain` lists them"),
+    ("RULES --profile quick", "found 'quick' (see"),
+    ("RULES --expect soon", "wanted seconds from 0"),
 ]  # fmt: skip
+
+_LATER = b'{"noisewatch_recording": 99}\n'
 
 
 @pytest.mark.parametrize(("line", "named"), _REFUSED, ids=lambda value: value)
 def test_it_is_told_in_one_line(run: Run, tmp_path: Path, unchanged_tree: Path, line: str, named: str) -> None:
     file = tmp_path / "file"
     file.write_text("no recording\n")
-    places = {"TREE": unchanged_tree, "FILE": file, "SPACE": tmp_path}
+    rules = "preflight --sysroot TREE --sample 0 --no-config"
+    places = {"RULES": rules, "TREE": unchanged_tree, "FILE": file, "SPACE": tmp_path}
     for word, place in places.items():
         line, named = line.replace(word, str(place)), named.replace(word, str(place))
     ran = run(*("" if word == "''" else word for word in line.split()))
-    assert ran.status == 2
-    assert ran.out == ""
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert ran.err.startswith("noisewatch: ")
-    assert ran.err.count("\n") == 1
     assert named in ran.err
 
 
-def test_a_recording_of_a_later_format_is_told(run: Run, tmp_path: Path) -> None:
-    import gzip
-
-    recording = tmp_path / "later.nw"
-    recording.write_bytes(gzip.compress(b'{"noisewatch_recording": 99}\n'))
-    ran = run("show", "--replay", recording)
-    assert ran.status == 2
-    assert "format 99" in ran.err
-
-
-@pytest.mark.parametrize("content", [b"", b"\x1f\x8b", b"[]\n", b"{}\n", b"null\n", b"\xff\xfe\n", b"[" * 100_000])
-def test_what_is_gzip_but_no_recording_is_told(run: Run, tmp_path: Path, content: bytes) -> None:
-    import gzip
-
+@pytest.mark.parametrize(
+    "content", [b"", b"\x1f\x8b", b"[]\n", b"{}\n", b"null\n", b"\xff\xfe\n", b"[" * 100_000, _LATER]
+)
+def test_what_is_gzip_but_no_recording_of_a_known_format_is_told(run: Run, tmp_path: Path, content: bytes) -> None:
     recording = tmp_path / "other.nw"
     recording.write_bytes(gzip.compress(content))
     ran = run("show", "--replay", recording)
-    assert ran.status == 2
-    assert ran.err.count("\n") == 1
+    assert (ran.status, ran.err.count("\n")) == (2, 1)
     assert str(recording) in ran.err
+    assert "format 99" in ran.err or content != _LATER
 
 
-def test_a_header_without_a_moment_is_told(run: Run, tmp_path: Path) -> None:
+def test_a_header_without_a_moment_and_what_is_not_ours_inside_are_told(run: Run, tmp_path: Path) -> None:
     ran = run("show", "--replay", record(tmp_path / "empty.nw"))
-    assert ran.status == 2
-    assert "holds no snapshot at all" in ran.err
+    assert (ran.status, "holds no snapshot at all" in ran.err) == (2, True)
+    recording = record(tmp_path / "machine.nw", quiet_files())
+    recording.write_bytes(b"PK\x03\x04" + recording.read_bytes()[4:])
+    ran = run("preflight", "--replay", recording)
+    assert (ran.status, ran.err.count("\n")) == (2, 1)
 
 
 def test_a_cpu_that_is_offline_may_be_asked_for(run: Run) -> None:
@@ -144,8 +203,18 @@ def test_options_may_stand_before_the_command(run: Run) -> None:
     assert run({}, "--cpus", "1", "show") == run("show", {}, "--cpus", "1")
 
 
-def test_a_recording_that_is_none_of_ours_inside_is_told(run: Run, tmp_path: Path) -> None:
-    recording = record(tmp_path / "machine.nw", quiet_files())
-    recording.write_bytes(b"PK\x03\x04" + recording.read_bytes()[4:])
-    ran = run("preflight", "--replay", recording)
-    assert (ran.status, ran.err.count("\n")) == (2, 1)
+@pytest.mark.parametrize("rest", [("--", "./b", "--foo"), ("./b", "--foo")])
+def test_an_option_of_run_is_not_confused_with_those_of_its_command(run: Run, rest: tuple[str, ...]) -> None:
+    ran = run("run", "--rnus", "5", *rest)
+    message = "noisewatch run: there is no option --rnus; did you mean --runs? (see noisewatch run --help)\n"
+    assert (ran.status, ran.err) == (125, message)
+
+
+@pytest.mark.parametrize("line", ["show --cpus", "plan -1", "record --dur 5", "show -v --format yaml"])
+def test_another_error_is_not_hidden_by_options_that_exist(run: Run, line: str) -> None:
+    assert "there is no option" not in run(*line.split()).err
+
+
+def test_a_longer_name_is_preferred_to_a_similar_one() -> None:
+    assert did_you_mean("pre", ["tree", "Preflight"]) == "; did you mean Preflight?"
+    assert did_you_mean("", ["tree"], "; nothing") == "; nothing"

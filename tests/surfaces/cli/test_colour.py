@@ -59,7 +59,7 @@ def commands(tmp_path: Path, unchanged_tree: Path, run: Run) -> list[list[str]]:
     return [
         ["preflight", *tree],
         ["plan", *tree],
-        ["calibrate", "--replay", str(recording)],
+        ["calibrate", "--cpus", "2", "--work", "latency", "--replay", str(recording)],  # the least to predict
         ["fleet", str(verdict)],
         ["explain", "layout"],
     ]

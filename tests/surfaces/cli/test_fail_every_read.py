@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.documents.document import written
-from noisewatch.judgement.verdict import Verdict
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.surfaces.reports.machine.json import describe_snapshot
 from noisewatch.surfaces.reports.machine.text import text_of_snapshot
@@ -18,41 +17,21 @@ from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
-def _reports(verdict: Verdict) -> list[str]:
-    """All that preflight can print of it."""
-    return [render(verdict, RenderOptions(0, 0.0, width=80)), written(describe_verdict(verdict, None, 0))]
-
-
-def _its_share(fault: object, count: int) -> range:
-    """Every third read goes wrong in one of the ways, which is enough for those who only print."""
-    ways = list[object](FAULTS)
-    return range(1 + 3 * ways.index(fault), count + 1, 3 * len(ways))
-
-
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_every_report_of_a_preflight_ends_in_its_verdict(fault: object) -> None:
+def test_preflight_ends_in_its_verdict_and_show_has_a_text_and_a_json(fault: object) -> None:
+    """Every third read goes wrong in one of the ways, which is enough for reports."""
     moments = (quiet_files(), quiet_files(3.0))
     sound = WrittenMachine(*moments, answers=ANSWERS)
     judged(sound)
-    broken = []
-    for number in _its_share(fault, len(sound.reads)):
+    broken, sizes = [], []
+    for number in range(1 + 3 * list[object](FAULTS).index(fault), len(sound.reads) + 1, 3 * len(FAULTS)):
         verdict = judged(FaultyMachine(*moments, fault=fault, fails_at=number))  # type: ignore[arg-type]  # from FAULTS
-        text, as_json = _reports(verdict)
+        text, as_json = render(verdict, RenderOptions(0, 0.0, width=80)), written(describe_verdict(verdict, None, 0))
         if verdict.verdict.upper() not in text.splitlines()[-1] or verdict.verdict not in as_json:
             broken.append(number)
-    assert len(sound.reads) > 100
-    assert broken == []
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_show_has_a_text_and_a_json_whatever_read_fails(fault: object) -> None:
-    sound = WrittenMachine(quiet_files(), answers=ANSWERS)
-    read_snapshot(sound, SnapshotOptions())
-    sizes = []
-    for number in _its_share(fault, len(sound.reads)):
-        machine = FaultyMachine(quiet_files(), fault=fault, fails_at=number)  # type: ignore[arg-type]  # from FAULTS
-        snapshot = read_snapshot(machine, SnapshotOptions())
+        snapshot = verdict.case.snapshot
         sizes.append(min(len(text_of_snapshot(snapshot, 100)), len(written(describe_snapshot(snapshot)))))
+    assert broken == []
     assert len(sizes) > 25
     assert min(sizes) > 300
 

@@ -175,7 +175,7 @@ def _machines(draw: st.DrawFn) -> dict[str, str]:
 
 
 @given(_machines(), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_any_machine_is_the_one_that_it_describes_also_where_all_is_asked(files: dict[str, str], is_copy: bool) -> None:
     snapshot = read_snapshot(quiet_machine(files, is_copy=is_copy), SnapshotOptions(asks_inventory=True))
     for text in (description_of(snapshot), _COMMENT.sub("", description_of(snapshot))):

@@ -47,32 +47,6 @@ def test_selected_areas_and_checks_add_up(run: Run) -> None:
     assert _turbo(run, "--select", "clock")["reason"] == "not selected"
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--ignore", "clok"], "--ignore 'clok': there is no such check or area; did you mean clock"),
-        (["--select", "turbo"], "did you mean turbo-enabled?"),
-        (["--severity", "turbo-enabled"], "--severity turbo-enabled: wanted CHECK=VALUE"),
-        (["--severity", "turbo-enabled=grave"], "--severity turbo-enabled 'grave': there is no such severity; wanted"),
-        (["--severity", "turbo-enabled=blocked"], "did you mean blocking?"),
-        (["--limit", "target-cpu-busy=2"], "wanted a share such as 2% or 0.02, found '2'"),
-        (["--limit", "target-cpu-busy=300%"], "wanted a share such as 2% or 0.02, found '300%'"),
-        (["--limit", "turbo-enabled=3"], "--limit turbo-enabled: this check has no limit"),
-        (["--limit", "target-cpu-busy.most=3"], "wanted one of target-cpu-busy.passes, target-cpu-busy.fails"),
-        (["--limit", "target-cpu-busy=-1"], "wanted a share such as 2% or 0.02, found '-1'"),
-        (["--limit", "device-interrupts-on-target=2%"], "wanted a number of per second, found '2%'"),
-        (["--limit", "noise-floor-above-budget=2%"], "it is set by --max-cv"),
-        (["--limit", "nothing=2%"], "there is no such check; `noisewatch explain` lists them"),
-        (["--profile", "quick"], "found 'quick' (see"),
-        (["--expect", "soon"], "wanted seconds from 0"),
-    ],
-)
-def test_what_is_not_there_is_named_with_what_may_have_been_meant(run: Run, options: list[str], said: str) -> None:
-    ran = run("preflight", _BOOSTED, "--sample", "0", *options)
-    assert (ran.status, ran.out) == (2, "")
-    assert said in ran.err
-
-
 _FILE = """
 profile = "strict"
 ignore = ["clock"]

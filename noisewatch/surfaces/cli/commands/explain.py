@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from noisewatch.judgement.check import Check
@@ -19,44 +20,55 @@ from noisewatch.surfaces.reports.explain import (
     text_of_check,
 )
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
-from noisewatch.surfaces.reports.topics.pages import markdown_of_topics, text_of_topics
 
 _WIDEST = 100
+_Page = Mapping[str, Callable[[], Any]]  # its renderings by format: text, or what becomes JSON
 
 
 def run(arguments: Namespace) -> int:
     """Print the page of a check or a topic, the list of all checks or of an area, or a schema."""
-    print_answer(_asked(arguments))
-    return 0
-
-
-def _asked(arguments: Namespace) -> str:
     if arguments.schema:
         from noisewatch.documents.schema import schema_text  # imports all documents
 
-        return schema_text(arguments.schema)
-    if arguments.id in TOPICS:
-        return _topic(arguments.id, arguments.format, takes_colour(None, arguments.color))
-    if arguments.id == ALL_TOPICS:
-        return _topics(arguments.format)
-    check = check_with_id(arguments.id) if arguments.id is not None else None
-    if check is not None:
-        return _page(check, arguments.format)
-    # Imported here because it imports all checks, and the page of one check does not need the others.
-    from noisewatch.surfaces.cli.rules import areas, check_named
-
-    if arguments.id is not None and arguments.id not in areas():
-        return _page(check_named(arguments.id), arguments.format)
-    return _listed(arguments.id, arguments.format)
+        print_answer(schema_text(arguments.schema))
+    else:
+        page = _page(arguments.id, takes_colour(None, arguments.color))[arguments.format]()
+        print_answer(page if isinstance(page, str) else json.dumps(page, indent=1) + "\n")
+    return 0
 
 
-def _listed(area: str | None, form: str) -> str:
+def _page(name: str | None, in_colour: bool) -> _Page:
+    """Return the page of a check, an area, a topic or all topics; without a name the list of checks and topics."""
+    columns = min(width(), _WIDEST)
+    if name in TOPICS or name == ALL_TOPICS:
+        return _topics() if name == ALL_TOPICS else _topic(str(name), columns, in_colour)
+    check = check_with_id(name) if name is not None else None
+    if check is None:
+        # Imported here because it imports all checks, and the page of one check does not need the others.
+        from noisewatch.surfaces.cli.rules import areas, check_named
+
+        if name is None or name in areas():
+            return _listed(name)
+        check = check_named(name)
+    return {
+        "json": partial(describe_check, check),
+        "markdown": partial(markdown_of_check, check),
+        "text": partial(text_of_check, check, columns),
+    }
+
+
+def _listed(area: str | None) -> _Page:
     """Return the checks of the area, or all checks and then the topics; JSON is always an array of checks only."""
     checks = _checks(area)
-    if form == "json":
-        return _json([describe_check(check) for check in checks])
-    listed = markdown_of_catalogue(checks) if form == "markdown" else text_of_catalogue(checks)
-    return listed if area is not None else f"{listed}\n{_topics(form)}"
+
+    def with_topics(listed: str, form: str) -> str:
+        return listed if area is not None else f"{listed}\n{_topics()[form]()}"
+
+    return {
+        "json": lambda: [describe_check(check) for check in checks],
+        "markdown": lambda: with_topics(markdown_of_catalogue(checks), "markdown"),
+        "text": lambda: with_topics(text_of_catalogue(checks), "text"),
+    }
 
 
 def _checks(area: str | None = None) -> Sequence[Check]:
@@ -65,32 +77,23 @@ def _checks(area: str | None = None) -> Sequence[Check]:
     return [check for check in CATALOGUE if area in (None, check.area)]
 
 
-def _page(check: Check, form: str) -> str:
-    if form == "json":
-        return _json(describe_check(check))
-    return markdown_of_check(check) if form == "markdown" else text_of_check(check, min(width(), _WIDEST))
+def _topics() -> _Page:
+    from noisewatch.surfaces.reports.topics.report import describe_topic, markdown_of_topics, text_of_topics
+
+    return {
+        "json": lambda: [describe_topic(topic, _checks()) for topic in TOPICS],
+        "markdown": markdown_of_topics,
+        "text": text_of_topics,
+    }
 
 
-def _topics(form: str) -> str:
-    if form == "json":
-        from noisewatch.surfaces.reports.topics.report import describe_topic
-
-        return _json([describe_topic(topic, _checks()) for topic in TOPICS])
-    return markdown_of_topics() if form == "markdown" else text_of_topics()
-
-
-def _topic(topic: str, form: str, in_colour: bool) -> str:
+def _topic(topic: str, columns: int, in_colour: bool) -> _Page:
     """Return the topic's page, with the checks of the area that has the same name."""
-    # Imported here because the list of all checks does not need the Markdown parser.
     from noisewatch.surfaces.reports.topics.report import describe_topic, markdown_of_topic, text_of_topic
 
-    if form == "json":
-        return _json(describe_topic(topic, _checks()))
     of_area = _checks(topic) if topic in set(Area) else []
-    if form == "markdown":
-        return markdown_of_topic(topic, of_area)
-    return text_of_topic(topic, of_area, min(width(), _WIDEST), in_colour)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=1) + "\n"
+    return {
+        "json": lambda: describe_topic(topic, _checks()),
+        "markdown": partial(markdown_of_topic, topic, of_area),
+        "text": partial(text_of_topic, topic, of_area, columns, in_colour),
+    }

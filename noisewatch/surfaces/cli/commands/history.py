@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
+from noisewatch.cpus import parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, UsageError
 from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.history import HistoryView, accept_machine, read_history
@@ -26,18 +26,14 @@ def run(arguments: Namespace) -> int:
         return 0
     if arguments.why is not None:
         raise UsageError("--why: only with `noisewatch history accept`")
-    view = read_history(path, None if arguments.cpus is None else _cpus(arguments.cpus))
+    try:
+        cpus = None if arguments.cpus is None else parse_nonempty_cpu_list(arguments.cpus)
+    except Malformed as error:
+        raise UsageError(f"--cpus {arguments.cpus}: {error}") from error
+    view = read_history(path, cpus)
     with opened_report(arguments) as report:
         report.write(_rendered(view, arguments, report.in_unicode))
     return 0
-
-
-def _cpus(text: str) -> CpuSet:
-    """Parse --cpus. Raise UsageError."""
-    try:
-        return parse_nonempty_cpu_list(text)
-    except Malformed as error:
-        raise UsageError(f"--cpus {text}: {error}") from error
 
 
 def _rendered(view: HistoryView, arguments: Namespace, in_unicode: bool) -> str:

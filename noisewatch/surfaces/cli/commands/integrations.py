@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from noisewatch.errors import UsageError, system_reason
-from noisewatch.integrations import Integration, integrations
+from noisewatch.integrations import integrations
 from noisewatch.program import named_for_root, started_by
 from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.output import opened_output, print_answer
@@ -23,9 +23,14 @@ def run(arguments: Namespace) -> int:
     if arguments.name is None:
         if arguments.explain or arguments.force:
             raise UsageError("of which engine? `noisewatch integrations` lists them")
-        print_answer(_listed())
+        rows = [("NAME", "WHAT IT DOES"), *((integration.name, integration.summary) for integration in integrations())]
+        print_answer(f"{align(rows)}\n")
         return 0
-    chosen = _named(arguments.name)
+    by_name = {integration.name: integration for integration in integrations()}
+    if arguments.name not in by_name:
+        hint = did_you_mean(arguments.name, by_name, f"; there are {', '.join(by_name)}")
+        raise UsageError(f"no integration is called {printable(arguments.name)!r}{hint}")
+    chosen = by_name[arguments.name]
     if arguments.explain:
         print_answer(named_for_root(chosen.page))
         return 0
@@ -35,21 +40,6 @@ def run(arguments: Namespace) -> int:
         "".join(f"{path}\n" for path in written) + f"what next: noisewatch integrations {chosen.name} --explain\n"
     )
     return 0
-
-
-def _listed() -> str:
-    return (
-        align([("NAME", "WHAT IT DOES"), *((integration.name, integration.summary) for integration in integrations())])
-        + "\n"
-    )
-
-
-def _named(name: str) -> Integration:
-    by_name = {integration.name: integration for integration in integrations()}
-    if name not in by_name:
-        hint = did_you_mean(name, by_name, f"; there are {', '.join(by_name)}")
-        raise UsageError(f"no integration is called {printable(name)!r}{hint}")
-    return by_name[name]
 
 
 def _write(folder: Path, text_by_path: Mapping[str, str], is_forced: bool) -> list[str]:

@@ -10,8 +10,7 @@ from noisewatch.operations.machines import open_machine
 from noisewatch.operations.plan import PlanOptions, make_plan
 from noisewatch.surfaces.cli.common import machine_options, opened_report, report_damage
 from noisewatch.surfaces.output import width
-from noisewatch.surfaces.reports.plan.formats import PLAN_FORMATS, PlanRenderOptions
-from noisewatch.surfaces.reports.plan.report import plan_remarks, render_plan
+from noisewatch.surfaces.reports.plan.report import PlanRenderOptions, plan_remarks, render_plan
 
 
 def run(arguments: Namespace) -> int:
@@ -22,9 +21,9 @@ def run(arguments: Namespace) -> int:
     machine = open_machine(options.machine)
     with opened_report(arguments) as report:
         plan = make_plan(machine, options)
-        shown = PlanRenderOptions(width(), report.in_colour, report.in_unicode)
-        write = report.write_text if arguments.format == PLAN_FORMATS[0] else report.write
-        write(render_plan(plan, arguments.format, shown, arguments.undo))
+        shown = PlanRenderOptions(width(), report.in_colour, report.in_unicode, arguments.undo)
+        write = report.write_text if arguments.format == "text" else report.write
+        write(render_plan(plan, arguments.format, shown))
     for remark in plan_remarks(plan, arguments.format):
         print(f"noisewatch: {remark}", file=sys.stderr)
     report_damage(machine)

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -129,46 +129,39 @@ def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOption
 
 @dataclass(frozen=True, slots=True)
 class _Script:
-    """A script's destination, and the function that makes it from a verdict."""
+    """A script's destination, and the name of the function that makes it from a verdict."""
 
     output: BinaryIO
     is_printed: bool
-    text_of: Callable[[Verdict], str]
+    name: str
 
     def write(self, verdict: Verdict) -> None:
-        self.output.write(self.text_of(verdict).encode("utf-8", "replace"))
+        from noisewatch.surfaces.reports.verdict import fix_script  # most preflights write none
+
+        text: str = getattr(fix_script, self.name)(verdict)
+        self.output.write(text.encode("utf-8", "replace"))
 
 
 @contextmanager
 def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
     """Yield the requested scripts, opened before any measuring. Raise UsageError."""
-    destinations = (arguments.output, arguments.record, arguments.fix_script, arguments.undo_script)
-    places = [path for path in destinations if path is not None]
+    requested = [(arguments.fix_script, "fix_script"), (arguments.undo_script, "undo_script")]
+    requested = [(path, name) for path, name in requested if path is not None]
+    places = [path for path in (arguments.output, arguments.record) if path is not None]
+    places += [path for path, _ in requested]
     if len(set(places)) < len(places):
         raise UsageError("--output, --record, --fix-script, --undo-script: two of them have the same destination")
-    paths = [*_requested_scripts(arguments)]
-    if any(path == _PRINTED for path, _ in paths) and arguments.output is not None:
+    if any(path == _PRINTED for path, _ in requested) and arguments.output is not None:
         raise UsageError("--output: a printed script replaces the report; give the script a FILE")
     with ExitStack() as stack:
         yield [
-            _Script(stack.enter_context(opened_output(None if path == _PRINTED else path)), path == _PRINTED, text_of)
-            for path, text_of in paths
+            _Script(stack.enter_context(opened_output(None if path == _PRINTED else path)), path == _PRINTED, name)
+            for path, name in requested
         ]
 
 
-def _requested_scripts(arguments: Namespace) -> Iterator[tuple[str, Callable[[Verdict], str]]]:
-    """Yield the path of each requested script, and the function that makes it from a verdict."""
-    if arguments.fix_script is None and arguments.undo_script is None:
-        return
-    from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script
-
-    for path, text_of in ((arguments.fix_script, fix_script), (arguments.undo_script, undo_script)):
-        if path is not None:
-            yield path, text_of
-
-
 def _markdown(verdict: Verdict, most_bytes: int) -> str:
-    from noisewatch.surfaces.reports.parts.sections import markdown_of_sections
+    from noisewatch.surfaces.reports.parts.sections import markdown_of_sections  # only a step with a summary needs it
     from noisewatch.surfaces.reports.verdict.markdown import sections_of
 
     return markdown_of_sections(sections_of(verdict), most_bytes)

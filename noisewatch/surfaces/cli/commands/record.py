@@ -8,7 +8,7 @@ from argparse import Namespace
 
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.operations.machines import open_machine, require_free
-from noisewatch.operations.record import RecordingMade, RecordOptions, record
+from noisewatch.operations.record import RecordOptions, record
 from noisewatch.surfaces.cli.common import machine_options
 from noisewatch.surfaces.cli.live import listener_of
 from noisewatch.units import describe_count
@@ -34,18 +34,14 @@ def run(arguments: Namespace) -> int:
         with open(arguments.file, "wb") as output:
             made = record(machine, output, options, listener_of(arguments))
             if not arguments.quiet:
-                _report(arguments.file, made, output.tell())
+                count = describe_count(made.snapshot_count, "snapshot")
+                size = f"{count} in {_rounded(made.seconds)} s, {_rounded(output.tell() / 1e3)} kB"
+                interrupted = "" if made.is_whole else "interrupted: "
+                replay = f"noisewatch --replay {shlex.quote(arguments.file)}"
+                print(f"{arguments.file}: {interrupted}{size}; {replay}", file=sys.stderr)
     except OSError as error:
         raise UsageError(f"{arguments.file}: {system_reason(error)}") from error
     return 0
-
-
-def _report(file: str, made: RecordingMade, size_bytes: int) -> None:
-    """Print what was written, and the command that replays it, to standard error."""
-    count = describe_count(made.snapshot_count, "snapshot")
-    size = f"{count} in {_rounded(made.seconds)} s, {_rounded(size_bytes / 1e3)} kB"
-    interrupted = "" if made.is_whole else "interrupted: "
-    print(f"{file}: {interrupted}{size}; noisewatch --replay {shlex.quote(file)}", file=sys.stderr)
 
 
 def _rounded(value: float) -> str:

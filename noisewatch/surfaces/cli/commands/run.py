@@ -8,8 +8,6 @@ import resource
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from noisewatch.errors import CannotStart, NoisewatchError, NothingUndisturbed, UsageError
@@ -145,7 +143,8 @@ class OneRun(TerminalListener):
         conclusion = "cut short, " if judged.repetition.is_cut_short else ""
         conclusion += conclude_repetition(judged.verdict, judged.repetition.length_ns)
         if judged.verdict.outcome == RunOutcome.UNDISTURBED:
-            conclusion += _not_watched([*self._of_machine, *judged.verdict.unwatched])
+            unwatched = [aspect.what for aspect in (*self._of_machine, *judged.verdict.unwatched)]
+            conclusion += f" (not watched: {', '.join(unwatched)})" if unwatched else ""  # reports have the reasons
         trace = judged.repetition.trace
         by = f" (attribution: counters, because {printable(trace)})" if isinstance(trace, str) else _BY_TRACE
         self.on_remark(conclusion if self._tracer == Tracer.NONE else conclusion + by)
@@ -163,30 +162,16 @@ class OneRun(TerminalListener):
                 self.on_remark(sentence)
 
 
-def _not_watched(unwatched: Sequence[Unwatched]) -> str:
-    """Return in brackets what an undisturbed run may still have met; the reasons are in the reports."""
-    return f" (not watched: {', '.join(aspect.what for aspect in unwatched)})" if unwatched else ""
-
-
-def check_results(arguments: Namespace) -> None:
-    """Raise UsageError for contradictory options, before anything runs."""
-    if arguments.filtered is None:
-        return
-    if arguments.results is None:
-        raise UsageError("--filtered needs --results FILE")
-    refuse_same_file(arguments.results, arguments.filtered)
-
-
-def read_results(path: str, series: RunSeries) -> MarkedResults | None:
+def _read_results(path: str, series: RunSeries) -> MarkedResults | None:
     """Return the runs in the file; if it cannot be read, print why and return None."""
     try:
         return mark_results(path, series)
     except NoisewatchError as error:
-        print(f"noisewatch run: {error}", file=sys.stderr)
+        _print(str(error))
         return None
 
 
-def print_results(marked: MarkedResults, filtered: str | None) -> bool:
+def _print_results(marked: MarkedResults, filtered: str | None) -> bool:
     """Print the runs' verdicts to standard error; return whether the undisturbed runs could be written as requested."""
     from noisewatch.surfaces.reports.run.document import text_of_results  # most runs do not need it
 
@@ -195,22 +180,20 @@ def print_results(marked: MarkedResults, filtered: str | None) -> bool:
         return True
     try:
         refuse_same_file(marked.file.path, filtered)
-        with _opened(filtered) as output:
-            marked.write_undisturbed(output)
+        with opened_output(filtered) as output:
+            if filtered.endswith(".gz"):
+                with gzip.open(output, "wb") as packed:
+                    marked.write_undisturbed(cast(BinaryIO, packed))
+            else:
+                marked.write_undisturbed(output)
     except NoisewatchError as error:
-        print(f"noisewatch run: {error}", file=sys.stderr)
+        _print(str(error))
         return False
     return True
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[BinaryIO]:
-    with opened_output(path) as output:
-        if not path.endswith(".gz"):
-            yield output
-            return
-        with gzip.open(output, "wb") as packed:
-            yield cast(BinaryIO, packed)
+def _print(message: str) -> None:
+    print(f"{_PROGRAM}: {message}", file=sys.stderr)
 
 
 DISTURBED, UNKNOWN = 5, 3
@@ -230,10 +213,19 @@ def run(arguments: Namespace) -> int:
         raise UsageError("no command (noisewatch run -- COMMAND)")
     if arguments.on_unknown is not None and not arguments.gate:
         raise UsageError("--on-unknown: only with --gate")
-    _check_open_files()
-    check_results(arguments)
+    most_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= most_files < _FEWEST_OPEN_FILES:
+        fewest = f"wanted at least {_FEWEST_OPEN_FILES} (ulimit -n)"
+        raise UsageError(f"only {most_files} files may be open at once: {fewest}")
+    if arguments.filtered is not None:
+        if arguments.results is None:
+            raise UsageError("--filtered needs --results FILE")
+        refuse_same_file(arguments.results, arguments.filtered)
     runs = arguments.runs or default_runs(arguments.aa, arguments.against is not None)
     is_series = runs > 1 or arguments.against is not None or arguments.aa
+    # By default only a series is calibrated and traced: a single run has to stay unaffected.
+    calibration_s = (CALIBRATION_S if is_series else 0.0) if arguments.calibration is None else arguments.calibration
+    tracer = (Tracer.EVENTS if is_series else Tracer.NONE) if arguments.tracer is None else Tracer(arguments.tracer)
     options = RunOptions(
         argv=argv,
         machine=machine_options(arguments),
@@ -247,8 +239,8 @@ def run(arguments: Namespace) -> int:
         most_retries=arguments.retry,
         min_undisturbed=arguments.min_undisturbed,
         shows_output=arguments.show_output or not is_series,
-        calibration_s=_calibration_s(arguments, is_series),
-        tracer=_tracer(arguments, is_series),
+        calibration_s=calibration_s,
+        tracer=tracer,
         stops_at_failure=not arguments.ignore_failure,
         looks_often=arguments.results is not None,
     )
@@ -283,7 +275,11 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
     report_options = ReportOptions(
         arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate, arguments.color
     )
-    shown = _listener(arguments, options.runs * len(options.commands) if is_series else None)
+    shown: RunProgress | OneRun | SilentListener = OneRun()
+    if arguments.quiet:
+        shown = SilentListener()
+    elif is_series:
+        shown = RunProgress(options.runs * len(options.commands), arguments.color)
     try:
         with recorded_to(arguments.record, machine) as recorder, opened_report(report_options, shown) as report:
             try:
@@ -293,62 +289,31 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
             if isinstance(shown, OneRun):
                 shown.report_speed_change(series)
             if arguments.results is not None:
-                results = read_results(arguments.results, series)
+                results = _read_results(arguments.results, series)
             report.write_reports(series, width(), results)
             is_complete = not report.is_incomplete
     except (NoisewatchError, BrokenPipeError) as error:
         if series is None or (is_series and isinstance(error, BrokenPipeError)):
             raise
-        print(f"noisewatch run: {error}", file=sys.stderr)
+        _print(str(error))
         is_complete = False
         is_empty = isinstance(error, NothingUndisturbed)
     except KeyboardInterrupt:
         if series is None:
-            print("noisewatch run: interrupted before the first run: nothing was measured", file=sys.stderr)
+            _print("interrupted before the first run: nothing was measured")
         raise
     if arguments.results is not None:
-        is_complete = results is not None and print_results(results, arguments.filtered) and is_complete
+        is_complete = results is not None and _print_results(results, arguments.filtered) and is_complete
     return _Ran(series, results, is_complete, is_empty)
-
-
-def _listener(arguments: Namespace, expected: int | None) -> RunProgress | OneRun | SilentListener:
-    """Return the listener that the command line asks for; a single run expects no number of repetitions."""
-    if arguments.quiet:
-        return SilentListener()
-    return OneRun() if expected is None else RunProgress(expected, arguments.color)
-
-
-def _check_open_files() -> None:
-    """Raise UsageError if too few files may be open to read the machine."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= most < _FEWEST_OPEN_FILES:
-        raise UsageError(f"only {most} files may be open at once: wanted at least {_FEWEST_OPEN_FILES} (ulimit -n)")
 
 
 def _report_early_end(series: RunSeries) -> int:
     """Print why the series ended early; return the failed command's status, or 128 plus the signal, as a shell does."""
     if series.failed is None or series.ended_by is not None:  # the signal made the run fail
         number = series.ended_by or signal.SIGINT
-        print(
-            f"noisewatch run: interrupted by {signal.Signals(number).name}: what was measured is above", file=sys.stderr
-        )
+        _print(f"interrupted by {signal.Signals(number).name}: what was measured is above")
         return _BY_SIGNAL + number
     status = series.end.exit_status
     how = f"with status {status}" if status is not None else f"by signal {series.end.signal_number}"
-    hints = "--show-output shows what it says, --ignore-failure goes on"
-    print(f"noisewatch run: run {series.failed} ended {how}: {hints}", file=sys.stderr)
+    _print(f"run {series.failed} ended {how}: --show-output shows what it says, --ignore-failure goes on")
     return status if status is not None else _BY_SIGNAL + (series.end.signal_number or 0)
-
-
-def _calibration_s(arguments: Namespace, is_series: bool) -> float:
-    """Return the requested duration; by default only a series is calibrated, as a single run has to stay unaffected."""
-    if arguments.calibration is not None:
-        return float(arguments.calibration)
-    return CALIBRATION_S if is_series else 0.0
-
-
-def _tracer(arguments: Namespace, is_series: bool) -> Tracer:
-    """Return the requested tracer; by default only a series is traced, as it is for the calibration."""
-    if arguments.tracer is not None:
-        return Tracer(arguments.tracer)
-    return Tracer.EVENTS if is_series else Tracer.NONE

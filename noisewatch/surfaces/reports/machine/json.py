@@ -2,64 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from noisewatch.documents.document import SCHEMA
 from noisewatch.kernel.cgroup.bandwidth import UNLIMITED, Cgroup
-from noisewatch.kernel.cpus.cpu_time import CpuTime
-from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.frequency.cpufreq import CpuFrequency
-from noisewatch.kernel.interrupts.irqs import Irq
 from noisewatch.kernel.interrupts.table import InterruptRow, Interrupts
 from noisewatch.kernel.snapshot.snapshot import Snapshot
-from noisewatch.kernel.system.pressure import Stall
 from noisewatch.surfaces.reports.parts.json import describe_machine
 
+_PLACE = ("cpu", "core", "package", "node", "siblings", "last_level_cache", "kind", "capacity")
+_CLOCK = ("cpu", "governor", "current_khz", "min_khz", "max_khz", "hardware_min_khz", "hardware_max_khz", "base_khz")
+_IRQ = ("irq", "allowed", "effective", "movable", "actions", "device")
+_TIME = ("user_ns", "nice_ns", "system_ns", "idle_ns", "iowait_ns", "irq_ns", "softirq_ns", "steal_ns")
+_STALL = ("some_total_ns", "full_total_ns")
 
-def listed(cpus: Iterable[int] | None) -> list[int] | None:
-    """Return the CPUs in order."""
+
+def _described(source: object, keys: Sequence[str]) -> dict[str, Any] | None:
+    """Return these attributes, with CPUs in order; None for an unknown source."""
+    if source is None:
+        return None
+    values = {key: getattr(source, key) for key in keys}
+    return {key: sorted(value) if isinstance(value, frozenset) else value for key, value in values.items()}
+
+
+def _listed(cpus: Iterable[int] | None) -> list[int] | None:
     return None if cpus is None else sorted(cpus)
 
 
 def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     """Return the document of `show --format json`."""
-    irqs = snapshot.irqs
-    frequency = snapshot.frequency
+    irqs, softirqs, frequency, times = snapshot.irqs, snapshot.softirqs, snapshot.frequency, snapshot.cpu_time
+    pressure = snapshot.pressure
     return {
         "schema": SCHEMA,
         "machine": describe_machine(snapshot),
         "cpus": _cpus(snapshot),
-        "topology": [_place(place) for place in snapshot.topology.values()],
+        "topology": [_described(place, _PLACE) for place in snapshot.topology.values()],
         "frequency": {
             "driver": frequency.driver,
             "turbo": frequency.turbo,
-            "cpus": [_clock(clock) for clock in frequency.cpus.values()],
+            "cpus": [_described(clock, (*_CLOCK, "energy_preference")) for clock in frequency.cpus.values()],
         },
         "interrupts": None if snapshot.interrupts is None else _interrupts(snapshot.interrupts),
         "softirqs": None
-        if snapshot.softirqs is None
+        if softirqs is None
         else {
-            "cpus": list(snapshot.softirqs.cpus),
-            "rows": [
-                {"label": row.label, "count_by_cpu": _by_cpu(snapshot.softirqs.cpus, row.counts)}
-                for row in snapshot.softirqs.rows
-            ],
+            "cpus": softirqs.cpus,
+            "rows": [{"label": row.label, "count_by_cpu": _by_cpu(softirqs.cpus, row.counts)} for row in softirqs.rows],
         },
         "irqs": None
         if irqs is None
         else {
-            "default_allowed": listed(irqs.default_allowed),
-            "irqs": [_irq(irq) for irq in irqs.by_number.values()],
+            "default_allowed": _listed(irqs.default_allowed),
+            "irqs": [_described(irq, _IRQ) for irq in irqs.by_number.values()],
         },
         "cpu_time": None
-        if snapshot.cpu_time is None
-        else [_time(cpu, time) for cpu, time in sorted(snapshot.cpu_time.items())],
-        "pressure": {
-            "cpu": _stall(snapshot.pressure.cpu),
-            "memory": _stall(snapshot.pressure.memory),
-            "io": _stall(snapshot.pressure.io),
-        },
+        if times is None
+        else [{"cpu": cpu, **(_described(time, _TIME) or {})} for cpu, time in sorted(times.items())],
+        "pressure": {name: _described(getattr(pressure, name), _STALL) for name in ("cpu", "memory", "io")},
         "cgroup": describe_cgroup(snapshot.cgroup),
         "unreadable": [{"path": path, "reason": reason} for path, reason in snapshot.reason_by_path.items()],
     }
@@ -68,49 +69,22 @@ def describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
 def _cpus(snapshot: Snapshot) -> dict[str, Any]:
     isolation = snapshot.isolation
     return {
-        "online": listed(snapshot.online.online),
-        "offline": listed(snapshot.online.offline),
-        "isolated": listed(isolation.isolated),
+        "online": _listed(snapshot.online.online),
+        "offline": _listed(snapshot.online.offline),
+        "isolated": _listed(isolation.isolated),
         "isolated_by": {
-            "boot": listed(isolation.boot),
-            "partition": listed(isolation.partition),
-            "cgroup_v1": listed(isolation.unbalanced),
+            "boot": _listed(isolation.boot),
+            "partition": _listed(isolation.partition),
+            "cgroup_v1": _listed(isolation.unbalanced),
         },
         "isolcpus": None
         if isolation.isolcpus is None
-        else [{"flags": sorted(option.flags), "cpus": sorted(option.cpus)} for option in isolation.isolcpus],
-        "nohz_full": listed(isolation.nohz_full),
-        "rcu_nocbs": listed(isolation.rcu_nocbs),
-        "target": listed(snapshot.target.cpus),
+        else [_described(option, ("flags", "cpus")) for option in isolation.isolcpus],
+        "nohz_full": _listed(isolation.nohz_full),
+        "rcu_nocbs": _listed(isolation.rcu_nocbs),
+        "target": _listed(snapshot.target.cpus),
         "online_said_by": snapshot.online.said_by,
         "target_chosen_by": snapshot.target.chosen_by,
-    }
-
-
-def _place(place: CpuPlace) -> dict[str, Any]:
-    return {
-        "cpu": place.cpu,
-        "core": place.core,
-        "package": place.package,
-        "node": place.node,
-        "siblings": listed(place.siblings),
-        "last_level_cache": listed(place.last_level_cache),
-        "kind": place.kind,
-        "capacity": place.capacity,
-    }
-
-
-def _clock(clock: CpuFrequency) -> dict[str, Any]:
-    return {
-        "cpu": clock.cpu,
-        "governor": clock.governor,
-        "current_khz": clock.current_khz,
-        "min_khz": clock.min_khz,
-        "max_khz": clock.max_khz,
-        "hardware_min_khz": clock.hardware_min_khz,
-        "hardware_max_khz": clock.hardware_max_khz,
-        "base_khz": clock.base_khz,
-        "energy_preference": clock.energy_preference,
     }
 
 
@@ -120,49 +94,17 @@ def _by_cpu(cpus: tuple[int, ...], counts: Iterable[int]) -> dict[str, int]:
 
 def _interrupts(table: Interrupts) -> dict[str, Any]:
     return {
-        "cpus": list(table.cpus),
+        "cpus": table.cpus,
         "rows": [_interrupt_row(table.cpus, row) for row in table.rows],
         "total_by_cpu": {str(cpu): total for cpu, total in table.total_by_cpu().items()},
     }
 
 
 def _interrupt_row(cpus: tuple[int, ...], row: InterruptRow) -> dict[str, Any]:
-    described: dict[str, Any] = {"label": row.label}
     if row.total is not None:
-        return described | {"total": row.total}
-    described["description"] = row.description
-    if row.counts is not None:
-        described["count_by_cpu"] = _by_cpu(cpus, row.counts)
-    return described
-
-
-def _irq(irq: Irq) -> dict[str, Any]:
-    return {
-        "irq": irq.irq,
-        "allowed": listed(irq.allowed),
-        "effective": listed(irq.effective),
-        "movable": irq.movable,
-        "actions": list(irq.actions),
-        "device": irq.device,
-    }
-
-
-def _time(cpu: int, time: CpuTime) -> dict[str, Any]:
-    return {
-        "cpu": cpu,
-        "user_ns": time.user_ns,
-        "nice_ns": time.nice_ns,
-        "system_ns": time.system_ns,
-        "idle_ns": time.idle_ns,
-        "iowait_ns": time.iowait_ns,
-        "irq_ns": time.irq_ns,
-        "softirq_ns": time.softirq_ns,
-        "steal_ns": time.steal_ns,
-    }
-
-
-def _stall(stall: Stall | None) -> dict[str, Any] | None:
-    return None if stall is None else {"some_total_ns": stall.some_total_ns, "full_total_ns": stall.full_total_ns}
+        return {"label": row.label, "total": row.total}
+    counted = {} if row.counts is None else {"count_by_cpu": _by_cpu(cpus, row.counts)}
+    return {"label": row.label, "description": row.description, **counted}
 
 
 def describe_cgroup(cgroup: Cgroup) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from noisewatch.judgement.terms import Area, Gravity
-from noisewatch.surfaces.reports.parts.colours import Meaning, painted
+from noisewatch.surfaces.reports.parts.colours import painted
 
-Pieces = list[tuple[str, Meaning | None]]  # text with its colour; None is plain
+if TYPE_CHECKING:
+    from noisewatch.surfaces.tui.draw.text_row import Row, Style
 
 _MARKS: Mapping[Gravity, str] = {
     Gravity.FAILED: "✗",
@@ -19,14 +21,14 @@ _MARKS: Mapping[Gravity, str] = {
     Gravity.LEFT_OUT: "·",
 }
 _LETTERS: Mapping[Gravity, str] = {**_MARKS, Gravity.FAILED: "X", Gravity.PASSED: "+", Gravity.LEFT_OUT: "."}
-MEANINGS: Mapping[Gravity, Meaning | None] = {
+MEANINGS: Mapping[Gravity, Style] = {
     Gravity.FAILED: "grave",
     Gravity.WARNED: "notable",
-    Gravity.NOTED: None,
+    Gravity.NOTED: "plain",
     Gravity.UNANSWERED: "unknown",
     Gravity.OPEN: "unknown",
     Gravity.PASSED: "calm",
-    Gravity.LEFT_OUT: None,
+    Gravity.LEFT_OUT: "plain",
 }
 _LEGEND: Mapping[Gravity, str] = {
     Gravity.FAILED: "fails, blocks",
@@ -47,14 +49,15 @@ def mark_of(gravity: Gravity, in_unicode: bool) -> str:
 
 
 def painted_mark(gravity: Gravity, in_unicode: bool, in_colour: bool) -> str:
-    mark, meaning = mark_of(gravity, in_unicode), MEANINGS[gravity]
-    return painted(mark, meaning) if in_colour and meaning is not None else mark
+    mark = mark_of(gravity, in_unicode)
+    return painted(mark, MEANINGS[gravity]) if in_colour else mark
 
 
-def legend(in_unicode: bool) -> list[Pieces]:
+def legend(in_unicode: bool) -> list[Row]:
     """Return the meaning of each character."""
     return [
-        [(mark_of(gravity, in_unicode), MEANINGS[gravity]), (f" {words}", None)] for gravity, words in _LEGEND.items()
+        [(mark_of(gravity, in_unicode), MEANINGS[gravity]), (f" {words}", "plain")]
+        for gravity, words in _LEGEND.items()
     ]
 
 
@@ -66,32 +69,21 @@ def marks_by_area(gravities: Iterable[tuple[Area, Gravity]]) -> dict[Area, list[
     return {area: sorted(marks, key=_ORDER.index) for area, marks in by_area.items() if marks}
 
 
-def grid(by_area: Mapping[Area, Sequence[Gravity]], width: int, in_unicode: bool) -> list[Pieces]:
+def grid(by_area: Mapping[Area, Sequence[Gravity]], width: int, in_unicode: bool) -> list[Row]:
     """Return a row of characters for each area, in as many columns as fit; areas are ordered down the columns."""
     areas = list(by_area)
     for columns in range(len(areas) or 1, 0, -1):
-        parts = _parted(areas, columns)
+        height = -(-len(areas) // columns)
+        parts = [areas[at : at + height] for at in range(0, len(areas), height or 1)]
         widths = [_NAME + max(len(by_area[area]) for area in part) + _GAP for part in parts]
         if sum(widths) - _GAP <= width:
             break
-    rows = []
-    for at in range(len(parts[0]) if parts else 0):
-        row: Pieces = []
-        for part, wide in zip(parts, widths, strict=True):
-            if at < len(part):
-                row += _of_area(part[at], by_area[part[at]], wide, in_unicode)
-        rows.append(row)
+    rows: list[Row] = [[] for _ in range(height)]
+    for part, wide in zip(parts, widths, strict=True):
+        for row, area in zip(rows, part, strict=False):
+            marks = by_area[area]
+            row.append((f"{area:<{_NAME}}", "plain"))
+            for gravity in dict.fromkeys(marks):
+                row.append((mark_of(gravity, in_unicode) * marks.count(gravity), MEANINGS[gravity]))
+            row.append((" " * (wide - _NAME - len(marks)), "plain"))
     return rows
-
-
-def _parted(areas: Sequence[Area], columns: int) -> list[list[Area]]:
-    """Split the areas into at most `columns` columns, none longer than the first."""
-    rows = -(-len(areas) // columns)
-    return [list(areas[at : at + rows]) for at in range(0, len(areas), rows or 1)]
-
-
-def _of_area(area: Area, marks: Sequence[Gravity], wide: int, in_unicode: bool) -> Pieces:
-    pieces: Pieces = [(f"{area:<{_NAME}}", None)]
-    for gravity in dict.fromkeys(marks):
-        pieces.append((mark_of(gravity, in_unicode) * marks.count(gravity), MEANINGS[gravity]))
-    return [*pieces, (" " * (wide - _NAME - len(marks)), None)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
+from math import inf
 from typing import Literal
 
 Kept = Literal["nothing", "hyphens", "words"]
@@ -34,6 +36,18 @@ def wrap(
         max_lines=most,
         placeholder=" …",
     )
+
+
+_UNBROKEN = "\0"  # replaces a blank at which no line may end; printable text does not contain it
+
+
+def wrap_around(
+    text: str, width: int, kept: re.Pattern[str], first: str, further: str, *, least: int, longest: float = inf
+) -> list[str]:
+    """Wrap the text, but not within a match of the pattern `kept` that has at most `longest` characters."""
+    glued = kept.sub(lambda match: match[0].replace(" ", _UNBROKEN) if len(match[0]) <= longest else match[0], text)
+    lines = wrap(glued, width, first, further, keep="words", least=least)
+    return [line.replace(_UNBROKEN, " ") for line in lines]
 
 
 def wrap_all(

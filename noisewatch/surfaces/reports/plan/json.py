@@ -7,10 +7,9 @@ from noisewatch.documents.document import SCHEMA, filled, written
 from noisewatch.documents.plan import CriterionPart, PlanDocument, StartPart, StepPart
 from noisewatch.judgement.plan.plan import Judged, Plan
 from noisewatch.surfaces.reports.parts.json import describe_machine
-from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
 
 
-def render(plan: Plan, options: PlanRenderOptions) -> str:
+def render(plan: Plan) -> str:
     """Return the document of `plan --format json`."""
     proposal, steps = plan.proposal, plan.steps
     document = PlanDocument(

@@ -11,10 +11,10 @@ from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.fixes.fix import BootOptions
 from noisewatch.judgement.plan.plan import Judged, Plan
 from noisewatch.judgement.terms import Gravity, Status
+from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.marks import painted_mark
 from noisewatch.surfaces.reports.parts.wraps import wrap
-from noisewatch.surfaces.reports.plan.formats import PlanRenderOptions
 from noisewatch.surfaces.reports.verdict.fix_script import (
     NOT_UNDONE,
     REMOVE_ARGUMENTS,
@@ -26,22 +26,43 @@ from noisewatch.surfaces.reports.verdict.fix_script import (
 from noisewatch.text import one_line, printable
 
 
-def render_plan(plan: Plan, form: str, options: PlanRenderOptions, is_undo: bool = False) -> str:
-    """Return the plan in the format `form`; with `is_undo` the script that takes the plan back."""
-    if form == "json":
-        from noisewatch.surfaces.reports.plan.json import render  # text needs no JSON
+@dataclass(frozen=True, slots=True)
+class PlanRenderOptions:
+    """What the text of a plan has to fit, and whether a script is the one that takes the plan back."""
 
-        return render(plan, options)
-    if form == "script":
-        return _undo_script(plan) if is_undo else _script(plan)
-    if form == "cmdline":
-        return _command_line(plan)
-    return "\n".join([*_unit(plan), ""]) if form == "systemd" else _text(plan, options)
+    width: int = 100
+    in_colour: bool = False
+    in_unicode: bool = True
+    is_undo: bool = False
+
+
+def render_plan(plan: Plan, form: str, options: PlanRenderOptions) -> str:
+    """Return the plan in the format `form`."""
+    match form:
+        case "json":
+            from noisewatch.surfaces.reports.plan.json import render  # text needs no JSON
+
+            return render(plan)
+        case "script":
+            return _undo_script(plan) if options.is_undo else _script(plan)
+        case "cmdline":  # for a boot loader's configuration
+            arguments = printable(plan.steps.kernel_arguments)
+            return f"{arguments}\n" if arguments else ""
+        case "systemd":
+            return "\n".join([*_unit(plan), ""])
+    parts = (_head(plan, options), _why(plan, options), _now(plan, options), _for_good(plan, options))
+    return "\n\n".join("\n".join(lines) for lines in (*parts, _to_run(plan, options))) + "\n"
 
 
 def plan_remarks(plan: Plan, form: str) -> Iterator[str]:
-    """Return remarks on the plan for standard error, if the format has no place for them."""
-    return _command_line_remarks(plan) if form == "cmdline" else iter(())
+    """Yield what the options for the command line replace and what they lack, as they have no comments."""
+    if form != "cmdline":
+        return
+    yield from _replaced_options(plan)
+    if plan.why_no_partition is not None:
+        yield one_line(plan.why_no_partition)
+    yield from (f"left out: {option}" for option in _left_out(plan))
+    yield from (f"not known: {one_line(check_reason)}" for check_reason in _unknown_checks(plan))
 
 
 _GRAVITIES: Mapping[Status, Gravity] = {
@@ -55,12 +76,6 @@ _GRAVITIES: Mapping[Status, Gravity] = {
 _NARROWEST = 40
 _INDENT = "  "
 _COLUMN = 11  # columns of the label before a line
-
-
-def _text(plan: Plan, options: PlanRenderOptions) -> str:
-    """Return the plan wrapped at the width, except for commands, which are there to be copied."""
-    lines = [*_head(plan, options), "", *_why(plan, options), "", *_now(plan, options), "", *_for_good(plan, options)]
-    return "\n".join([*lines, "", *_to_run(plan, options)]) + "\n"
 
 
 def _head(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
@@ -212,21 +227,6 @@ def _undo_script(plan: Plan) -> str:
         NOT_UNDONE: [check.id for check, command in undone if command is None],
     }
     return script(RESTORES.format("plan"), _about(plan), undo_steps(undone, files), comments)
-
-
-def _command_line(plan: Plan) -> str:
-    """Return the options to add to the kernel's command line, for a boot loader's configuration, or an empty text."""
-    arguments = printable(plan.steps.kernel_arguments)
-    return f"{arguments}\n" if arguments else ""
-
-
-def _command_line_remarks(plan: Plan) -> Iterator[str]:
-    """Yield the options that the line replaces, and what it lacks; the line itself has no comments."""
-    yield from _replaced_options(plan)
-    if plan.why_no_partition is not None:
-        yield one_line(plan.why_no_partition)
-    yield from (f"left out: {option}" for option in _left_out(plan))
-    yield from (f"not known: {one_line(check_reason)}" for check_reason in _unknown_checks(plan))
 
 
 _NAME = "benchmark.service"

@@ -6,29 +6,48 @@ verdict ends with the checks that can block, by their declared ground.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from importlib.resources import files
 from itertools import groupby
-from typing import Any
-
-from markdown_it import MarkdownIt
-from markdown_it.tree import SyntaxTreeNode
+from typing import TYPE_CHECKING, Any
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Severity
+from noisewatch.patterns import regex
 from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
 from noisewatch.surfaces.reports.parts.colours import painted
-from noisewatch.surfaces.reports.parts.tables import cell, code, table
-from noisewatch.surfaces.reports.parts.wraps import wrap
-from noisewatch.surfaces.reports.topics import VERDICT
-from noisewatch.surfaces.reports.topics.pages import read_page
+from noisewatch.surfaces.reports.parts.tables import align, cell, code, table
+from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_around
+from noisewatch.surfaces.reports.topics import TOPICS, VERDICT
+
+if TYPE_CHECKING:
+    from markdown_it.tree import SyntaxTreeNode
 
 _SOURCES = "Sources"
+
+
+def read_page(topic: str) -> str:
+    """Return the Markdown of one of TOPICS: a title, a summary, sections and perhaps sources."""
+    return files(__package__).joinpath(f"{topic}.md").read_text("utf-8")
+
+
+def text_of_topics() -> str:
+    """Return a table of the topics with their titles, as text."""
+    return align([("TOPIC", "TITLE"), *((topic, _title(topic)) for topic in TOPICS)]) + "\n"
+
+
+def markdown_of_topics() -> str:
+    """Return a table of the topics with their titles, as Markdown."""
+    return table(("topic", "title"), [(f"`{topic}`", _title(topic)) for topic in TOPICS])
+
+
+def _title(topic: str) -> str:
+    return read_page(topic).partition("\n")[0].removeprefix("# ")
 
 
 class BlockKind(StrEnum):
@@ -80,6 +99,9 @@ def parse_page(page: str) -> TopicPage:
 
     Tests ensure that the pages in the package have this form.
     """
+    from markdown_it import MarkdownIt  # lists of topics need no parser
+    from markdown_it.tree import SyntaxTreeNode
+
     root = SyntaxTreeNode(MarkdownIt("commonmark").parse(page))
     title, *nodes = root.children
     parts = _parted(nodes)
@@ -144,7 +166,7 @@ def _source(item: SyntaxTreeNode) -> TopicSource:
 _OF_AREA, _BY_GROUND = "Checks of this area", "What can block, and why"
 _NARROWEST = 20
 _INDENT = "  "
-_GLUE = "\N{NO-BREAK SPACE}"  # textwrap does not break lines at it
+_KEPT = regex(r"`[^`]*`| \[\d+\]")
 
 
 def text_of_topic(topic: str, of_area: Sequence[Check], width: int, in_colour: bool) -> str:
@@ -271,11 +293,5 @@ def _sources(sources: Iterable[TopicSource], width: int) -> Iterator[str]:
 
 def _wrapped_with_code(text: str, width: int, first: str) -> str:
     """Wrap the text, but neither short code nor a source number and the word before it."""
-    glued = re.sub(r"`[^`]*`", lambda code: _glued(code[0], width), text)
-    glued = re.sub(r" (\[\d+\])", f"{_GLUE}\\1", glued)
-    lines = wrap(glued, width, first, " " * len(first), keep="words", least=_NARROWEST)
-    return "\n".join(lines).replace(_GLUE, " ")
-
-
-def _glued(code: str, width: int) -> str:
-    return code.replace(" ", _GLUE) if len(code) <= width // 2 else code
+    further = " " * len(first)
+    return "\n".join(wrap_around(text, width, _KEPT, first, further, least=_NARROWEST, longest=width // 2))

@@ -7,7 +7,6 @@ Unknown values have no sample. Times are in seconds, sizes in bytes, shares are 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import chance_within_budget
 from noisewatch.judgement.terms import Outcome, Status
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions, figure_of
 from noisewatch.text import printable
 
@@ -37,6 +37,7 @@ _BASE_UNITS = {
     "MB": ("bytes", 1024.0**2),
     "°C": ("celsius", 1.0),
 }
+_NO_NAME = regex("[^a-z0-9]+")
 # A calibration's figure, its gauge, and the gauge's help text.
 _CPU_GAUGES = (
     ("gaps_per_s", "gaps_per_second", 1.0, "Gaps per second: times that a spinning loop did not run."),
@@ -117,7 +118,8 @@ def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
     check, answer = finding.check, finding.answer
     labels = {"check": check.id, "area": check.area, "severity": finding.severity, "status": finding.status}
     yield _Sample("finding_status", "1 for the status of the check.", 1.0, labels)
-    suffix, factor = _base_unit(answer.unit)
+    name, factor = _BASE_UNITS.get(answer.unit or "", (_NO_NAME.sub("_", (answer.unit or "").lower()).strip("_"), 1.0))
+    suffix = f"_{name}" if name else ""
     for what, help_text, value in (
         ("measured", "What the check measured.", figure_of(answer.measured)),
         ("limit", "Limit of the check.", figure_of(answer.limit)),
@@ -130,14 +132,6 @@ def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
         who = {"cpu": str(costliest.cpu), "culprit": costliest.kind.with_name(costliest.name)}
         help_text = "Share of the time of a CPU that the costliest culprit of a failure or warning took."
         yield _Sample("finding_culprit_ratio", help_text, costliest.share, {"check": check.id, **who})
-
-
-def _base_unit(unit: str | None) -> tuple[str, float]:
-    """Return the suffix of the gauge's name, and the factor that converts the value to base units."""
-    if unit is None:
-        return "", 1.0
-    name, factor = _BASE_UNITS.get(unit, (re.sub("[^a-z0-9]+", "_", unit.lower()).strip("_"), 1.0))
-    return f"_{name}" if name else "", factor
 
 
 def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:

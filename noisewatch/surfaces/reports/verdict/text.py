@@ -46,9 +46,9 @@ from noisewatch.judgement.terms import FOR_GOOD, NOW, STEP, TRY, UNDO, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.patterns import regex
 from noisewatch.surfaces.reports.machine.text import describe_platform
-from noisewatch.surfaces.reports.parts.colours import Meaning, painted, style_of_label
-from noisewatch.surfaces.reports.parts.marks import Pieces, grid, legend, marks_by_area, painted_mark
-from noisewatch.surfaces.reports.parts.wraps import wrap
+from noisewatch.surfaces.reports.parts.colours import Meaning, painted, painted_row, plain_row, style_of_label
+from noisewatch.surfaces.reports.parts.marks import grid, legend, marks_by_area, painted_mark
+from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_around
 from noisewatch.surfaces.reports.topics import VERDICT
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
@@ -301,16 +301,13 @@ def _rows_of(lines: Sequence[str], width: int) -> int:
 
 NARROWEST = 20
 _ESCAPE = regex(r"\x1b\[[\d;]*m")
-_UNBROKEN = "\0"  # replaces a blank at which no line may end; printable text does not contain it
 # `sudo noisewatch trace --cpus 3`: its last word ends before the sentence's full stop
 _COMMAND = regex(r"sudo(?: [-\w./=,]*[-\w/=])+|noisewatch [a-z]+(?: [a-z]+(?:-[a-z]+)+| --?[-\w]+(?: [\w,./-]*\w)?)*")
 
 
 def wrapped_around_commands(text: str, width: int, indent: int, further: int) -> list[str]:
     """Wrap the text, with lines after the first indented by `further`; a command is never broken."""
-    kept = _COMMAND.sub(lambda match: match[0].replace(" ", _UNBROKEN), printable(text))
-    lines = wrap(kept, width, " " * indent, " " * further, keep="words", least=NARROWEST)
-    return [line.replace(_UNBROKEN, " ") for line in lines]
+    return wrap_around(printable(text), width, _COMMAND, " " * indent, " " * further, least=NARROWEST)
 
 
 def wrapped(text: str, width: int, indent: int, further: int | None = None) -> list[str]:
@@ -399,22 +396,17 @@ def _all_checks(verdict: Verdict, options: RenderOptions) -> Iterator[str]:
     findings = verdict.findings
     by_area = marks_by_area((finding.check.area, finding.gravity(verdict.is_strict)) for finding in findings)
     yield from ["", *wrapped(f"ALL {len(findings)} CHECKS   {counts(verdict)}", options.width, 0, 2)]
+    drawn = painted_row if options.in_colour else plain_row
     for row in grid(by_area, max(options.width - 2, NARROWEST), options.in_unicode):
-        yield f"  {_drawn(row, options)}".rstrip()
+        yield f"  {drawn(row)}".rstrip()
     line, length = "", 0
     for pieces in legend(options.in_unicode):
         more = sum(len(text) for text, _ in pieces)
         if length and length + 3 + more > options.width:
             yield line
             line, length = "", 0
-        line, length = f"{line}{'   ' if length else '  '}{_drawn(pieces, options)}", length + 3 + more
+        line, length = f"{line}{'   ' if length else '  '}{drawn(pieces)}", length + 3 + more
     yield line
-
-
-def _drawn(pieces: Pieces, options: RenderOptions) -> str:
-    return "".join(
-        painted(text, meaning) if options.in_colour and meaning is not None else text for text, meaning in pieces
-    )
 
 
 def _all_findings(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> Iterator[str]:
@@ -465,28 +457,18 @@ def _describe(findings: list[Finding], verdict: Verdict, options: RenderOptions)
     )
     names = ", ".join(merged.check.id for merged in findings)
     first, *more = wrapped(f"{names} ({finding.weight})", options.width, len(_INDENT))
-    lines = [_labelled(finding, verdict, options) + first.strip(), *more]
+    status_text = label(finding, verdict)
+    is_painted = options.in_colour and finding.status in _COLOURED_STATUSES
+    status = painted(status_text, style_of_label(status_text)) if is_painted else status_text
+    lines = [f"{status}{' ' * (len(_INDENT) - len(status_text))}{first.strip()}", *more]
     lines += wrapped(text or "", options.width, len(_INDENT))
     for item in answer.items:
         lines += wrapped(item, options.width, len(_INDENT) + 2, len(_INDENT) + 4)
     if finding.answered_by:
         lines.append(f"{_INDENT}answered by {finding.answered_by}")
-    lines += _culprits(finding, text or "")
+    culprits = [_INDENT + culprit_line(culprit) for culprit in unnamed_culprits(finding, text or "")]
+    if len(culprits) > _MOST_CULPRITS + 1:
+        culprits[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(culprits) - _MOST_CULPRITS} more"]
+    lines += culprits
     lines += [f"{_INDENT}{name + ':':<{STEP + 1}}{command}" for name, command in commands_of(answer.fix)]
-    return lines
-
-
-def _labelled(finding: Finding, verdict: Verdict, options: RenderOptions) -> str:
-    """Return the finding's status, padded to its column."""
-    status_text = label(finding, verdict)
-    is_plain = not options.in_colour or finding.status not in _COLOURED_STATUSES
-    return (status_text if is_plain else painted(status_text, style_of_label(status_text))) + " " * (
-        len(_INDENT) - len(status_text)
-    )
-
-
-def _culprits(finding: Finding, shown_text: str) -> list[str]:
-    lines = [_INDENT + culprit_line(culprit) for culprit in unnamed_culprits(finding, shown_text)]
-    if len(lines) > _MOST_CULPRITS + 1:
-        lines[_MOST_CULPRITS:] = [f"{_INDENT}… and {len(lines) - _MOST_CULPRITS} more"]
     return lines

@@ -143,4 +143,4 @@ def _checks(frame: Frame, glyphs: Glyphs) -> tuple[str, list[Row]]:
 
 def mark(gravity: Gravity, glyphs: Glyphs) -> Piece:
     """Return the character of a gravity, and its style."""
-    return mark_of(gravity, glyphs.has_braille), MEANINGS[gravity] or "plain"
+    return mark_of(gravity, glyphs.has_braille), MEANINGS[gravity]

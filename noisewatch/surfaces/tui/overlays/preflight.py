@@ -33,7 +33,7 @@ from noisewatch.surfaces.tui.overlays.overlay import (
 _STYLES: Mapping[str, Style] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}  # first word of the report
 _CAUSE = regex(r"( *\d+ )(\S)(?= )")
 _STYLE_BY_MARK: Mapping[str, Style] = {
-    mark_of(gravity, in_unicode): MEANINGS[gravity] or "plain" for gravity in Gravity for in_unicode in (True, False)
+    mark_of(gravity, in_unicode): MEANINGS[gravity] for gravity in Gravity for in_unicode in (True, False)
 }
 _REPORTS = {"json": "json", "md": "markdown"}  # by the suffix of the file
 

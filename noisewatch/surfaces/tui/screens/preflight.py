@@ -14,7 +14,7 @@ from noisewatch.cpus import cpu_list_argument
 from noisewatch.judgement.check import describe_limit
 from noisewatch.judgement.terms import FIXES, HELPS, NOW, OPEN, SEE, STEP, TRY, Area, Gravity, tally
 from noisewatch.operations.frame.frame import FindingLine, Frame
-from noisewatch.surfaces.reports.parts.marks import Pieces, grid, legend, marks_by_area
+from noisewatch.surfaces.reports.parts.marks import grid, legend, marks_by_area
 from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.panel import Section, Space
@@ -50,10 +50,8 @@ def grid_rows(gravities: str, width: int, glyphs: Glyphs, selected: Area | None 
     """Return one character a check, by area in columns, the gravest first; the `selected` area is highlighted."""
     checks = checks_with_gravities(gravities)
     by_area = marks_by_area((Area(check.area), gravity) for check, gravity in checks)
-    rows = [_selected(_styled_row(pieces), selected) for pieces in grid(by_area, width, glyphs.has_braille)]
-    legend_row: Row = []
-    for pieces in legend(glyphs.has_braille):
-        legend_row += [*_styled_row(pieces), ("   ", "plain")]
+    rows = [_selected(row, selected) for row in grid(by_area, width, glyphs.has_braille)]
+    legend_row: Row = [piece for row in legend(glyphs.has_braille) for piece in (*row, ("   ", "plain"))]
     return [cut(row, width) for row in (*rows, legend_row)]
 
 
@@ -85,10 +83,6 @@ def checks_with_gravities(gravities: str) -> list[tuple[Check, Gravity]]:
 
 def _selected(row: Row, area: Area | None) -> Row:
     return [(text, "selected") if area is not None and text.strip() == area else (text, style) for text, style in row]
-
-
-def _styled_row(pieces: Pieces) -> Row:
-    return [(text, meaning or "plain") for text, meaning in pieces]
 
 
 NOT_NOW = "in this snapshot it neither fails nor warns, and is not unknown"

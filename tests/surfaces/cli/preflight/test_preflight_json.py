@@ -13,6 +13,7 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from tests.surfaces.running import SETTINGS, Run, record
 from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
+_SAMPLED = ("preflight", "--no-calibration")  # predicting the noise of a calibration takes long
 _TOP = {"schema", "noisewatch", "machine", "target", "profile", "verdict", "exit_status", "findings", "calibration",
         "noise_floor", "noise_floor_chance", "profile_reason", "sample_seconds", "own_cpu_share"}  # fmt: skip
 _MACHINE = {"is_live", "kernel", "cpu_model", "virtual", "container", "clock_source", "mains_power"}
@@ -101,7 +102,7 @@ def test_a_sampled_culprit_has_every_promised_key(run: Run, tmp_path: Path) -> N
     before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(900, "hog", 2, 1_500_000_000, allowed="0-3")
     after["/proc/stat"] = stat_file({2: 150}, 300)
-    ran = run("preflight", "--format", "json", "--replay", record(tmp_path / "machine.nw", before, after))
+    ran = run(*_SAMPLED, "--format", "json", "--replay", record(tmp_path / "machine.nw", before, after))
     culprits = _finding(ran.json, "tasks-on-target")["culprits"]
     assert (ran.status, ran.json["sample_seconds"]) == (1, 3.0)
     assert [sorted(_CULPRIT - each.keys()) for each in culprits] == [[]]
@@ -116,7 +117,7 @@ def test_a_sampled_culprit_has_every_promised_key(run: Run, tmp_path: Path) -> N
 
 def test_busy_time_that_no_thread_explains_is_never_dropped(run: Run, tmp_path: Path) -> None:
     after = quiet_files(3.0) | {"/proc/stat": stat_file({2: 150}, 300)}
-    ran = run("preflight", "--format", "json", "--replay", record(tmp_path / "machine.nw", quiet_files(), after))
+    ran = run(*_SAMPLED, "--format", "json", "--replay", record(tmp_path / "machine.nw", quiet_files(), after))
     culprits = _finding(ran.json, "tasks-on-target")["culprits"]
     assert ran.status == 1
     assert [(each["kind"], each["cpu"], each["pid"]) for each in culprits] == [("unexplained", 2, None)]

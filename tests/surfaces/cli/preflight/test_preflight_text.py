@@ -14,6 +14,7 @@ from tests.surfaces.running import NOISEWATCH, SETTINGS, Run, quiet_tree, record
 from tests.written import write_tree
 from tests.written.quiet_machine import CPUS, process, quiet_files, stat_file
 
+_SAMPLED = ("preflight", "--no-calibration")  # predicting the noise of a calibration takes long
 _GOVERNOR = f"{CPUS}/cpu2/cpufreq/scaling_governor"
 _ESCAPE, _MARKUP = "\x1b]0;x\x07", "[bold red]x[/]"
 
@@ -44,7 +45,7 @@ def test_a_guest_has_its_profile_by_itself_and_no_other_is_advised(run: Run, fla
 
 def test_a_failure_that_its_limit_rounds_to_is_told_exactly(run: Run, tmp_path: Path) -> None:
     recording = _with_hogs(tmp_path, (900, "hog"))
-    ran = run("preflight", "--replay", recording, "--limit", "tasks-on-target=49.999%")
+    ran = run(*_SAMPLED, "--replay", recording, "--limit", "tasks-on-target=49.999%")
     assert "takes ~50.000% of CPU 2 (budget 1%, limit 50%)" in ran.words
 
 
@@ -61,7 +62,7 @@ def test_one_line_says_that_no_microbenchmark_was_run(run: Run) -> None:
 
 def test_without_a_sample_the_report_says_so(run: Run, tmp_path: Path) -> None:
     assert "No sample was taken" in run(*SETTINGS, {}).out
-    assert "No sample was taken" not in run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"))).out
+    assert "No sample was taken" not in run(*_SAMPLED, "--replay", _with_hogs(tmp_path, (900, "hog"))).out
 
 
 def _marks(out: str) -> list[str]:
@@ -85,7 +86,7 @@ def test_a_fix_is_one_line_that_can_be_copied(run: Run) -> None:
 
 
 def test_the_culprit_behind_two_findings_is_told_once_with_its_fix(run: Run, tmp_path: Path) -> None:
-    out = run("preflight", "-v", "--replay", _with_hogs(tmp_path, (900, "hog"))).out
+    out = run(*_SAMPLED, "-v", "--replay", _with_hogs(tmp_path, (900, "hog"))).out
     to_do = out.partition("WHAT TO DO")[2].partition("\nALL ")[0]
     assert to_do.count("hog (pid 900)") == 1
     assert to_do.count("now      sudo taskset -pc 0-1 900") == 1
@@ -104,13 +105,13 @@ def test_every_check_has_its_character_in_letters_where_there_are_no_others(tmp_
 
 
 def test_a_task_on_a_target_cpu_is_named(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog")))
+    ran = run(*_SAMPLED, "--replay", _with_hogs(tmp_path, (900, "hog")))
     assert ran.status == 1
     assert "hog [900] takes ~50% of CPU 2" in ran.words
 
 
 def test_tasks_of_one_name_are_all_told(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "-v", "--replay", _with_hogs(tmp_path, *((pid, "stress-ng") for pid in range(900, 905))))
+    ran = run(*_SAMPLED, "-v", "--replay", _with_hogs(tmp_path, *((pid, "stress-ng") for pid in range(900, 905))))
     told = _entry(ran.out, "tasks-on-target")
     assert [pid for pid in range(900, 905) if f"(pid {pid})" not in told] == []
 
@@ -131,7 +132,7 @@ def test_the_list_of_culprits_begins_with_the_costliest_whomever_the_sentence_ha
         after |= process(900 + number, name, 2, (4 - number) * 150_000_000, allowed="0-3")
     after["/proc/stat"] = stat_file({2: 150}, 300)
     rows = _below(
-        run("preflight", "-v", "--replay", record(tmp_path / "machine.nw", before, after)).out, "tasks-on-target"
+        run(*_SAMPLED, "-v", "--replay", record(tmp_path / "machine.nw", before, after)).out, "tasks-on-target"
     )
     assert [row.split()[3] for row in rows] == ["first", "second", "third", "fourth"]
 
@@ -144,7 +145,7 @@ def test_of_several_busy_cpus_the_costliest_culprit_comes_first(run: Run, tmp_pa
         after |= process(pid, name, cpu, ran_ns, allowed="0-3")
     after["/proc/stat"] = stat_file({2: 30, 3: 270}, 300)
     recording = record(tmp_path / "machine.nw", before, after)
-    findings = run("preflight", "--replay", recording, "--format", "json").json["findings"]
+    findings = run(*_SAMPLED, "--replay", recording, "--format", "json").json["findings"]
     (found,) = [each["culprits"] for each in findings if each["id"] == "target-cpu-busy"]
     assert [(each["name"], each["cpu"]) for each in found[:2]] == [("heavy", 3), ("slight", 2)]
 
@@ -152,12 +153,12 @@ def test_of_several_busy_cpus_the_costliest_culprit_comes_first(run: Run, tmp_pa
 def test_time_of_no_thread_seen_is_told_of_every_cpu(run: Run, tmp_path: Path) -> None:
     after = quiet_files(3.0) | {"/proc/stat": stat_file(dict.fromkeys(range(4), 150), 300)}
     recording = record(tmp_path / "machine.nw", quiet_files(), after)
-    out = run("preflight", "-v", "--replay", recording, "--cpus", "0-3", "--select", "tasks-on-target").words
+    out = run(*_SAMPLED, "-v", "--replay", recording, "--cpus", "0-3", "--select", "tasks-on-target").words
     assert [f"CPU {cpu}: unattributed time" in out for cpu in range(4)] == [True] * 4
 
 
 def test_culprits_that_the_sentence_names_all_are_not_told_twice(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "-v", "--replay", _with_hogs(tmp_path, (900, "hog"), (901, "fiend")))
+    ran = run(*_SAMPLED, "-v", "--replay", _with_hogs(tmp_path, (900, "hog"), (901, "fiend")))
     assert _below(ran.out, "tasks-on-target") == []
 
 
@@ -169,15 +170,15 @@ def test_what_is_ignored_is_listed_to_those_who_ask(run: Run) -> None:
 
 def test_a_task_whose_name_is_part_of_another_word_is_told(run: Run, tmp_path: Path) -> None:
     hogs = [(pid, f"hog-{pid}") for pid in range(900, 903)] + [(903, "CP")]
-    assert "CP [903]" in run("preflight", "--replay", _with_hogs(tmp_path, *hogs)).words
+    assert "CP [903]" in run(*_SAMPLED, "--replay", _with_hogs(tmp_path, *hogs)).words
 
 
 def test_a_name_that_looks_like_markup_is_shown_as_it_is(run: Run, tmp_path: Path) -> None:
-    assert f"{_MARKUP} [900]" in run("preflight", "--replay", _with_hogs(tmp_path, (900, _MARKUP))).words
+    assert f"{_MARKUP} [900]" in run(*_SAMPLED, "--replay", _with_hogs(tmp_path, (900, _MARKUP))).words
 
 
 def test_a_name_with_escape_sequences_is_shown_as_plain_text(run: Run, tmp_path: Path) -> None:
-    ran = run("preflight", "--replay", _with_hogs(tmp_path, (900, _ESCAPE)))
+    ran = run(*_SAMPLED, "--replay", _with_hogs(tmp_path, (900, _ESCAPE)))
     assert [line for line in ran.out.splitlines() if not line.isprintable()] == []
     assert "·]0;x· [900]" in ran.words
 
@@ -193,7 +194,7 @@ def test_a_driver_that_looks_like_markup_or_escapes_is_named_as_plain_text(run: 
     for files, count in ((before, 0), (after, 30_000)):
         action = f"{_ESCAPE}{_MARKUP}"
         files["/proc/interrupts"] = f" CPU0 CPU1 CPU2 CPU3\n 24: 0 0 {count} 0 PCI-MSI 0-edge {action}\n"
-    ran = run("preflight", "-v", "--replay", record(tmp_path / "machine.nw", before, after))
+    ran = run(*_SAMPLED, "-v", "--replay", record(tmp_path / "machine.nw", before, after))
     assert [line for line in ran.out.splitlines() if not line.isprintable()] == []
     assert f"·]0;x·{_MARKUP}" in ran.words
     assert ran.status == 1
@@ -238,7 +239,7 @@ def test_everything_but_commands_is_wrapped_at_the_terminals_width(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    out = run("preflight", "--replay", _with_hogs(tmp_path, (900, "hog"), (901, "x" * 15))).out
+    out = run(*_SAMPLED, "--replay", _with_hogs(tmp_path, (900, "hog"), (901, "x" * 15))).out
     (*lines, _) = out.splitlines()
     commands = ("now ", "undo ", "for good ", "try ")
     prose = [line for line in lines if not line.strip().startswith(commands) and "noisewatch " not in line]
@@ -256,7 +257,7 @@ def test_what_is_to_be_done_by_hand_is_wrapped_around_the_commands_in_it(
 ) -> None:
     recording = str(MACHINES / "lab-partition.nw")
     monkeypatch.setenv("COLUMNS", str(width))
-    lines = run("preflight", "-v", "--replay", recording).out.splitlines()
+    lines = run(*_SAMPLED, "-v", "--replay", recording).out.splitlines()
     at = next(number for number, line in enumerate(lines) if line.strip().startswith("try "))
     end = next(number for number in range(at + 1, len(lines)) if lines[number][:14].strip())
     advice = lines[at:end]

@@ -53,8 +53,8 @@ def test_without_colour_it_has_none() -> None:
 
 
 def test_many_short_runs_are_drawn_now_and_then() -> None:
-    written = _at_a_terminal(["--runs", "200", "--", "true"])
-    assert written.count("\r\x1b[K") < 150
+    written = _at_a_terminal(["--runs", "60", "--", "true"])
+    assert written.count("\r\x1b[K") < 45
 
 
 def test_what_goes_wrong_is_told_in_a_line_of_its_own() -> None:

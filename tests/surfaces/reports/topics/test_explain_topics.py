@@ -10,8 +10,7 @@ from markdown_it import MarkdownIt
 
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, SUBJECTS, TOPICS
-from noisewatch.surfaces.reports.topics.pages import read_page
-from noisewatch.surfaces.reports.topics.report import parse_page, text_of_page
+from noisewatch.surfaces.reports.topics.report import parse_page, read_page, text_of_page
 from tests.surfaces.running import Run, loaded_by, on_a_terminal
 
 _ISOLATION = [each for each in CATALOGUE if each.area == "isolation"]

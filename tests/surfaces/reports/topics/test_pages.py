@@ -13,9 +13,8 @@ from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Area
 from noisewatch.kinds import Work
 from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
-from noisewatch.surfaces.reports.topics import ALL_TOPICS, GUIDES, SUBJECTS, TOPICS, pages
-from noisewatch.surfaces.reports.topics.pages import read_page
-from noisewatch.surfaces.reports.topics.report import BlockKind, TopicPage, parse_page
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, GUIDES, SUBJECTS, TOPICS, report
+from noisewatch.surfaces.reports.topics.report import BlockKind, TopicPage, parse_page, read_page
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
 from tests import CHECKOUT
 
@@ -56,7 +55,7 @@ def _options() -> set[str]:
 
 
 def test_the_folder_has_a_page_for_each_topic_and_no_other() -> None:
-    assert {path.stem for path in Path(pages.__file__).parent.glob("*.md")} == set(TOPICS)
+    assert {path.stem for path in Path(report.__file__).parent.glob("*.md")} == set(TOPICS)
 
 
 def test_only_an_area_may_have_the_name_of_a_topic() -> None:
