@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.judgement.rules import CONFIDENCE_IN, DEFAULT, SHARED, Rules
@@ -41,8 +43,7 @@ T = TypeVar("T")
 _LEAST_MEASURED = 0.85  # the rest is spent on warming up, the clock's chains and looks
 
 
-@dataclass(frozen=True, slots=True)
-class Calibrated:
+class Calibrated(Struct, frozen=True):
     """A calibration, its predictions, and the noise budget.
 
     `floors` are the worst of all CPUs, by sample length: of the budget's kind of work, of the user's command or of
@@ -54,7 +55,7 @@ class Calibrated:
     floors: tuple[NoiseFloor, ...]
     budget: Budget
     attribution: Attribution
-    floors_by_work: Mapping[str, WorkFloors] = field(default_factory=dict)
+    floors_by_work: Mapping[str, WorkFloors] = {}
     drift: Drift = USUAL_DRIFT
 
     @property
@@ -157,8 +158,7 @@ def calibrated_with(
     )
 
 
-@dataclass(frozen=True)  # without slots: values that many checks need are cached
-class Case:
+class Case(Struct, frozen=True, dict=True, eq=False):
     """A snapshot to judge, with what was measured before and after it.
 
     `interval` and `calibrated` are None where there is none. Their reasons are None if none was requested. `under_load`
@@ -176,9 +176,9 @@ class Case:
     clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC against another clock, or why there is none
     past: Past | None = None  # earlier calibrations of this machine; None if not requested
     rules: Rules = DEFAULT
-    limits: Mapping[Limit, float] = field(default_factory=dict)  # of the check being evaluated, as far as set by rules
+    limits: Mapping[str, float] = {}  # by their keys, of the check being evaluated, as far as set by rules
     starts_benchmark: bool = True  # whether the benchmark has the same parent; False in a monitor
-    remembered: Remembered | None = field(default=None, repr=False, compare=False)  # results of earlier cases
+    remembered: Remembered | None = None  # results of earlier cases
 
     def kept(self, key: Hashable, work: Callable[[Case], T]) -> T:
         """Return `work(self)`, or its remembered result of the previous case if the result cannot differ."""
@@ -187,7 +187,7 @@ class Case:
 
     def bound(self, limit: Limit) -> float:
         """Return the value of the limit: the user's, else that of the profile for the budget."""
-        return self.limits.get(limit, limit.under(self.rules.profile, self.budget.max_cv))
+        return self.limits.get(limit.key, limit.under(self.rules.profile, self.budget.max_cv))
 
     @property
     def budget(self) -> Budget:

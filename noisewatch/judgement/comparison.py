@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.terms import Severity, Status
@@ -19,7 +20,6 @@ from noisewatch.model.distributions import SIGNIFICANCE
 from noisewatch.model.estimate import Estimate, Ratio, ratio_of
 from noisewatch.model.history.facts import FactClass, FactDifference, Facts, differences, known_alone
 from noisewatch.model.history.figures import NOISE_NS, OF_THE_SLOWEST, TRAITS, Figure, FigureTraits, Nature
-from noisewatch.records import dataclass
 
 
 class SideKind(StrEnum):
@@ -40,8 +40,7 @@ class Effect(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class FindingState:
+class FindingState(Struct, frozen=True):
     """The answer of a check, as far as it is compared. `said` and `reason` are for people."""
 
     status: Status
@@ -73,8 +72,7 @@ class Condition(StrEnum):
         return frozenset(f"{figure}{self}" for figure in figures)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredFigure:
+class MeasuredFigure(Struct, frozen=True):
     """A figure and its traits; `test` names the source of its chance. An `estimate` of None is unknown.
 
     `by_cpu` is empty for a figure that is known of all CPUs together only.
@@ -83,12 +81,11 @@ class MeasuredFigure:
     estimate: Estimate | None
     traits: FigureTraits
     test: str
-    by_cpu: Mapping[int, Estimate] = field(default_factory=dict)
+    by_cpu: Mapping[int, Estimate] = {}
     condition: Condition = Condition.ALONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedSide:
+class ComparedSide(Struct, frozen=True, kw_only=True):
     """The facts, findings and figures of one file; empty where the file holds none at all.
 
     `measured_by` must be equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of the
@@ -99,14 +96,14 @@ class ComparedSide:
     kind: SideKind
     target: CpuSet | None
     facts: Facts
-    findings: Mapping[str, FindingState] = field(default_factory=dict)
-    figures: Mapping[str, MeasuredFigure] = field(default_factory=dict)
+    findings: Mapping[str, FindingState] = {}
+    figures: Mapping[str, MeasuredFigure] = {}
     profile: str | None = None
     measured_by: str | None = None
     noise_of: str | None = None
     against: CpuSet | None = None
     load: str | None = None
-    commands: Mapping[str, str] = field(default_factory=dict)  # of a run: by `a` and `b`
+    commands: Mapping[str, str] = {}  # of a run: by `a` and `b`
     remarks: tuple[str, ...] = ()  # what is doubtful in the file
 
     @property
@@ -138,8 +135,7 @@ EXIT_STATUS = {ComparisonOutcome.SAME: 0, ComparisonOutcome.DIFFERENT: 1, Compar
 _UNANSWERED = {Effect.OPEN, Effect.UNASKED}
 
 
-@dataclass(frozen=True, slots=True)
-class FindingDifference:
+class FindingDifference(Struct, frozen=True):
     """The answers of both sides to one check."""
 
     check_id: str
@@ -174,8 +170,7 @@ class FindingDifference:
         return Severity.BLOCKING in (self.before.severity, self.after.severity) and not self.effects & _UNANSWERED
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedFigure:
+class ComparedFigure(Struct, frozen=True):
     """A figure that both sides have: the mean of all CPUs, or the value of the one CPU on which it changed most."""
 
     name: str
@@ -211,8 +206,7 @@ class ComparedFigure:
         return max(by_chance, math.exp(self.traits.least_change))
 
 
-@dataclass(frozen=True, slots=True)
-class KnownAlone:
+class KnownAlone(Struct, frozen=True):
     """The names of facts, checks and figures that only one side has."""
 
     facts: tuple[str, ...]
@@ -221,8 +215,7 @@ class KnownAlone:
     parts: tuple[str, ...]  # facts, checks or figures as a whole, or figures of a condition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideComparison:
+class SideComparison(Struct, frozen=True, kw_only=True):
     """All differences between two sides; `figures` are all that were compared. Blocking `findings` come first."""
 
     before: ComparedSide

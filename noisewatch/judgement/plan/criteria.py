@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_list, name_cpu_sets, name_cpus
 from noisewatch.judgement.check import Answer, not_applicable, unknown
@@ -26,7 +28,6 @@ from noisewatch.kernel.cpus.topology import NODES, PERFORMANCE
 from noisewatch.kernel.memory.nodes import HAS_MEMORY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.records import dataclass
 from noisewatch.units import describe_count
 
 
@@ -45,8 +46,7 @@ class Criterion(StrEnum):
     ISOLATED = "isolated"
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A criterion and its answer for these CPUs; `reads` are the sources of the evidence."""
 
     criterion: Criterion

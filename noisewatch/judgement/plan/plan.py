@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from msgspec import Struct
+
 from noisewatch.cpus import cpu_list_argument, fitting_cpu_list, format_cpu_list, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Check, contained_answer
@@ -30,7 +32,6 @@ from noisewatch.judgement.plan.criteria import Criterion, Judged, judge_proposal
 from noisewatch.judgement.plan.proposal import Proposal
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.records import dataclass
 from noisewatch.units import describe_count
 
 _BENCHMARK = "./benchmark"
@@ -38,16 +39,14 @@ _WIDEST_LIST = 24
 _CGROUPS = "/sys/fs/cgroup"
 
 
-@dataclass(frozen=True, slots=True)
-class StartLine:
+class StartLine(Struct, frozen=True):
     """A command that starts the benchmark, or belongs to it, and its purpose."""
 
     about: str
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The target CPUs for a benchmark, with their criteria and steps."""
 
     proposal: Proposal
@@ -206,8 +205,7 @@ _ASKED: tuple[tuple[Check, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A check that fails for these CPUs, the purpose of its fix, and the fix."""
 
     check: Check
@@ -215,8 +213,7 @@ class Step:
     fix: Fix
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """The steps in order; `unknown` are the reasons why it is unknown whether a step is needed, by check."""
 
     all: tuple[Step, ...]

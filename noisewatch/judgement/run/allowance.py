@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH, NoiseFloor
-from noisewatch.records import dataclass
 
 # A machine that adds more to samples of 10 ms is not left alone. Noise that comes at random adds up more slowly than
 # the time does, by its square root: of a second it may take a tenth of that share.
@@ -15,8 +16,7 @@ _MOST_AT_NS = 10_000_000
 _MOST_AT_ALL = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(Struct, frozen=True):
     """The allowed noise, as a share of a repetition's length.
 
     `is_measured`: it comes from the opening calibration, and is not the default for most machines. Half of a change of

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import RunReason
 from noisewatch.kinds import Kind
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 _BLOCKS_PER_IO = 8  # of 512 bytes: nothing smaller than a page goes to disk, as a rule
 _NS_PER_IO = 10_000  # of a page: to compress or encrypt it, to write it and the journal
@@ -27,8 +28,7 @@ _WRITERS = regex(
 _RECLAIMERS = regex(r"ksoftirqd/\d+|rcu_(?:preempt|sched)|rcu(?:c|og|op|os)/\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnWork:
+class OwnWork(Struct, frozen=True):
     """The upper bounds of the kernel's work for a command.
 
     `ios` is how many disk reads and writes it did, `freeing_ns` how long freeing what it gave back took, in RCU's

@@ -18,7 +18,9 @@ core on itself: both are left alone where that wakes a target CPU.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.online import CPUS
@@ -38,7 +40,6 @@ from noisewatch.kernel.frequency.powercap import PACKAGE_ZONE, ZONE, parse_micro
 from noisewatch.kernel.numbers import parse_count, parse_flag, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 _LABEL = regex(r"temp(\d{1,4})_label")
 _CORE = regex(r"Core (\d{1,5})")
@@ -46,8 +47,7 @@ _CONSTRAINTS = 3
 _MOST_CORES = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Zone:
+class Zone(Struct, frozen=True):
     """A package's power zone of RAPL. None is unknown, or not reported."""
 
     path: str
@@ -65,8 +65,7 @@ class Zone:
         return "-mmio:" in self.path
 
 
-@dataclass(frozen=True, slots=True)
-class CoreHeat:
+class CoreHeat(Struct, frozen=True):
     """One core's sensor, in degrees Celsius. None is unknown."""
 
     package: int
@@ -75,8 +74,7 @@ class CoreHeat:
     critical_celsius: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class PackageReadings:
+class PackageReadings(Struct, frozen=True):
     """The readings of one moment, without those that interrupt a target CPU. `spared` are the packages left alone."""
 
     read_at_ns: int
@@ -183,16 +181,14 @@ PACKAGES_LAST_NS = 4_900_000_000  # five intervals; no wake-up is exact
 _WHATS = ("core", "package")
 
 
-@dataclass(frozen=True, slots=True)
-class ThrottledTime:
+class ThrottledTime(Struct, frozen=True):
     """Slowed time of a core or a package since boot. None is unknown, or not counted by this processor."""
 
     slowed_ms: int | None
     power_limit_count: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClockReadings:
+class ClockReadings(Struct, frozen=True):
     """The readings. `slowed_by_cpu` has as keys the CPU that is read, and `core` or `package`."""
 
     states_by_cpu: Mapping[int, tuple[StateTime, ...] | None]

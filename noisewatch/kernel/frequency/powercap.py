@@ -11,11 +11,12 @@ https://docs.kernel.org/power/powercap/powercap.html. Asking interrupts a CPU of
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import integer_from, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/powercap"
 ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
@@ -25,8 +26,7 @@ _MOST_CONSTRAINTS = 3
 parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
 
 
-@dataclass(frozen=True, slots=True)
-class PowerLimit:
+class PowerLimit(Struct, frozen=True):
     """The long-term limit of one zone. None is unknown, or not reported."""
 
     path: str
@@ -36,8 +36,7 @@ class PowerLimit:
     rated_uw: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PowerLimits:
+class PowerLimits(Struct, frozen=True):
     """The power limits; `zones` is None if unknown. `has_none`: the kernel lists packages without limits."""
 
     zones: tuple[PowerLimit, ...] | None

@@ -7,19 +7,19 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.fleet import Fleet, HostReports, Report, fleet_of
 from noisewatch.machine.regular_files import read_small
 from noisewatch.operations.fleet.verdict_file import broken_report, report_in
-from noisewatch.records import dataclass
 
 _MOST_HOSTS_BYTES = 64 * 1024 * 1024
 _ENDINGS = (".json", ".jsonl")
 _OF_NO_HOST = ("verdict", "noisewatch", "preflight", "report")  # then the folder is named after it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetOptions:
+class FleetOptions(Struct, frozen=True, kw_only=True):
     """The files of the reports, the hosts that should have reports, and the maximum age."""
 
     places: Sequence[str]
@@ -81,8 +81,7 @@ def _read_all(places: Sequence[str]) -> Iterator[Report]:
                 yield report_in(file.path, file.host)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFile:
+class ReportFile(Struct, frozen=True):
     """The path of a report and its host, or the trouble with reading a folder."""
 
     path: str

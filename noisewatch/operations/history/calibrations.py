@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from noisewatch.errors import Unreadable, UsageError
 from noisewatch.judgement.case import Calibrated

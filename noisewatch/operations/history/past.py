@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from noisewatch.errors import Malformed, damaged_words
 from noisewatch.kernel.numbers import field_of

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import UsageError
 from noisewatch.judgement.history.development import Development, development_of
 from noisewatch.machine.history_file import append_entry, machine_key
 from noisewatch.model.history.entries import Past
 from noisewatch.operations.history.past import ACCEPTED, read_past
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryView:
+class HistoryView(Struct, frozen=True):
     """The entries of this machine in a file.
 
     `development` is of the entries with one set of CPUs, or None without any.

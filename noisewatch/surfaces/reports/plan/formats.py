@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from noisewatch.records import dataclass
+from msgspec import Struct
 
 PLAN_FORMATS = ("text", "script", "cmdline", "systemd", "json")
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRenderOptions:
+class PlanRenderOptions(Struct, frozen=True):
     """The limits that a rendered plan has to fit."""
 
     width: int = 100

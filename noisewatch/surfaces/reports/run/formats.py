@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from noisewatch.records import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from noisewatch.operations.run.results import MarkedResults
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 TEXT, LINES, GITHUB = "text", "jsonl", "github"
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesOptions:
+class SeriesOptions(Struct, frozen=True):
     """What a report has to fit, and whether it may contain the commands' arguments and folders of this host.
 
     `results` are the runs of a results file that the command wrote, if one was read. `is_gated` means that the exit

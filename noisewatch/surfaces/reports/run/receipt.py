@@ -11,9 +11,10 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import asdict
 
 from noisewatch import __version__
 from noisewatch.documents.document import SCHEMA, written

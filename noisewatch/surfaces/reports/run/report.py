@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from noisewatch.errors import UsageError
-from noisewatch.records import dataclass
 from noisewatch.surfaces.output import ALWAYS, AUTO, encoding_of, fill_step_summary, opened_output, takes_colour
 from noisewatch.surfaces.reports.run.formats import GITHUB, LINES, TEXT, SeriesOptions, render_series
 
@@ -24,8 +25,7 @@ _LINES_ENDING = ".jsonl"
 _PRINTED = (None, "-")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
+class ReportOptions(Struct, frozen=True):
     """The requested report. A single run leaves standard output to its command."""
 
     form: str | None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.run.clock_speed import calibrated_khz

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from msgspec import Struct
+
 from noisewatch.cpus import fitting_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces, style_of
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, first_that_fits, fitted, text_width
 from noisewatch.surfaces.tui.state.baseline import Baseline
@@ -85,8 +86,7 @@ def history_of(model: ScreenModel) -> History:
     return noise
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(Struct, frozen=True):
     """The columns shown next to the name, and the widths of name, CPU and history."""
 
     shown: frozenset[str]

@@ -6,13 +6,14 @@ The row of a CPU has its noise, interrupts, load, clock and history.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from functools import reduce
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import (
     OFFLINE_MARK,
     Glyphs,
@@ -136,8 +137,7 @@ def _part_rows(
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
+class _Figure(Struct, frozen=True):
     """A column between the noise and its history."""
 
     heading: str
@@ -212,8 +212,7 @@ class Form(StrEnum):
     GROUPS = "groups"
 
 
-@dataclass(frozen=True, slots=True)
-class Density:
+class Density(Struct, frozen=True):
     """A grid of CPUs: `rows` rows of `across` cells, with `cpus_per_cell` CPUs in a cell."""
 
     form: Form

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.placement import placement_advice, placement_reasons
 from noisewatch.judgement.run.reasons import describe_reason
