@@ -223,30 +223,6 @@ def test_what_breaks_a_rule_is_found(
         ("rich", {f"surfaces/{name}.py" for name in ("cli/commands/monitor", "picture", *_DRAWN_WITH_RICH)}),
         ("pyudev", {"kernel/interrupts/irqs.py", "kernel/device_events.py"}),
         ("prometheus_client", {f"surfaces/reports/{each}/prometheus.py" for each in ("fleet", "verdict")}),
-        (
-            "msgspec",
-            {
-                *(
-                    f"documents/{name}.py"
-                    for name in (
-                        "calibration",
-                        "comparison",
-                        "document",
-                        "history",
-                        "machine",
-                        "plan",
-                        "schema",
-                        "verdict",
-                    )
-                ),
-                *(f"surfaces/reports/{name}/json.py" for name in ("calibration", "verdict")),  # leave out keys
-                *(f"operations/{name}.py" for name in ("fleet/verdict_file", "frame/frame")),
-                *(
-                    f"operations/{name}.py" for name in ("frame/making_clock", "idle_probe", "sampling")
-                ),  # change frames
-                "surfaces/tui/state/folding.py",
-            },
-        ),
         ("psutil", {"kernel/tasks/sessions.py"}),
         ("cronsim", {"judgement/checks/tasks/jobs.py"}),
         ("markdown_it", {"surfaces/reports/topics/report.py"}),
