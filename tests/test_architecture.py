@@ -234,34 +234,6 @@ def test_what_breaks_a_rule_is_found(
         ("rich", {f"surfaces/{name}.py" for name in ("cli/commands/monitor", "picture", *_DRAWN_WITH_RICH)}),
         ("pyudev", {"kernel/interrupts/irqs.py", "kernel/device_events.py"}),
         ("prometheus_client", {f"surfaces/reports/{each}/prometheus.py" for each in ("fleet", "verdict")}),
-        (
-            "msgspec",
-            {
-                *(
-                    f"documents/{name}.py"
-                    for name in (
-                        "calibration",
-                        "comparison",
-                        "document",
-                        "history",
-                        "machine",
-                        "plan",
-                        "run",
-                        "schema",
-                        "verdict",
-                    )
-                ),
-                *(  # leave out keys
-                    f"surfaces/reports/{name}.py" for name in ("calibration/json", "run/receipt", "verdict/json")
-                ),
-                *(f"operations/{name}.py" for name in ("fleet", "frame/frame")),
-                *(
-                    f"operations/{name}.py" for name in ("frame/making_clock", "idle_probe", "sampling")
-                ),  # change frames
-                "surfaces/tui/state/folding.py",
-                "surfaces/tui/draw/table.py",
-            },
-        ),
         ("psutil", {"kernel/tasks/sessions.py"}),
         ("cronsim", {"judgement/checks/tasks/jobs.py"}),
         ("markdown_it", {"surfaces/reports/topics/report.py"}),

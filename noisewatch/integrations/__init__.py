@@ -11,14 +11,13 @@ from __future__ import annotations
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from noisewatch.records import dataclass
+from msgspec import Struct
 
 _PAGE, _FILES = "page.md", "files"
 _PROGRAM = "@noisewatch@"
 
 
-@dataclass(frozen=True, slots=True)
-class Integration:
+class Integration(Struct, frozen=True):
     """An integration with one engine; `texts` are its files by path, with the placeholder in them."""
 
     name: str

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.judgement.check import Graded, unknown
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
@@ -44,8 +47,7 @@ T = TypeVar("T")
 _LEAST_MEASURED = 0.85  # the rest is spent on warming up, the clock's chains and looks
 
 
-@dataclass(frozen=True, slots=True)
-class Calibrated:
+class Calibrated(Struct, frozen=True):
     """A calibration, its predictions, and the noise budget.
 
     `floors` are the worst of all CPUs, by sample length: of the budget's kind of work, of the user's command or of
@@ -160,8 +162,7 @@ def calibrated_with(
     )
 
 
-@dataclass(frozen=True)  # without slots: values that many checks need are cached
-class Case:
+class Case(Struct, frozen=True, dict=True, eq=False):
     """A snapshot to judge, with what was measured before and after it.
 
     `interval` and `calibrated` are None where there is none. Their reasons are None if none was requested. `under_load`
@@ -179,9 +180,9 @@ class Case:
     clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC against another clock, or why there is none
     past: Past | None = None  # earlier calibrations of this machine; None if not requested
     rules: Rules = DEFAULT
-    limits: Mapping[Limit, float] = field(default_factory=dict)  # of the check being evaluated, as far as set by rules
+    limits: Mapping[Limit, float] = {}  # of the check being evaluated, as far as set by rules
     starts_benchmark: bool = True  # whether the benchmark has the same parent; False in a monitor
-    remembered: Remembered | None = field(default=None, repr=False, compare=False)  # results of earlier cases
+    remembered: Remembered | None = None  # results of earlier cases
 
     def kept(self, key: Hashable, work: Callable[[Case], T]) -> T:
         """Return `work(self)`, or its remembered result of the previous case if the result cannot differ."""

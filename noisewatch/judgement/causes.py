@@ -7,9 +7,11 @@ A fix settles a finding if it removes all of its culprits that matter.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from math import inf
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Case
@@ -27,7 +29,6 @@ from noisewatch.kernel.interrupts.irqs import FOLDER
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.interval.softirq_causes import brought_by
-from noisewatch.records import dataclass
 
 _ORDER = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
 _DENIED = ("permission denied", "operation not permitted")
@@ -43,8 +44,7 @@ class Way(StrEnum):
     NONE = "none"  # only its reason is known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class Cause(Struct, frozen=True, kw_only=True):
     """Findings that belong together, the gravest first, and what to do about them.
 
     The action removes the findings in `settles`. Those in `helps` have other reasons too, or need more than the action.
@@ -68,8 +68,7 @@ class Cause:
         return tuple(finding for finding in self.findings if finding.check.id not in settled)
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """Findings that are being merged to a cause."""
 
     findings: list[Finding]

@@ -6,15 +6,15 @@ The text on a limit names the value from which the check warns or fails, and its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypedDict
+
+from msgspec import Struct
 
 from noisewatch.faults import contained
 from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
 from noisewatch.judgement.terms import Area, Ground, Severity, Status
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.units import describe_value, share_text
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ FAILS = "fails"
 LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "looked ahead"  # what a number is
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A bound of a check, and the reason for its value. `key` names it within the check: `--limit ID.key=…`.
 
     `of_budget` is set for limits on a share of time: `value` is then the limit at the default budget. The limit is
@@ -44,7 +43,7 @@ class Limit:
     value: float
     unit: str
     reason: str
-    value_in: Mapping[str, float] = field(default_factory=dict, compare=False)  # by profile, if it differs
+    value_in: Mapping[str, float] = {}  # by profile, if it differs
     set_by: str | None = None  # the option that sets it in place of --limit
     of_budget: float | None = None
     is_least: bool = False  # values below it warn or fail
@@ -79,8 +78,7 @@ def passing_and_failing(
     return limits[0], limits[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The result of a check on one machine. `said` is text for people only."""
 
     status: Status
@@ -90,7 +88,7 @@ class Answer:
     unit: str | None = None
     cpus: CpuSet = frozenset()
     reason: str | None = None  # why it is unknown or not applicable, or a warning that may be a failure
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = {}
     culprits: tuple[Disturbance, ...] = ()
     fix: Fix | None = None
     severity: Severity | None = None  # if this answer has another weight than the check
@@ -173,8 +171,7 @@ class Graded:
         return Answer(status, text, **(self._shared | details))
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A question about the target CPUs. The id names the fault, in kebab case."""
 
     answer: Callable[[Case], Answer]
@@ -194,8 +191,8 @@ class Check:
     covers_calibration: bool = False  # it cannot pass unless the calibration was observed too
     asks_calibration: bool = False  # it needs the microbenchmark
     answered_by: str | None = None  # the check that measures what this one reads from settings
-    severity_in: Mapping[str, Severity] = field(default_factory=dict)  # by profile, if it differs
-    not_asked_in: Mapping[str, str] = field(default_factory=dict)  # profiles under which it does not apply, and why
+    severity_in: Mapping[str, Severity] = {}  # by profile, if it differs
+    not_asked_in: Mapping[str, str] = {}  # profiles under which it does not apply, and why
     is_hidden_from_guests: bool = False  # it is unknown in a virtual machine or a container
     ground: Ground | None = None  # why it can block; None if it never does
     asks_starter: bool = False  # about properties inherited from the parent, read from this process

@@ -12,13 +12,14 @@ from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from noisewatch.judgement.record import Condition, Effect, FindingState, MachineRecord, MeasuredFigure, RecordKind
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.model.distributions import SIGNIFICANCE
 from noisewatch.model.estimate import Estimate, Ratio, ratio_of
 from noisewatch.model.history.facts import FactClass, FactDifference, differences, known_alone
 from noisewatch.model.history.figures import NOISE_NS, OF_THE_SLOWEST, TRAITS, Figure, FigureTraits, Nature
-from noisewatch.records import dataclass
 
 _LARGE_SPEED, _LARGE_NOISE = 2.0, 100.0  # ratios
 _SUSPECT = 1.5  # a ratio; on one busy virtual machine blind speeds strayed up to 1.41 in 21 pairs of calibrations
@@ -38,8 +39,7 @@ EXIT_STATUS = {ComparisonOutcome.SAME: 0, ComparisonOutcome.DIFFERENT: 1, Compar
 _UNANSWERED = {Effect.OPEN, Effect.UNASKED}
 
 
-@dataclass(frozen=True, slots=True)
-class FindingDifference:
+class FindingDifference(Struct, frozen=True):
     """The answers of both sides to one check."""
 
     check_id: str
@@ -74,8 +74,7 @@ class FindingDifference:
         return Severity.BLOCKING in (self.before.severity, self.after.severity) and not self.effects & _UNANSWERED
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedFigure:
+class ComparedFigure(Struct, frozen=True):
     """A figure that both sides have: the mean of all CPUs, or the value of the one CPU on which it changed most."""
 
     name: str
@@ -111,8 +110,7 @@ class ComparedFigure:
         return max(by_chance, math.exp(self.traits.least_change))
 
 
-@dataclass(frozen=True, slots=True)
-class KnownAlone:
+class KnownAlone(Struct, frozen=True):
     """The names of facts, checks and figures that only one side has."""
 
     facts: tuple[str, ...]
@@ -121,8 +119,7 @@ class KnownAlone:
     parts: tuple[str, ...]  # facts, checks or figures as a whole, or figures of a condition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideComparison:
+class SideComparison(Struct, frozen=True, kw_only=True):
     """All differences between two sides; `figures` are all that were compared. Blocking `findings` come first."""
 
     before: MachineRecord

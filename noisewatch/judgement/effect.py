@@ -12,8 +12,9 @@ loss, and device interrupts. Unattributed time proves nothing, as it may be that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Limit

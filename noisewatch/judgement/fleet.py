@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.judgement.terms import EXIT_STATUS, Outcome
 from noisewatch.model.history.facts import FactsByName, changes
 from noisewatch.model.history.figures import TRAITS, Figure
 from noisewatch.model.outliers import LEAST_MACHINES, OutOfLine, out_of_line
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 from noisewatch.units import describe_names, long_duration, share_text
 
@@ -38,8 +39,7 @@ class Standing(StrEnum):
     AMBIGUOUS = "ambiguous"  # several machines have the name, or may have it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetHost:
+class FleetHost(Struct, frozen=True, kw_only=True):
     """One host of a fleet. `changes` is None if there is nothing to compare with; `why` is the trouble as text."""
 
     name: str
@@ -60,8 +60,7 @@ class _Judged(NamedTuple):
     why: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class Fleet(Struct, frozen=True, kw_only=True):
     """All hosts, the worst first. `unexpected` are hosts that reported without being expected.
 
     `perhaps_two` are hosts that are stable by a report that supersedes an unstable one in another folder: as far as
@@ -253,8 +252,7 @@ _KIND = ("cpu model", "kernel", "virtual", "loops")  # what has to be alike for 
 _RANK = {Outcome.UNSTABLE: 0, Outcome.UNKNOWN: 1, Outcome.STABLE: 2}
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(Struct, frozen=True):
     """The noise floor of samples of 100 ms, as CV."""
 
     low: float
@@ -262,8 +260,7 @@ class Floor:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """Why a machine is not stable, or has a warning: the check, its text, and the culprit."""
 
     check: str
@@ -282,8 +279,7 @@ class SlowestCpu(NamedTuple):
     value: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """The contents of one report file; a broken one, with a `trouble`, has only the host and the file's time.
 
     `at_s` is the report's own time. `written_s` is the modification time of the file: a report without a time is older.
@@ -302,7 +298,7 @@ class Report:
     chance: float | None = None  # 0 to 1: of staying within the budget; older reports have none
     facts: FactsByName
     figures: Mapping[Figure, float]  # the mean of the target CPUs
-    slowest: Mapping[Figure, SlowestCpu] = field(default_factory=dict)
+    slowest: Mapping[Figure, SlowestCpu] = {}
 
     @property
     def latest_s(self) -> float:
@@ -329,13 +325,12 @@ class Report:
         return -self.latest_s, rank_of(self.outcome), self.source
 
 
-@dataclass(slots=True)
-class HostReports:
+class HostReports(Struct):
     """The reports under one name: the newest, the one before it, and the newest of each machine with that name."""
 
     newest: Report
     earlier: Report | None = None
-    machines: list[Report] = field(default_factory=list)
+    machines: list[Report] = []
     count: int = 0
 
     def add(self, report: Report) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from enum import StrEnum
+
+from msgspec import Struct
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.model.estimate import Estimate
 from noisewatch.model.history.facts import Facts
 from noisewatch.model.history.figures import Figure, FigureTraits
-from noisewatch.records import dataclass
 
 
 class RecordKind(StrEnum):
@@ -32,8 +32,7 @@ class Effect(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class FindingState:
+class FindingState(Struct, frozen=True):
     """The answer of a check, as far as it is compared. `said` and `reason` are for people."""
 
     status: Status
@@ -65,8 +64,7 @@ class Condition(StrEnum):
         return frozenset(f"{figure}{self}" for figure in figures)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredFigure:
+class MeasuredFigure(Struct, frozen=True):
     """A figure and its traits; `test` names the source of its chance. An `estimate` of None is unknown.
 
     `by_cpu` is empty for a figure that is known of all CPUs together only.
@@ -75,12 +73,11 @@ class MeasuredFigure:
     estimate: Estimate | None
     traits: FigureTraits
     test: str
-    by_cpu: Mapping[int, Estimate] = field(default_factory=dict)
+    by_cpu: Mapping[int, Estimate] = {}
     condition: Condition = Condition.ALONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineRecord:
+class MachineRecord(Struct, frozen=True, kw_only=True):
     """The facts, findings and figures of a machine in the file `source`; empty where it contains none.
 
     `measured_by` must be equal for speeds to be compared, `noise_of` for noise floors. `against` are the CPUs of the
@@ -91,14 +88,14 @@ class MachineRecord:
     kind: RecordKind
     target: CpuSet | None
     facts: Facts
-    findings: Mapping[str, FindingState] = field(default_factory=dict)
-    figures: Mapping[str, MeasuredFigure] = field(default_factory=dict)
+    findings: Mapping[str, FindingState] = {}
+    figures: Mapping[str, MeasuredFigure] = {}
     profile: str | None = None
     measured_by: str | None = None
     noise_of: str | None = None
     against: CpuSet | None = None
     load: str | None = None
-    commands: Mapping[str, str] = field(default_factory=dict)  # of a run: by `a` and `b`
+    commands: Mapping[str, str] = {}  # of a run: by `a` and `b`
     remarks: tuple[str, ...] = ()  # what is doubtful in the file
 
     @property

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import cpu_list_argument
 from noisewatch.judgement.case import Case
@@ -22,7 +24,6 @@ from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Culprit
 from noisewatch.patterns import regex
 from noisewatch.program import as_root
-from noisewatch.records import dataclass
 
 _OF_THE_WORK = (
     "The process that works there causes these calls itself: another of its threads unmaps or protects memory, "
@@ -42,8 +43,7 @@ _IRQ_THREAD = regex(r"irq/(\d+)-")
 _CALLBACKS_THREAD = regex(r"rcuc/\d+")  # rcuo… are what rcu_nocbs makes of them, to be moved as any thread
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Struct, frozen=True):
     """A sentence on what helps, and the commands if there are any."""
 
     said: str

@@ -7,7 +7,6 @@ answer of a check that lacks the declaration is never older than the settings.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,7 +30,7 @@ _OF_SNAPSHOT = (
 STILL = (  # paths from the case, as they are read: of settings that were read again, most are the same objects
     *_OF_CASE,
     *(f"snapshot.{name}" for name in _OF_SNAPSHOT),
-    *(f"snapshot.settings.{field.name}" for field in fields(Settings)),  # when they were read, too
+    *(f"snapshot.settings.{name}" for name in Settings.__struct_fields__),  # when they were read, too
 )
 _still_values = attrgetter(*STILL)
 

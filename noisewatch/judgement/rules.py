@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kinds import Work
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.judgement.terms import Severity
@@ -30,8 +30,7 @@ CONFIDENCE_IN: Mapping[str, float] = {SHARED: 0.70}  # if it is not the default;
 WORK_OF_PROFILE: Mapping[str, Work] = {MEMORY: Work.MEMORY}  # others may be of any kind
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """The rules for a verdict. `selected` and `ignored` may contain both ids and areas."""
 
     profile: str = MICRO
@@ -39,8 +38,8 @@ class Rules:
     profile_reason: str | None = None  # what the machine is, if that decided
     selected: frozenset[str] = frozenset()  # empty: all
     ignored: frozenset[str] = frozenset()
-    severity_by_id: Mapping[str, Severity] = field(default_factory=dict)
-    value_by_limit: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by id and the limit's key
+    severity_by_id: Mapping[str, Severity] = {}
+    value_by_limit: Mapping[tuple[str, str], float] = {}  # by id and the limit's key
     expected_s: float | None = None  # how long the benchmark will take
     configured_by: str | None = None  # the configuration file
     required: frozenset[str] = frozenset()  # ids that are evaluated and block, whatever the other rules

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from noisewatch.records import dataclass
+from msgspec import Struct
 
 
 class Status(StrEnum):
@@ -117,8 +117,7 @@ def label_of(status: str, gravity: str) -> str:
     return label.upper() if gravity in _DECIDING else label
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """The number of checks by status, whatever their severity; of failures and unknowns also the number that blocks.
 
     An unknown that a measurement has answered does not block.

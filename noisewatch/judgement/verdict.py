@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import field, replace
+from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.judgement.case import NOT_READ_AFTER, Case
 from noisewatch.judgement.catalogue import CATALOGUE
@@ -17,30 +20,26 @@ from noisewatch.judgement.check import Answer, Check, contained_answer, not_appl
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.rules import DEFAULT, SHARED, STRICT, Rules
 from noisewatch.judgement.terms import EXIT_STATUS, FLOOR_CHECK, Counts, Gravity, Ground, Outcome, Severity, Status
-from noisewatch.records import dataclass
 
 ANSWERED = "answered"
 _ELSEWHERE = "the monitor does not start the benchmark: run noisewatch preflight in the script that does"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True, dict=True):
     """A check's answer on this machine. `answered_by` names the measurement that stands in for an unknown."""
 
     check: Check
     answer: Answer
     answered_by: str | None = None
     rules: Rules = DEFAULT
-    status: Status = field(init=False, repr=False, compare=False)
-    severity: Severity = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Works out what is asked for many times, of which a finding that stays what it was needs nothing again."""
-        object.__setattr__(self, "status", self.answer.status)
-        object.__setattr__(self, "severity", self._severity())
+    @cached_property
+    def status(self) -> Status:
+        return self.answer.status
 
-    def _severity(self) -> Severity:
-        """The user's, else what this answer weighs, else what the check does under the profile."""
+    @cached_property
+    def severity(self) -> Severity:
+        """The user's severity, else that of the answer, else that of the check under the profile."""
         if self.check.id in self.rules.required:
             return Severity.BLOCKING
         given = self.rules.severity_by_id.get(self.check.id)
@@ -101,8 +100,7 @@ class Finding:
         return Gravity.FAILED if is_strict or self.is_blocking_failure else Gravity.WARNED
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What all surfaces derive from, the exit status included."""
 
     verdict: Outcome
@@ -207,7 +205,7 @@ def _asked_answer(check: Check, case: Case) -> Answer:
     if check.asks_rates and not check.tells_unsampled and not _is_observed(check, case):
         return unknown(case.why_no_sample)
     given = case.rules.value_by_limit
-    limits = {limit: given[check.id, limit.key] for limit in check.limits if (check.id, limit.key) in given}
+    limits = {limit.key: given[check.id, limit.key] for limit in check.limits if (check.id, limit.key) in given}
     asked = replace(case, limits=limits) if limits else case
     if check.asks_starter and not case.starts_benchmark:
         return _without_starter(check, asked)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
@@ -33,7 +34,6 @@ from noisewatch.machine.spinning.calibration.buffer import (
     plan_slots,
 )
 from noisewatch.machine.spinning.loops import NATIVE
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ _NEWER = frozenset({LATENCY, MEMORY})  # older recordings have none
 _KINDS = WORKING | {GAPS, *FETCH, COMMAND}
 
 
-@dataclass(frozen=True, slots=True)
-class Gaps:
+class Gaps(Struct, frozen=True):
     """Gaps: times in which the spinning loop did not run, in order of time, as equally long columns.
 
     `switches` are the context switches meanwhile: more than 0 means that another thread ran. `waited_ns` is the part
@@ -71,8 +70,7 @@ class Gaps:
         return sum(ns for ns, count in zip(self.length_ns, self.switches, strict=True) if count) + self.lost_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
+class Samples(Struct, frozen=True):
     """Repetitions of the same piece of work: when each began, and how long it took."""
 
     start_ns: tuple[int, ...] = ()
@@ -82,8 +80,7 @@ class Samples:
 _NO_SAMPLES = Samples()
 
 
-@dataclass(frozen=True, slots=True)
-class CpuSamples:
+class CpuSamples(Struct, frozen=True):
     """The measurements of one CPU's spinner. `trouble` is why they are incomplete."""
 
     cpu: int
@@ -93,7 +90,7 @@ class CpuSamples:
     iterations: int = 0
     gaps: Gaps = field(default_factory=Gaps)
     spins: Samples = field(default_factory=Samples)  # when gaps were looked for
-    samples_by_series: Mapping[str, Samples] = field(default_factory=dict)
+    samples_by_series: Mapping[str, Samples] = {}
     cycles: Samples = field(default_factory=Samples)  # how long a chain of dependent multiplications took
     chain_length: int = 0
     multiply_ns: int | None = None  # of the quickest such chain
@@ -117,8 +114,7 @@ class CpuSamples:
         return self.samples_by_series.get(series, _NO_SAMPLES)
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationSamples:
+class CalibrationSamples(Struct, frozen=True):
     """The samples of a calibration. Times are since its start."""
 
     core: str
@@ -147,8 +143,7 @@ class CalibrationSamples:
         return self.core == NATIVE
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationOptions:
+class CalibrationOptions(Struct, frozen=True):
     """The options of a calibration of `seconds`; with `is_auto` it ends earlier once enough is measured.
 
     What is enough (`is_enough`) depends on how the samples are judged: the caller that judges them adds it.
@@ -308,8 +303,7 @@ BUSY_LOAD_QUESTION = "busy-load"
 _MOST_SHARE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class BusyLoad:
+class BusyLoad(Struct, frozen=True):
     """`processes` busy processes, pinned to `cpus` in turn; each had `busy_share` of its CPU on average."""
 
     cpus: CpuSet
@@ -343,8 +337,7 @@ def describe_load(load: BusyLoad) -> Json:
 SETTLING_QUESTION = "settling"
 
 
-@dataclass(frozen=True, slots=True)
-class CpuSpeeds:
+class CpuSpeeds(Struct, frozen=True):
     """Time (ns) of one unit of work in each second, and its CPU cycles if they could be counted, else None."""
 
     cpu: int

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import field
 from typing import Any
 
-from noisewatch.records import dataclass
+from msgspec import Struct
+
 from noisewatch.text import clean
 
 _UDEV_RUNS = "/run/udev/control"  # without it udev sends no events
@@ -41,20 +41,18 @@ _MODELS = ("ID_MODEL_FROM_DATABASE", "ID_MODEL")  # of udev; the kernel alone na
 _STATES = ("POWER_SUPPLY_ONLINE", "POWER_SUPPLY_STATUS")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceEvent:
+class DeviceEvent(Struct, frozen=True):
     """An event with its text, `CPU 7 went offline`, and its subsystem, `cpu`."""
 
     subsystem: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceListener:
+class DeviceListener(Struct, frozen=True):
     """A listener for device events, of udev or of the kernel itself."""
 
     _monitor: Any
-    _last_text: dict[str, str] = field(default_factory=dict)  # by device
+    _last_text: dict[str, str] = {}  # by device
 
     def fileno(self) -> int:
         """Return a descriptor that is readable when there are events."""

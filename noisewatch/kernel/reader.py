@@ -12,20 +12,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import field
 from functools import lru_cache
 from typing import TypeVar
+
+from msgspec import Struct
 
 from noisewatch.errors import Absent, Malformed, Unreadable, quoted
 from noisewatch.machine import Json, Machine
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class _Parsed:
+class _Parsed(Struct):
     """A file's content with its parsed value."""
 
     content: bytes
@@ -33,15 +32,14 @@ class _Parsed:
     value: object
 
 
-@dataclass(slots=True)
-class ReadInputs:
+class ReadInputs(Struct):
     """The inputs of a value made of many files: all answers that were read for it, and the notes."""
 
     given: object
     spared: Spared | None
-    answer_by_path: dict[str, bytes | Unreadable] = field(default_factory=dict)  # of files
-    names_by_path: dict[str, list[str] | Unreadable] = field(default_factory=dict)  # of folders
-    notes: list[tuple[str, str]] = field(default_factory=list)
+    answer_by_path: dict[str, bytes | Unreadable] = {}  # of files
+    names_by_path: dict[str, list[str] | Unreadable] = {}  # of folders
+    notes: list[tuple[str, str]] = []
     value: object = None
 
 
@@ -85,8 +83,7 @@ class EarlierSnapshots:
         return cached.value  # type: ignore[return-value]  # that of the same parser
 
 
-@dataclass(frozen=True, slots=True)
-class IntrusiveRead:
+class IntrusiveRead(Struct, frozen=True):
     """A pattern of files; one without a CPU group concerns several CPUs.
 
     `until` is the first Linux without the interrupt.
@@ -211,8 +208,7 @@ _Content = bytes | Unreadable
 NOT_ASKED = "not read while a benchmark may run: it would interrupt the CPU"
 
 
-@dataclass(frozen=True, slots=True)
-class Spared:
+class Spared(Struct, frozen=True):
     """The CPUs that must not be interrupted (None: all), and the Linux release that decides what interrupts.
 
     Paths with a prefix in `answered_elsewhere` are known to be answered by other CPUs.

@@ -16,11 +16,12 @@ from contextlib import closing
 from threading import local
 from typing import Any, Generic, Protocol
 
+from msgspec import Struct
+
 from noisewatch.errors import NO_SUCH_FILE, Absent, CannotMeasure, Unreadable, system_reason
 from noisewatch.machine import Json, T, wait_readable
 from noisewatch.machine.reading.kept_files import LARGEST_FILE, File, KeptFiles, ReadProgress
 from noisewatch.machine.threads import signals_left_to_us
-from noisewatch.records import dataclass
 
 AGAIN_AFTER = 60.0  # deadlines: a file that goes on hanging keeps us waiting for a sixtieth of the time at most
 _GROWS_BY = 2.0  # each time that it hangs again
@@ -35,8 +36,7 @@ class Threadlike(Protocol):
         """Return whether the object has not ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Hung:
+class _Hung(Struct, frozen=True):
     thread: Threadlike
     wait_s: float
     again_at_s: float

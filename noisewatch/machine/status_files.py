@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from noisewatch.records import dataclass
+from msgspec import Struct
 
 LARGEST = 1 << 16  # bytes
 _MOST_FILES = 16
@@ -142,8 +142,7 @@ def _is_safe(status: os.stat_result, uids: frozenset[int]) -> bool:
     return status.st_uid in uids and not status.st_mode & _OTHERS_WRITE
 
 
-@dataclass(slots=True)
-class _Opened:
+class _Opened(Struct):
     file: int
     text: str | None = None
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
+from msgspec import Struct
+
 from noisewatch.model.distributions import t_quantile
 from noisewatch.model.run.series import Bounds
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A measured value above 0, with the standard deviation of its natural logarithm.
 
     The deviation has `freedom` degrees of freedom.
@@ -21,8 +21,7 @@ class Estimate:
     freedom: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(Struct, frozen=True):
     """The ratio of the second to the first estimate, with its interval."""
 
     value: float

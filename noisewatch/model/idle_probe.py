@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from noisewatch.records import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.idle_probe.buffer import Slice
@@ -34,8 +34,7 @@ class ProbeState(StrEnum):
     UNKNOWN_LOAD = "load unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """The sums of the slices of some seconds."""
 
     spun_ns: int

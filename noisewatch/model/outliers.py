@@ -11,16 +11,16 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from statistics import median
 
+from msgspec import Struct
+
 from noisewatch.model.history.figures import TRAITS, Figure, Nature, logarithm
-from noisewatch.records import dataclass
 
 LEAST_MACHINES = 8  # of fewer, normally distributed, one in 18 or more would be out of line (simulated: of 5)
 MOST_DEVIATIONS = 3.5
 _DEVIATION_PER_MAD = 1.4826  # of a normal distribution
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfLine:
+class OutOfLine(Struct, frozen=True):
     """A figure of one machine that is out of line; `median` is the median of the `machines` that have the figure.
 
     It is the machine's figure; or, with a `cpu`, that of its slowest CPU, compared with the slowest CPUs of the others.

@@ -20,13 +20,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
 
+from msgspec import Struct
+
 from noisewatch.cpus import parse_cpu_list
 from noisewatch.errors import Malformed, UsageError, quoted
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.model.history.fact_table import names_of, paths_of
 from noisewatch.model.history.facts import FactClass, knob_name
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 from noisewatch.units import describe_clock, describe_size, parse_frequency, parse_size
 
@@ -49,8 +50,7 @@ def _never(fact: str, value: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class FactScale:
+class FactScale(Struct, frozen=True):
     """The comparison of a fact with a requirement, beyond equality of the texts."""
 
     example: str  # of a value for "at least"
@@ -205,8 +205,7 @@ ANY_TEXT = "*"
 _LONGEST = 160  # characters
 
 
-@dataclass(frozen=True, slots=True)
-class WantedFact:
+class WantedFact(Struct, frozen=True):
     """A required fact: any of the values, in which `*` matches any text, or at least an amount; never both."""
 
     of_class: FactClass
@@ -248,8 +247,7 @@ def _matches(pattern: str, text: str) -> bool:
     return text.startswith(first) and text.endswith(last) and at + len(last) <= len(text)
 
 
-@dataclass(frozen=True, slots=True)
-class WantedMachine:
+class WantedMachine(Struct, frozen=True):
     """The requirements of a description: one fact or more."""
 
     file: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.case import Case
@@ -18,7 +20,6 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.model.vocabulary import describe_action, explain_thread
 from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import printable
 
 _HAS_EXITED = "It has exited (or changed its name): nothing to move."
@@ -39,8 +40,7 @@ _MOVABLE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """The description of a culprit, and the remedies against it."""
 
     about: CulpritLine

@@ -5,9 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import field, replace
 from itertools import cycle, islice
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure, Malformed, Unreadable, UsageError
@@ -42,14 +44,12 @@ from noisewatch.operations.history import CalibrationHistory, drift_in, until_se
 from noisewatch.operations.machines import MachineOptions, parse_cpus, snapshot_options
 from noisewatch.operations.pinning import allowed_now, pin_with_remark
 from noisewatch.operations.progress import ProgressListener
-from noisewatch.records import dataclass
 
 _NO_CPUS = "there is no target CPU to calibrate"
 _DOING = "settling, until the clocks are level:"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrateOptions:
+class CalibrateOptions(Struct, frozen=True, kw_only=True):
     """The CPUs to calibrate, the method, and the benchmark's requirements."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
@@ -61,8 +61,7 @@ class CalibrateOptions:
     history: Path | None = None  # where calibrations are remembered; None: nowhere
 
 
-@dataclass(frozen=True, slots=True)
-class CalibratedUnderLoad:
+class CalibratedUnderLoad(Struct, frozen=True):
     """The calibration of the target CPUs next to busy processes; some CPUs may not be isolated."""
 
     calibrated: Calibrated
@@ -70,8 +69,7 @@ class CalibratedUnderLoad:
     not_isolated: CpuSet
 
 
-@dataclass(frozen=True, slots=True)
-class CalibratedTarget:
+class CalibratedTarget(Struct, frozen=True):
     """The calibration of the target CPUs, with other CPUs to compare them with, or with one under load."""
 
     target: CpuSet
@@ -82,8 +80,7 @@ class CalibratedTarget:
     machine: Snapshot | None = None  # before it
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationRun:
+class CalibrationRun(Struct, frozen=True):
     """A calibration, and other observations of the same time."""
 
     samples: CalibrationSamples
@@ -233,12 +230,11 @@ def _interval(
     return interval_between(before, after, loop_lost_share_by_cpu=samples.lost_share_by_cpu)
 
 
-@dataclass(slots=True)
-class LiveCpu:
+class LiveCpu(Struct):
     """The gaps of one CPU so far."""
 
     cpu: int
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: dict[int, int] = {}
     gap_count: int = 0
     stolen_ns: int = 0
     spun_ns: int = 0
@@ -266,14 +262,13 @@ class LiveCpu:
         self.spun_ns = buffer.totals[SPUN_NS]
 
 
-@dataclass(slots=True)
-class LiveGaps:
+class LiveGaps(Struct):
     """The gaps of all CPUs so far. The common histogram is counted as gaps come: it is drawn several times a second."""
 
     done_s: float = 0.0
     total_s: float = 0.0
-    by_cpu: dict[int, LiveCpu] = field(default_factory=dict)
-    counts: dict[int, int] = field(default_factory=dict)
+    by_cpu: dict[int, LiveCpu] = {}
+    counts: dict[int, int] = {}
 
     def take(self, progress: Progress) -> None:
         """Add the new gaps of all CPUs."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from noisewatch.documents.calibration import KEYS_OF_WORK, CalibrationPart
 from noisewatch.documents.document import view_of
@@ -26,7 +27,6 @@ from noisewatch.machine.regular_files import read_small
 from noisewatch.model.history.figures import Figure, slowest_of
 from noisewatch.operations.records.figures import OF_EACH_CPU, value_of
 from noisewatch.operations.records.files import opened_file
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 _MOST_HOSTS_BYTES = 64 * 1024 * 1024
@@ -34,8 +34,7 @@ _ENDINGS = (".json", ".jsonl")
 _OF_NO_HOST = ("verdict", "noisewatch", "preflight", "report")  # then the folder is named after it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetOptions:
+class FleetOptions(Struct, frozen=True, kw_only=True):
     """The files of the reports, the hosts that should have reports, and the maximum age."""
 
     places: Sequence[str]
@@ -97,8 +96,7 @@ def _read_all(places: Sequence[str]) -> Iterator[Report]:
                 yield report_in(file.path, file.host)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFile:
+class ReportFile(Struct, frozen=True):
     """The path of a report and its host, or the trouble with reading a folder."""
 
     path: str

@@ -10,9 +10,11 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import Malformed, Unreadable, UsageError, damaged_words
@@ -32,7 +34,6 @@ from noisewatch.model.history.figures import Figure
 from noisewatch.model.history.thinning import Thinning
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 CALIBRATION, ACCEPTED, FACTS = "calibration", "accepted", "facts"
@@ -378,8 +379,7 @@ def _pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
         last = entry
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryView:
+class HistoryView(Struct, frozen=True):
     """The entries of this machine in a file.
 
     `development` is of the entries with one set of CPUs, or None without any.

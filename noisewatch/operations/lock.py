@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from noisewatch.errors import Malformed, Unreadable, UsageError
 from noisewatch.kernel.reader import Reader

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed, UsageError
 from noisewatch.machine import Machine
 from noisewatch.operations.pinning import allowed_now
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.cpus.online import Online
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 FASTEST = "fast"  # in place of a list: the CPUs of the fastest kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineOptions:
+class MachineOptions(Struct, frozen=True, kw_only=True):
     """The selection of a machine and its CPUs: by default this host, and the CPUs that it isolates."""
 
     sysroot: str | None = None  # a copied tree

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
 from noisewatch.errors import UsageError
 from noisewatch.judgement.case import Case
@@ -15,15 +15,13 @@ from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import MachineOptions, snapshot_options
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 DEFAULT_COUNT = 1  # a benchmark of one thread, which leaves most CPUs to others
 _MOST_NAMED = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOptions:
+class PlanOptions(Struct, frozen=True, kw_only=True):
     """The number of cores, or the CPUs of the machine's options, and the device to be near."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)

@@ -6,8 +6,10 @@ CLOCK_MONOTONIC is compared with another clock, from before the sample until aft
 from __future__ import annotations
 
 import time
-from dataclasses import field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import CannotMeasure, UsageError
@@ -42,19 +44,17 @@ from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.operations.wanted import wanted_of
-from noisewatch.records import dataclass
 
 _LEAST_S = 2.5  # enough to detect 0.5% between the starts of two seconds, known to some milliseconds each
 _AGAIN_S = 3.0  # the length of a second measurement, after a wrong rate
 
 
-@dataclass(slots=True)
-class ClockRateWatch:
+class ClockRateWatch(Struct):
     """A comparison that begins and ends; a reading of a real-time clock may take a second."""
 
     machine: Machine
     _reference: ReferenceClock | None = None
-    _readings: list[ClockReading] = field(default_factory=list)
+    _readings: list[ClockReading] = []
     _error: OSError | None = None
 
     def begin(self, seconds: float) -> None:
@@ -108,8 +108,7 @@ _TOO_SHORT = f"the recording is shorter than {SHORTEST_SAMPLE_S:g} s"
 _NOT_CALIBRATED = "the machine was never quiet enough to calibrate within --wait"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreflightOptions:
+class PreflightOptions(Struct, frozen=True, kw_only=True):
     """The target of preflight, the lengths of its measurements, and its rules."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
@@ -124,8 +123,7 @@ class PreflightOptions:
     announced: CpuSet | None = None  # the target CPUs shown to the user: others are not measured
 
 
-@dataclass(frozen=True, slots=True)
-class PreflightResult:
+class PreflightResult(Struct, frozen=True):
     """The verdict, and whether the time to wait ran out before the machine was stable."""
 
     verdict: Verdict
@@ -151,7 +149,7 @@ def preflight(
         snapshot_options(options.machine, machine, options.allowed), asks_jobs=True, asks_inventory=True
     )
     history.remark_damage(listener)
-    run = _Run(machine, read_options, options, listener, history)
+    run = _Run(machine, read_options, options, listener, history, ClockRateWatch(machine))
     until_s = time.monotonic() + options.wait_s
     is_first = True
     while True:
@@ -197,8 +195,7 @@ def _remark_settings(verdict: Verdict, listener: ProgressListener) -> None:
         listener.on_remark(f"{not_the_machine_wanted.id}: waiting makes it no other machine")
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Struct):
     """Repeated looks at one machine."""
 
     machine: Machine
@@ -206,14 +203,11 @@ class _Run:
     options: PreflightOptions
     listener: ProgressListener
     history: CalibrationHistory
+    clock_rate: ClockRateWatch
     own_cpu_share: float | None = None
     _doing: str = "sampling"
     _task_reader: TaskReader = field(default_factory=lambda: TaskReader(asks_all_affinities=True))
     _remark: str | None = None
-    _clock_rate: ClockRateWatch = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._clock_rate = ClockRateWatch(self.machine)
 
     def verdict(self) -> Verdict:
         """Return the verdict on the machine during the next seconds."""
@@ -263,7 +257,7 @@ class _Run:
             )
         finally:
             self.listener.on_done()
-        case = replace(case, clock_comparison=self._clock_rate.end())
+        case = replace(case, clock_comparison=self.clock_rate.end())
         if isinstance(measured, str):
             return replace(case, no_calibration_reason=measured)
         drift = drift_in(past, measured.samples)
@@ -312,7 +306,7 @@ class _Run:
         It is before the sample, because it may take a second, and on CPUs that are not judged.
         """
         if self.options.calibration.seconds:
-            self._clock_rate.begin(self.options.sample_s + self.options.calibration.seconds)
+            self.clock_rate.begin(self.options.sample_s + self.options.calibration.seconds)
 
     def _pin(self, snapshot: Snapshot) -> None:
         remark = pin_to_housekeeping(snapshot)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field, replace
 from typing import BinaryIO, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from noisewatch.errors import UsageError
 from noisewatch.kernel.calibration import CalibrationOptions
@@ -20,7 +22,6 @@ from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_with_remark
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.sampling import TASK_BUDGET_SHARE
-from noisewatch.records import dataclass
 
 _NOT_THIS_HOST = "only this host can be recorded"
 _NO_INTERVAL_S = 1.0  # for recordings of another operation, with a snapshot or two: time to show each in a replay
@@ -28,8 +29,7 @@ _MOST_IDLE_STATES = 6  # CPUs: the counters change with each sleep, and would be
 _ROUNDING = 1e-6  # 0.3 / 0.1 is a little less than 3, and the last snapshot counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordOptions:
+class RecordOptions(Struct, frozen=True, kw_only=True):
     """The content, the interval and the duration of a recording."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
@@ -39,8 +39,7 @@ class RecordOptions:
     identifies: bool = False  # keeps the host's name and the whole kernel command line
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingMade:
+class RecordingMade(Struct, frozen=True):
     """A summary of a finished recording."""
 
     snapshot_count: int

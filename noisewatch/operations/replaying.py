@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.snapshot.snapshot import Snapshot

@@ -16,13 +16,15 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.faults import contained
 from noisewatch.operations.machines import MachineOptions
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     import subprocess
@@ -34,8 +36,7 @@ if TYPE_CHECKING:
 _LONGEST = 1 << 16  # bytes of a request that was not finished by a line's end
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplerOptions:
+class SamplerOptions(Struct, frozen=True, kw_only=True):
     """The machine to sample, the interval, and the monitor that reads the frames."""
 
     machine: MachineOptions
@@ -46,16 +47,12 @@ class SamplerOptions:
 
     def command(self) -> list[str]:
         """Return the command that starts the sampler."""
-        options = asdict(self) | {"allowed": sorted(self.allowed)}
-        return [sys.executable, "-m", "noisewatch.operations.sampler", json.dumps(options)]
+        return [sys.executable, "-m", "noisewatch.operations.sampler", msgspec.json.encode(self).decode()]
 
     @classmethod
     def parse(cls, text: str) -> SamplerOptions:
         """Parse the options of a command that `command` made."""
-        options = json.loads(text)
-        options["machine"] = MachineOptions(**options["machine"])
-        options["allowed"] = frozenset(options["allowed"])
-        return cls(**options)
+        return msgspec.json.decode(text, type=cls)
 
 
 def start(command: Sequence[str]) -> subprocess.Popen[bytes]:

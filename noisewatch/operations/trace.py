@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure, UsageError
@@ -25,13 +27,11 @@ from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.operations.pinning import pin_with_remark
 from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.replaying import threads_at_each_snapshot
-from noisewatch.records import dataclass
 
 _LOOK_S = 0.1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceOptions:
+class TraceOptions(Struct, frozen=True, kw_only=True):
     """The CPUs to trace, the duration, and the tracer."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
@@ -39,8 +39,7 @@ class TraceOptions:
     tracer: Tracer = Tracer.EVENTS
 
 
-@dataclass(frozen=True, slots=True)
-class TraceRun:
+class TraceRun(Struct, frozen=True):
     """The result of tracing.
 
     Without a trace it is None, and `reason` explains why: the interval's counters are used.

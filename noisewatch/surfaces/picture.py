@@ -21,6 +21,7 @@ from itertools import accumulate, groupby
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.color import Color, ColorType
 from rich.segment import Segment
@@ -28,7 +29,6 @@ from rich.style import Style
 
 from noisewatch.errors import UsageError
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
 
 Rgb = tuple[int, int, int]
@@ -45,8 +45,7 @@ _TONES_ON_PAPER: Mapping[int, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """The look of a piece of text; colours are `#rrggbb`. `background` is None if it is the picture's."""
 
     colour: str
@@ -55,8 +54,7 @@ class Look:
     is_underlined: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Theme:
+class Theme(Struct, frozen=True):
     """The colours of a terminal. `dim_share` is the share of its own colour that dim text keeps."""
 
     background: str
@@ -302,8 +300,7 @@ _TITLE_MARGIN = 12  # columns
 _WORDS = regex(r"[^ ]+(?: {1,2}[^ ]+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Struct, frozen=True):
     """A piece of a picture: a path, or a text with its place. Elements with `is_behind` are drawn first."""
 
     name: str  # the CSS class
@@ -445,8 +442,7 @@ def png_of(svg: str) -> bytes:
 _Shown = tuple[bool, ...]  # whether an element is visible, for each frame
 
 
-@dataclass(frozen=True, slots=True)
-class Still:
+class Still(Struct, frozen=True):
     """A frame, and the seconds for which it is shown."""
 
     lines: Sequence[Line]

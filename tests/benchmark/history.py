@@ -14,12 +14,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from noisewatch.judgement.checks.calibration.history import evenly
 from noisewatch.judgement.history.development import Development, development_of

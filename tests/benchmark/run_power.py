@@ -12,9 +12,9 @@ import argparse
 import shlex
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from noisewatch.records import dataclass
 from tests.benchmark.run.work import FixedWork, series
 from tests.benchmark.shares import describe_trials
 from tests.truth.workloads import compiled

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Finding, Verdict
@@ -29,8 +30,7 @@ _TICKING = {
 VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 
 
-@dataclass(frozen=True, eq=False)  # to be hashable
-class Example:
+class Example(Struct, frozen=True, dict=True, eq=False):  # to be hashable
     """`changed` is so in all snapshots, `after` only from the second on, `loaded` in the third, when the CPUs worked.
     `answers_later` hold from the second on.
 
@@ -39,18 +39,18 @@ class Example:
 
     id: str
     status: str
-    changed: Files = field(default_factory=dict)
+    changed: Files = {}
     named: str = ""
-    cpus: set[int] = field(default_factory=set)
-    after: Files = field(default_factory=dict)
-    loaded: Files = field(default_factory=dict)
+    cpus: set[int] = set()
+    after: Files = {}
+    loaded: Files = {}
     gone: tuple[str, ...] = ()
-    answers: Mapping[str, Any] = field(default_factory=dict)
-    answers_later: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, Any] = {}
+    answers_later: Mapping[str, Any] = {}
     is_copy: bool = False
     own_pids: tuple[int, ...] = ()
     target: frozenset[int] = frozenset({2, 3})
-    rules: Rules = Rules()  # noqa: RUF009 - frozen
+    rules: Rules = Rules()
 
     @property
     def name(self) -> str:

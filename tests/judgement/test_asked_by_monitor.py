@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.terms import Status
 from noisewatch.judgement.verdict import Verdict, judge

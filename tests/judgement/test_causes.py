@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.causes import Cause, Way, causes_of, is_settled

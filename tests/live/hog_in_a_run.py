@@ -6,10 +6,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from noisewatch.records import dataclass
 from tests.live.noise import CPU, LOOP, noise
 from tests.plumbing.receipts import lines_of
 

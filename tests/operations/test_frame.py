@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from noisewatch.judgement.causes import causes_of
 from noisewatch.judgement.fixes.actions import run_command, write
@@ -33,7 +34,6 @@ from noisewatch.operations.frame.frame import (
 )
 from noisewatch.operations.frame.making import frame_of
 from tests.judgement.judging import judged
-from tests.replacing import replace
 from tests.surfaces.reports.verdicts import failed_verdict
 from tests.surfaces.tui.framing import cpu_line, culprit, frame
 from tests.written import WrittenMachine

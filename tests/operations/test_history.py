@@ -7,11 +7,11 @@ import io
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.errors import Unreadable, UsageError
 from noisewatch.judgement.case import calibrated_with

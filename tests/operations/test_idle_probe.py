@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import CannotMeasure
@@ -19,7 +20,6 @@ from noisewatch.operations.frame.making import frame_of
 from noisewatch.operations.idle_probe import IdleProbe
 from noisewatch.operations.sampling import sample_frames
 from tests.model.interval.sampling import interval_of
-from tests.replacing import replace
 from tests.surfaces.running import quiet_tree
 from tests.written.quiet_machine import process
 

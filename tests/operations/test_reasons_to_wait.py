@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from noisewatch.kernel.system.reference_clock import QUESTION, ClockComparison
 from noisewatch.kinds import Kind

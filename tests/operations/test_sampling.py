@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.terms import Status
@@ -26,7 +27,6 @@ from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.operations.sampling import sample_frames
 from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
-from tests.replacing import replace
 from tests.surfaces.running import quiet_tree, record
 from tests.surfaces.tui.framing import model_of, screen
 from tests.written import Files, WrittenMachine

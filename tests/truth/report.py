@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT
@@ -20,8 +22,7 @@ PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
 _INSIDE = 0.90  # of the cases, that a margin is fitted to
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One benchmark of one case, in samples of one length."""
 
     condition: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from noisewatch.kernel.trace.own_threads import StateTimes
 from noisewatch.kernel.trace.runs import Parent, Thread, TracedSource, TracedTime, TraceWindow

@@ -8,14 +8,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_taskset_list
 from noisewatch.judgement.fixes.shell import run, tee
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A value for a file of the kernel. `before` is the value read there; None is unknown, and cannot be undone."""
 
     path: str
@@ -23,8 +23,7 @@ class Setting:
     before: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """Settings that are independent of each other: if the kernel refuses one, the others are made all the same."""
 
     settings: tuple[Setting, ...]
@@ -59,8 +58,7 @@ def write_cpus(value_by_cpu: Mapping[int, str | int], name: str, before: Mapping
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """Commands as lists of words; no undo is known if `undone_by` is empty."""
 
     commands: tuple[tuple[str, ...], ...]
@@ -81,8 +79,7 @@ def run_command(command: str, undone_by: str = "") -> Run:
     return Run((tuple(command.split()),), (tuple(undone_by.split()),) if undone_by else ())
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(Struct, frozen=True):
     """A thread and its new CPUs. `before` is its earlier affinity; None is unknown."""
 
     tid: int
@@ -90,8 +87,7 @@ class Pin:
     before: CpuSet | None
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """Pins threads: a thread that has ended does not keep the others from being moved."""
 
     pins: tuple[Pin, ...]
@@ -130,8 +126,7 @@ def move(before_by_tid: Mapping[int, CpuSet | None], cpus: CpuSet, process: int 
     return Move(tuple(Pin(tid, cpus, before) for tid, before in before_by_tid.items()), process)
 
 
-@dataclass(frozen=True, slots=True)
-class MoveProcesses:
+class MoveProcesses(Struct, frozen=True):
     """Several processes to move: one that has ended does not keep the others from being moved."""
 
     moves: tuple[Move, ...]
@@ -157,8 +152,7 @@ def _taskset(tid: int, cpus: CpuSet, options: str) -> tuple[str, ...]:
     return ("taskset", options, cpu_list_argument(cpus, format_taskset_list), str(tid))
 
 
-@dataclass(frozen=True, slots=True)
-class MakePartition:
+class MakePartition(Struct, frozen=True):
     """An isolated cgroup partition (v2). `earlier` is the kind and the CPUs of an existing partition."""
 
     folder: str
@@ -190,8 +184,7 @@ class MakePartition:
         return f"{setting} && {tee({f'{self.folder}/cpuset.cpus.partition': kind})}"
 
 
-@dataclass(frozen=True, slots=True)
-class StopEvents:
+class StopEvents(Struct, frozen=True):
     """Trace events to remove from a list of the kernel, one a line; undo adds them again.
 
     `tee -a` seeks the end first, which tracefs refuses.
@@ -213,8 +206,7 @@ class StopEvents:
         return f"sudo sh -c {shlex.quote(command)}"
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchSwapOff:
+class SwitchSwapOff(Struct, frozen=True):
     """Switches all swap off; undo enables `areas` (path, priority) again.
 
     A priority below 0 is the kernel's choice. Without areas, the earlier state is unknown.

@@ -10,19 +10,19 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from zlib import crc32
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.fixes.actions import Action, Move, Run, Setting, Write
 from noisewatch.judgement.fixes.shell import NUMBER, Box, boxes_of_paths, glob_of, say, words_of
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """Actions and their persistent counterparts. Each command may be run twice: the second run changes nothing.
 
     A command that does not exist is None. Actions are done in order, each if the one before succeeded; all are undone,
@@ -121,8 +121,7 @@ _PLAIN_NAME = regex(r"[\w.,-]+", re.ASCII)
 _LONGEST = 110  # characters of paths and file name; beyond it the name is shortened
 
 
-@dataclass(frozen=True, slots=True)
-class AtBoot:
+class AtBoot(Struct, frozen=True):
     """Settings that systemd makes at each boot, in order: by sysctl.d below /proc/sys, else by systemd-tmpfiles.
 
     Each set of paths has its own files, so that settings for other CPUs or queues stay. Files are written as a whole:
@@ -200,8 +199,7 @@ def _in_short(alternatives: Sequence[str]) -> str:
     return f"{before}{','.join(values)}{after}"
 
 
-@dataclass(frozen=True, slots=True)
-class BootOptions:
+class BootOptions(Struct, frozen=True):
     """Options to add to the kernel's command line: `nohz_full=2-3`."""
 
     options: str
@@ -211,8 +209,7 @@ class BootOptions:
         return f"add to the kernel command line and reboot: {self.options}"
 
 
-@dataclass(frozen=True, slots=True)
-class ByHand:
+class ByHand(Struct, frozen=True):
     """A step that only people can do, in words."""
 
     words: str

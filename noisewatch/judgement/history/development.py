@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from noisewatch.model.history.entries import Entry
 from noisewatch.model.history.facts import FactDifference, differences, unknown_on_one_side
 from noisewatch.model.history.figures import TRAITS, Figure, Nature, logarithm
@@ -20,12 +22,10 @@ from noisewatch.model.history.shifts import (
     modes_of,
     newest_apart,
 )
-from noisewatch.records import dataclass
 from noisewatch.units import describe_figure, describe_minute
 
 
-@dataclass(frozen=True, slots=True)
-class FigureMove:
+class FigureMove(Struct, frozen=True):
     """A figure that reached another level between two entries, and the facts that differ between them.
 
     Of a drift, `before` are the first few entries, and `after` all entries with the value of the newest few.
@@ -81,8 +81,7 @@ class Alternation(NamedTuple):
         return f"{figure}: bimodal, alternates between {low} and {high} ({modes.switches} changes, the last {last})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Development:
+class Development(Struct, frozen=True, kw_only=True):
     """The development by comparable entries, the oldest first.
 
     The usual value of a figure is its level with the most entries, the oldest of equal ones.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from noisewatch.kinds import Work
-from noisewatch.records import dataclass
 
 DEFAULT_MAX_CV = 0.01
 CONFIDENCE = 0.90
@@ -13,8 +14,7 @@ LOSES_TOO_MUCH = 0.005  # share of the time that is lost in gaps: half of a chan
 ALONE = "interruptions"  # of work that nothing else slows
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseFloor:
+class NoiseFloor(Struct, frozen=True):
     """The predicted noise of samples of `sample_ns` on CPU `cpu`. Shares are of the mean.
 
     The worst sample is relative to the median: `max_expected` is the median prediction, `max_inflation` its 95th
@@ -36,8 +36,7 @@ class NoiseFloor:
     chance: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """The planned measurement, `samples` samples of `at_ns`, and its acceptable noise.
 
     `work` is what the time of the benchmark depends on; None if not given. `confidence` is the requested chance of

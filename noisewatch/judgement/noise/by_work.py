@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.grading import why_incomplete
 from noisewatch.judgement.noise.budget import ALONE, Budget, NoiseFloor
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
-from noisewatch.records import dataclass
 from noisewatch.units import describe_chance, describe_ns, share_text
 
 KINDS = (Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMORY)
 
 
-@dataclass(frozen=True, slots=True)
-class FloorsByWork:
+class FloorsByWork(Struct, frozen=True):
     """The floors at the budget's length, of interruptions alone and of each kind of work: the worst of all CPUs.
 
     `cpus_above` are the CPUs on which a floor exceeds the budget, by kind. `too_little_on` are the CPUs on which too

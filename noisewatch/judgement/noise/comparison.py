@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.floor import worst_floors
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
-from noisewatch.records import dataclass
 
 _DIFFERS = 1.5  # times as much noise: two calibrations of one machine differ by less, unless something has changed
 
@@ -25,8 +26,7 @@ class Difference(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The difference in noise between two calibrations.
 
     `ratio` is the noise of the second side divided by that of the first; None if one is unknown, or the first is 0.
@@ -99,8 +99,7 @@ def _are_apart(first: Calibrated, second: Calibrated) -> bool | None:
 MOST_CHANGE = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class SpeedChange:
+class SpeedChange(Struct, frozen=True):
     """How much longer the same work took on a CPU after the series, as a share; negative if it was faster."""
 
     cpu: int

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.floor import FEWEST_SAMPLES, expected_cv
 from noisewatch.kinds import Kind, Work
 from noisewatch.model.calibration.timeline import SERIES_OF, timelines_of
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSamples
     from noisewatch.model.calibration.figures import CpuFigures, Spread
 
 
-@dataclass(frozen=True, slots=True)
-class NoisePart:
+class NoisePart(Struct, frozen=True):
     """The largest part of the noise, and its remedy. `has_culprits`: the sample may contain the culprits."""
 
     name: str

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
+
 from noisewatch.model.distributions import t_outside
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.model.history.entries import Cvs
@@ -50,11 +50,10 @@ class Learned(NamedTuple):
     mean_square: float
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """The drift learned from this host, by sample length (ns); for other lengths the usual drift applies."""
 
-    learned: Mapping[int, Learned] = field(default_factory=dict)
+    learned: Mapping[int, Learned] = {}
 
     @property
     def changes(self) -> int:

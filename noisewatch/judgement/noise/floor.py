@@ -11,9 +11,11 @@ import math
 import random
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.judgement.noise.budget import ALONE, CONFIDENCE, Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
@@ -21,7 +23,6 @@ from noisewatch.judgement.noise.smallest_change import smallest_change
 from noisewatch.kinds import Work
 from noisewatch.model.calibration.statistics import coefficient_of_variation
 from noisewatch.model.calibration.timeline import INTERRUPTIONS, SERIES_OF, Replay, Timelines
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
@@ -254,8 +255,7 @@ class WorkFloors:
         return {cpu: replay.timelines(self._series) for cpu, replay in self._made.replays.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(Struct, frozen=True):
     """The inputs of the floors of all kinds."""
 
     replays: Mapping[int, Replay]

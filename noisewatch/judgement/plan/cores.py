@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from noisewatch.cpus import CpuSet
 from noisewatch.grouping import grouped
@@ -11,14 +12,12 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.cpus.target import ALIKE, highest_clocks
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.memory.nodes import MemoryNodes
-from noisewatch.records import dataclass
 
 BOOT_CPU = 0
 _SPEED_OF_KIND: Mapping[str | None, int] = {"performance": 2, "none": 1, None: 1, "efficiency": 0}
 
 
-@dataclass(frozen=True, slots=True)
-class Core:
+class Core(Struct, frozen=True):
     """The running threads of a core. None is unknown; if `has_siblings` is False, its other threads are unknown too.
 
     `strength` is compared part by part: capacity, highest frequency (kHz), rank; 0 if unknown.
@@ -98,13 +97,12 @@ _FAR = 1 << 16  # an unknown distance
 Cores = tuple[Core, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
+class Wishes(Struct, frozen=True):
     """The criteria that decide between cores. `near` is None if it does not matter, or is unknown."""
 
     near: CpuSet | None = None
     isolated: CpuSet = frozenset()
-    fixed_irqs_by_cpu: Mapping[int, int] = field(default_factory=dict)  # that only the kernel moves
+    fixed_irqs_by_cpu: Mapping[int, int] = {}  # that only the kernel moves
     nodes: MemoryNodes = field(default_factory=lambda: MemoryNodes(None, {}))
     busy: CpuSet = frozenset()  # that do the housekeeping
 

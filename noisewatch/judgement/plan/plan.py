@@ -6,9 +6,11 @@ work off the CPUs, and what is unknown."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import cpu_list_argument, fitting_cpu_list, format_cpu_list, name_cpu_sets, name_cpus
 from noisewatch.judgement.case import Case
@@ -45,7 +47,6 @@ from noisewatch.kernel.cpus.topology import NODES, PERFORMANCE
 from noisewatch.kernel.memory.nodes import HAS_MEMORY
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.system.platform import NONE
-from noisewatch.records import dataclass
 from noisewatch.units import describe_count
 
 
@@ -64,8 +65,7 @@ class Criterion(StrEnum):
     ISOLATED = "isolated"
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A criterion and its answer for these CPUs; `reads` are the sources of the evidence."""
 
     criterion: Criterion
@@ -285,16 +285,14 @@ _WIDEST_LIST = 24
 _CGROUPS = "/sys/fs/cgroup"
 
 
-@dataclass(frozen=True, slots=True)
-class StartLine:
+class StartLine(Struct, frozen=True):
     """A command that starts the benchmark, or belongs to it, and its purpose."""
 
     about: str
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The target CPUs for a benchmark, with their criteria and steps."""
 
     proposal: Proposal
@@ -453,8 +451,7 @@ _ASKED: tuple[tuple[Check, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A check that fails for these CPUs, the purpose of its fix, and the fix."""
 
     check: Check
@@ -462,8 +459,7 @@ class Step:
     fix: Fix
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """The steps in order; `unknown` are the reasons why it is unknown whether a step is needed, by check."""
 
     all: tuple[Step, ...]

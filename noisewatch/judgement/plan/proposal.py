@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import UsageError
@@ -17,14 +19,12 @@ from noisewatch.kernel.cpus.target import Target
 from noisewatch.kernel.interrupts.irqs import FOLDER
 from noisewatch.kernel.snapshot.placement import PlacementReadings
 from noisewatch.kinds import Kind
-from noisewatch.records import dataclass
 from noisewatch.units import describe_count
 
 _PROPOSED, _GIVEN = "proposed by a plan", "as requested"
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """The CPUs `run` for the benchmark, which are the target of the case; `cores` are their cores."""
 
     case: Case

@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH, NoiseFloor
 from noisewatch.judgement.run.reasons import RunReason
 from noisewatch.kinds import Kind
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 # A machine that adds more to samples of 10 ms is not left alone. Noise that comes at random adds up more slowly than
 # the time does, by its square root: of a second it may take a tenth of that share.
@@ -25,8 +26,7 @@ _MOST_AT_NS = 10_000_000
 _MOST_AT_ALL = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(Struct, frozen=True):
     """The allowed noise, as a share of a repetition's length.
 
     `is_measured`: it comes from the opening calibration, and is not the default for most machines. Half of a change of
@@ -71,8 +71,7 @@ _WRITERS = regex(
 _RECLAIMERS = regex(r"ksoftirqd/\d+|rcu_(?:preempt|sched)|rcu(?:c|og|op|os)/\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnWork:
+class OwnWork(Struct, frozen=True):
     """The upper bounds of the kernel's work for a command.
 
     `ios` is how many disk reads and writes it did, `freeing_ns` how long freeing what it gave back took, in RCU's

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.noise.budget import NoiseFloor
@@ -16,7 +18,6 @@ from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
 from noisewatch.model.run.part import part_of
 from noisewatch.model.run.placement import Placement
 from noisewatch.model.run.repetition import Repetition
-from noisewatch.records import dataclass
 from noisewatch.text import printable
 
 _CLOCKS_NS = 1_000_000  # further apart, a time of day has no place on CLOCK_MONOTONIC
@@ -30,8 +31,7 @@ _MOVED = "{} moved to another memory node or kind of core: whether while this ru
 _MATTERS = 0.1  # of a run's length: a thread that had as much may have been what it measured
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedCommand:
+class WatchedCommand(Struct, frozen=True, kw_only=True):
     """The observations while a command wrote its result file: its repetitions, and where the threads of each ran.
 
     `floors` (of interruptions alone) and `khz_by_cpu` are those of the opening calibration.
@@ -43,8 +43,7 @@ class WatchedCommand:
     khz_by_cpu: Mapping[int, float] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedRun:
+class MarkedRun(Struct, frozen=True):
     """A run with its verdict, and its time on CLOCK_MONOTONIC; if that is None, the verdict is unknown too."""
 
     run: BenchmarkRun

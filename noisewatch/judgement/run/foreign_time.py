@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.judgement.run.allowance import Allowance, OwnWork
@@ -23,7 +25,6 @@ from noisewatch.model.interval.task_runs import TaskRun
 from noisewatch.model.run.books import ran_between
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.trace.culprits import TracedCulprit, threads_in
-from noisewatch.records import dataclass
 from noisewatch.units import describe_ns
 
 UNSEEN = "a task that no look at the threads has seen"
@@ -40,8 +41,7 @@ _LATE_NS = 2 * TICK_NS  # of a CPU: a task that has it at the end may be counted
 _ALL_ALONG = 0.5  # of the repetition: a thread that is likely to have had more of a CPU where none left it has stayed
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignTime:
+class ForeignTime(Struct, frozen=True):
     """The foreign time of a repetition.
 
     `slight`: culprits within the allowance. `own`: kernel threads that worked for the command. `unknown`: why other
@@ -190,8 +190,7 @@ LEFT_RUNNING = " (left running by an earlier repetition)"
 _Key = tuple[int, str, int, Kind]
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(Struct, frozen=True):
     """One thread, or crowd of ended ones, on one CPU. Times are ns within the repetition.
 
     `certain_ns` is a lower bound, `likely_ns` the time if it ran evenly over the windows, `possible_ns` an upper bound.
@@ -363,8 +362,7 @@ _WAITED_LONGER = "the command waited {} for its CPU, of which the trace shows {}
 WAKE_NS = 100_000  # an idle CPU takes some time to start
 
 
-@dataclass(frozen=True, slots=True)
-class TracedForeign:
+class TracedForeign(Struct, frozen=True):
     """The foreign time of a repetition by the trace; `slight` and `own` as in ForeignTime.
 
     `elsewhere_ns` is what the command certainly had on CPUs that are not target CPUs.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import Struct
+
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.run.allowance import OwnWork
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
@@ -18,7 +20,6 @@ from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.repetition import Repetition
 from noisewatch.model.trace.culprits import TracedCulprit, interruptions_in
 from noisewatch.model.vocabulary import DISK, kinds_of_device
-from noisewatch.records import dataclass
 
 _COME_WITH_THE_TICK = frozenset({"TIMER", "SCHED", "RCU", "HRTIMER"})  # softirqs, as many as ticks at the most
 _OF_MEMORY = "TLB shootdowns"
@@ -31,8 +32,7 @@ _AT_RANDOM = 2  # timer interrupts beyond the ticks that a short time may have b
 _STOOD_STILL = {"interrupts": stood_still(INTERRUPTS), "softirqs": stood_still(SOFTIRQS)}
 
 
-@dataclass(frozen=True, slots=True)
-class MetInterruption:
+class MetInterruption(Struct, frozen=True):
     """Interruptions of one name on one CPU within a repetition.
 
     `own`: how many of them the command may have caused at most: all, none, or up to the budget of that kind. `frees`:

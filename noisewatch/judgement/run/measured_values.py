@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.model.run.benchmark_run import MeasuredValue, ValuesAround
-from noisewatch.records import dataclass
 from noisewatch.units import describe_ns
 
 _RESOLUTION_NS = 10_000  # the counters are read in some microseconds, one after the other
 
 
-@dataclass(frozen=True, slots=True)
-class ValueVerdict:
+class ValueVerdict(Struct, frozen=True):
     """The verdict of one value, with the reason unless it is undisturbed."""
 
     outcome: RunOutcome
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ValuesVerdict:
+class ValuesVerdict(Struct, frozen=True):
     """The verdict of all values of a process, in order; `reasons` start with those of values."""
 
     outcome: RunOutcome

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_taskset_list
 from noisewatch.judgement.run.reasons import ReasonKind, RunReason
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.model.run.placement import Placement, ThreadPlacement
 from noisewatch.program import NAME
-from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S, describe_share
 
 _COUNTS = 0.01  # of the run time: the place of a thread with less does not matter
@@ -120,8 +121,7 @@ class PlacementFault(StrEnum):
     MOVING = "moving"  # the one thread that matters moved between CPUs
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementAdvice:
+class PlacementAdvice(Struct, frozen=True):
     """A fault, and the words before the command that would have helped."""
 
     fault: PlacementFault

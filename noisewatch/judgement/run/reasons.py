@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from noisewatch.cpus import name_cpus
 from noisewatch.kinds import THREADS, Kind
-from noisewatch.records import dataclass
 from noisewatch.text import printable
 from noisewatch.units import describe_names, describe_ns, describe_share, share_text, short_duration
 
@@ -41,8 +42,7 @@ class ReasonKind(StrEnum):
     STACKED = "stacked"  # threads of the command shared a target CPU while another one was free
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunReason:
+class RunReason(Struct, frozen=True, kw_only=True):
     """One reason. Times are ns since the start of the repetition; None is unknown, or the whole repetition.
 
     `ns` is the time taken from the repetition, `share` the part of its length. `is_estimate`: from counts and typical
@@ -89,8 +89,7 @@ class RunStanding(StrEnum):
     DISTURBED = "disturbed"
 
 
-@dataclass(frozen=True, slots=True)
-class Unwatched:
+class Unwatched(Struct, frozen=True):
     """What a verdict does not cover, and why."""
 
     what: str
@@ -100,8 +99,7 @@ class Unwatched:
         return f"{self.what}: {self.why}"
 
 
-@dataclass(frozen=True, slots=True)
-class RepetitionVerdict:
+class RepetitionVerdict(Struct, frozen=True):
     """The verdict of a repetition; `reasons` are sorted, the costliest first.
 
     `own` is what the command caused itself, which disqualifies nothing. `unwatched` is observed in other repetitions on

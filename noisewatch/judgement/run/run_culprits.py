@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.fixes.actions import Move, MoveProcesses
@@ -16,14 +18,12 @@ from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 _Key = tuple[ReasonKind, Kind | None, str, int | None]
 _OF_ANOTHER = regex(r"(?:children|ended threads) of ")  # named with the number of a process that may still run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCulprit:
+class RunCulprit(Struct, frozen=True, kw_only=True):
     """One culprit over the whole series, on any CPUs. `numbers` are the repetitions that it disturbed.
 
     `ns` is all time known to be taken, None if none is known; `is_estimate` if one of its times is. `pids` are the

@@ -35,8 +35,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
@@ -53,7 +55,6 @@ from noisewatch.kernel.cgroup.mounts import (
 from noisewatch.kernel.numbers import integer_from, is_count, lines_of, parse_flag
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.task import Tasks
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 UNLIMITED = float("inf")
@@ -64,8 +65,7 @@ _parse_quota_us = integer_from(1_000, 2**63 // NS_PER_US)
 _parse_period_us = integer_from(1_000, 1_000_000)
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaThrottling:
+class QuotaThrottling(Struct, frozen=True):
     """How often a group exhausted its quota since it was made, and for how long its threads were stopped."""
 
     periods: int
@@ -73,8 +73,7 @@ class QuotaThrottling:
     enforced: int | None = None  # periods in which the group ran under a quota; None is unknown
 
 
-@dataclass(frozen=True, slots=True)
-class CgroupLevel:
+class CgroupLevel(Struct, frozen=True):
     """One group on the path to the root. None is unknown; `period_us` is also None without a quota."""
 
     folder: str
@@ -97,8 +96,7 @@ def _ms(us: float) -> str:
     return f"{us / 1e3:.3f}".rstrip("0").rstrip(".")
 
 
-@dataclass(frozen=True, slots=True)
-class Cgroup:
+class Cgroup(Struct, frozen=True):
     """The limits on the whole path from this process's cgroup to the root; None is unknown."""
 
     version: int | None
@@ -294,8 +292,7 @@ _parse_weight, _parse_shares = integer_from(0, 10_000), integer_from(0, 1 << 18)
 UNCLAMPED = 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class CpuWeight:
+class CpuWeight(Struct, frozen=True):
     """One level. None is unknown; a file that this kernel does not have leaves the default."""
 
     folder: str
@@ -308,8 +305,7 @@ class CpuWeight:
         return None not in (self.weight, self.is_idle, self.clamp_percent)
 
 
-@dataclass(frozen=True, slots=True)
-class CpuWeights:
+class CpuWeights(Struct, frozen=True):
     """The visible levels, innermost first."""
 
     version: int

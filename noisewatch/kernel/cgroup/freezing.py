@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from msgspec import Struct
+
 from noisewatch.errors import Absent, Malformed, NoisewatchError, Unreadable
 from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, parse_throttling
 from noisewatch.kernel.cgroup.mounts import (
@@ -33,7 +35,6 @@ from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader, content_of
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.machine import Machine
-from noisewatch.records import dataclass
 
 _V1, _V2 = "freezer", ""  # as /proc/PID/cgroup names the hierarchies
 _IN_STATES = {"THAWED": False, "FREEZING": True, "FROZEN": True}
@@ -44,8 +45,7 @@ _MOST_CACHED = 64  # a command may have a group of its own each time
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class GroupFreeze:
+class GroupFreeze(Struct, frozen=True):
     """One group at one moment. `frozen_ns` is how long it was frozen, or throttled by its quota; None: not counted."""
 
     folder: str
@@ -53,8 +53,7 @@ class GroupFreeze:
     frozen_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FreezeLook:
+class FreezeLook(Struct, frozen=True):
     """The freezable groups of a process at one moment; `reason` is why some may be missing."""
 
     taken_at_ns: int
@@ -62,8 +61,7 @@ class FreezeLook:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Freezer:
+class Freezer(Struct, frozen=True):
     """A freezable group.
 
     A write to one of the `notices` may freeze or thaw it; empty if the kernel counts frozen time.

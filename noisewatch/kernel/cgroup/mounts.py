@@ -16,19 +16,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import is_count, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import LONGEST_PATH, MOUNTS, OWN_MOUNTS, parse_mounts
-from noisewatch.records import dataclass
 
 MEMBERSHIP = "/proc/self/cgroup"
 MOUNT_ROOTS = "/proc/self/mountinfo"
 _FIELDS_BEFORE_DASH = 6
 
 
-@dataclass(frozen=True, slots=True)
-class CgroupMount:
+class CgroupMount(Struct, frozen=True):
     """One mounted hierarchy: version 2, or version 1 with its controllers."""
 
     folder: str

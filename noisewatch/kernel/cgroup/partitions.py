@@ -21,7 +21,9 @@ kernel/cgroup/cpuset.c of Linux 5.14). https://docs.kernel.org/admin-guide/cgrou
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed, Unreadable
@@ -37,7 +39,6 @@ from noisewatch.kernel.numbers import parse_flag
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 ISOLATED, ROOT, _MEMBER = "isolated", "root", "member"
@@ -47,8 +48,7 @@ _LONGEST_NS = 2_000_000_000  # of the first look: some 30,000 groups
 _GROUPS_BETWEEN = 256  # looks at the time
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(Struct, frozen=True):
     """A group that is, or was requested to be, a partition. `wanted` and `has` are None if unknown."""
 
     folder: str
@@ -58,16 +58,14 @@ class Partition:
     has: CpuSet | None
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionRoot:
+class PartitionRoot(Struct, frozen=True):
     """The root of a cgroup v2 hierarchy that has the cpuset controller."""
 
     folder: str
     delegates_cpuset: bool  # its children have the controller already
 
 
-@dataclass(frozen=True, slots=True)
-class Partitions:
+class Partitions(Struct, frozen=True):
     """The partitions. `isolated` are the CPUs of valid isolated ones; None if unknown, as in a container."""
 
     isolated: CpuSet | None

@@ -23,13 +23,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.mounts import parse_cgroup_mounts
 from noisewatch.kernel.numbers import are_counts, lines_of, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS, is_served_by_lxcfs
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 PATH = "/proc/stat"
 TICK_NS = 10_000_000  # USER_HZ is 100 on every architecture that runs Python today
@@ -39,8 +40,7 @@ _ROW = regex(rf"cpu([0-9]{{1,{_LONGEST_NUMBER}}})")
 IRQ, SOFTIRQ, STEAL, _MOST_STATES = 5, 6, 7, 8  # places of a row
 
 
-@dataclass(frozen=True, slots=True)
-class CpuTime:
+class CpuTime(Struct, frozen=True):
     """Time since boot from one row: four to eight counts of `TICK_NS`, without guest time."""
 
     ticks: tuple[int, ...]  # user, nice, system, idle, iowait, irq, softirq, steal (the last since Linux 2.6.11)
@@ -142,8 +142,7 @@ _OF_ROOT = "release_agent"  # only the root of a hierarchy of version 1 has this
 _SCHEDSTAT_ROW = regex(r"cpu(\d{1,5})(?: \d+){6}(?:(?: \d+){3})? (\d{1,20}) \d+ (\d{1,20})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class RunTime:
+class RunTime(Struct, frozen=True):
     """Nanoseconds that tasks ran.
 
     `stays` is how often one was put on the CPU, if time counts when it leaves; else None.

@@ -18,7 +18,9 @@ scheduler keeps the tick, also on nohz_full CPUs (sched_can_stop_tick in kernel/
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_list
 from noisewatch.errors import Malformed
@@ -28,7 +30,6 @@ from noisewatch.kernel.numbers import integer_from
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.build_options import KernelConfig
 from noisewatch.kernel.system.release import COMMAND_LINE, read_command_line
-from noisewatch.records import dataclass
 
 _FOLDER = "/sys/kernel/debug/sched/fair_server"
 _parse_runtime_ns = integer_from(0)
@@ -49,16 +50,14 @@ _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 _FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 
 
-@dataclass(frozen=True, slots=True)
-class IsolcpusOption:
+class IsolcpusOption(Struct, frozen=True):
     """The boot option; without a flag it means `domain`. It only explains: sysfs shows what is in effect."""
 
     flags: frozenset[str]
     cpus: CpuSet
 
 
-@dataclass(frozen=True, slots=True)
-class Isolation:
+class Isolation(Struct, frozen=True):
     """The CPUs of each mechanism; None is unknown, the empty set is none."""
 
     boot: CpuSet | None

@@ -14,7 +14,9 @@ src/proc_cpuview.c). All other files of sysfs, sched_getaffinity(2) and sched_se
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed
@@ -25,7 +27,6 @@ from noisewatch.kernel.numbers import parse_flag
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import LXCFS, cover_of
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 CPUS = "/sys/devices/system/cpu"
 LIST = f"{CPUS}/online"
@@ -34,8 +35,7 @@ _PERHAPS_RENUMBERED = f"a mount covers {LIST}, as lxcfs does to renumber CPUs: t
 _CPU_FOLDER = regex(r"cpu([0-9]{1,5})")
 
 
-@dataclass(frozen=True, slots=True)
-class Online:
+class Online(Struct, frozen=True):
     """The online CPUs, the present but offline ones, and the file that lists them; None is unknown."""
 
     online: CpuSet | None

@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import Unreadable, system_reason
@@ -19,7 +21,6 @@ from noisewatch.kernel.cpus.topology import CpuPlace, fastest_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import parse_allowed
 from noisewatch.machine import Json
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 OWN_AFFINITY = "CPUs this process may use"
@@ -30,8 +31,7 @@ _MOST_LOOKS = 200
 _BETWEEN_LOOKS_S = 0.0005
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The target CPUs, and why they were chosen."""
 
     cpus: CpuSet
@@ -120,8 +120,7 @@ def _usual_target(
     return Target(own_affinity & online, "allowed to this process", isolation.doubt)
 
 
-@dataclass(frozen=True, slots=True)
-class PinTrial:
+class PinTrial(Struct, frozen=True):
     """The result of pinning to the target: the granted CPUs, or the reason of the failure."""
 
     granted: CpuSet | None

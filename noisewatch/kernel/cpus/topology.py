@@ -34,7 +34,9 @@ one model, and differ in their caches. AMD's highest_perf ranks equal cores (amd
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import (
     CpuSet,
@@ -51,7 +53,6 @@ from noisewatch.kernel.frequency.cpufreq import read_cpufreq_folders
 from noisewatch.kernel.numbers import integer_from, parse_count, parse_flag, parse_hexadecimal, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 PERFORMANCE, EFFICIENCY, ALL_ALIKE = "performance", "efficiency", "none"
 _BIG = "cpu_core"
@@ -189,8 +190,7 @@ _HOLD_DATA = ("Data", "Unified")
 _parse_level = integer_from(1, 8)  # the highest of any architecture
 
 
-@dataclass(frozen=True, slots=True)
-class CpuPlace:
+class CpuPlace(Struct, frozen=True):
     """The place of one CPU in the topology. None is unknown."""
 
     cpu: int

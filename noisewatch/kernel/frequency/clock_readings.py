@@ -17,7 +17,9 @@ core on itself: both are left alone where that wakes a target CPU.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.online import CPUS
@@ -36,15 +38,13 @@ from noisewatch.kernel.frequency.powercap import Zone, package_zones, read_zone
 from noisewatch.kernel.numbers import parse_count, parse_khz, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 _LABEL = regex(r"temp(\d{1,4})_label")
 _CORE = regex(r"Core (\d{1,5})")
 _MOST_CORES = 256
 
 
-@dataclass(frozen=True, slots=True)
-class CoreHeat:
+class CoreHeat(Struct, frozen=True):
     """One core's sensor, in degrees Celsius. None is unknown."""
 
     package: int
@@ -53,8 +53,7 @@ class CoreHeat:
     critical_celsius: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class PackageReadings:
+class PackageReadings(Struct, frozen=True):
     """The readings of one moment, without those that interrupt a target CPU. `spared` are the packages left alone."""
 
     read_at_ns: int
@@ -130,16 +129,14 @@ PACKAGES_LAST_NS = 4_900_000_000  # five intervals; no wake-up is exact
 _WHATS = ("core", "package")
 
 
-@dataclass(frozen=True, slots=True)
-class ThrottledTime:
+class ThrottledTime(Struct, frozen=True):
     """Slowed time of a core or a package since boot. None is unknown, or not counted by this processor."""
 
     slowed_ms: int | None
     power_limit_count: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClockReadings:
+class ClockReadings(Struct, frozen=True):
     """The readings. `slowed_by_cpu` has as keys the CPU that is read, and `core` or `package`."""
 
     states_by_cpu: Mapping[int, tuple[StateTime, ...] | None]

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_words
 from noisewatch.errors import Malformed
@@ -24,7 +26,6 @@ from noisewatch.kernel.numbers import integer_from, parse_flag, parse_identifier
 from noisewatch.kernel.reader import Reader, may_interrupt
 from noisewatch.kernel.system.release import release_number
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 POLICIES = f"{CPUS}/cpufreq"
 _POLICY = regex(r"policy[0-9]{1,5}")
@@ -71,8 +72,7 @@ def _cpus_of(reader: Reader, folder: str) -> CpuSet:
     return frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class CpuFrequency:
+class CpuFrequency(Struct, frozen=True):
     """One CPU's clock; None is unknown."""
 
     cpu: int
@@ -92,8 +92,7 @@ class CpuFrequency:
         return self.driver in INTEL_DRIVERS and self.energy_preference not in (None, NO_PREFERENCE)
 
 
-@dataclass(frozen=True, slots=True)
-class Frequency:
+class Frequency(Struct, frozen=True):
     """The driver (`none` where the kernel has none), turbo and each CPU's clock."""
 
     driver: str | None
@@ -101,7 +100,7 @@ class Frequency:
     turbo_path: str | None  # the file that reports it
     turbo_by_cpu: Mapping[int, bool]  # where each CPU has a knob of its own, which outranks a global one
     cpus: Mapping[int, CpuFrequency]
-    folder_by_cpu: Mapping[int, str] = field(default_factory=dict, repr=False, compare=False)
+    folder_by_cpu: Mapping[int, str] = {}
 
 
 def read_frequency(

@@ -24,7 +24,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+
+from msgspec import Struct
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
@@ -33,7 +34,6 @@ from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.numbers import integer_from, parse_count, parse_word
 from noisewatch.kernel.reader import NOT_ASKED, Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 COOLING = "/sys/class/thermal"
@@ -50,8 +50,7 @@ _COOLS_ELSEWHERE = regex(
 MOST_CORES = 64  # read in every snapshot; a file costs 2 to 10 us
 
 
-@dataclass(frozen=True, slots=True)
-class CoolingDevice:
+class CoolingDevice(Struct, frozen=True):
     """A cooling device that slows the processor down, or whose effect is unknown. None is unknown."""
 
     path: str
@@ -64,8 +63,7 @@ class CoolingDevice:
         return True if self.kind is not None and _SLOWS_THE_PROCESSOR.fullmatch(self.kind) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Cooling:
+class Cooling(Struct, frozen=True):
     """The cooling devices; `devices` is None if unknown. `is_complete`: the kernel itself has no further ones."""
 
     devices: tuple[CoolingDevice, ...] | None
@@ -106,8 +104,7 @@ def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | 
     }
 
 
-@dataclass(frozen=True, slots=True)
-class ThermalThrottling:
+class ThermalThrottling(Struct, frozen=True):
     """Events since boot, by the CPU that was asked for its core or package; None is unknown.
 
     `limited_…` are events of the power limit, empty if the kernel counts none. `uncounted` are the target CPUs of cores
@@ -117,8 +114,8 @@ class ThermalThrottling:
     count_by_core_cpu: Mapping[int, int | None]
     count_by_package_cpu: Mapping[int, int | None]
     uncounted: CpuSet = frozenset()
-    limited_by_core_cpu: Mapping[int, int | None] = field(default_factory=dict)
-    limited_by_package_cpu: Mapping[int, int | None] = field(default_factory=dict)
+    limited_by_core_cpu: Mapping[int, int | None] = {}
+    limited_by_package_cpu: Mapping[int, int | None] = {}
 
 
 def throttle_path(cpu: int, what: str) -> str:
@@ -197,8 +194,7 @@ _MOST_SENSORS = 8  # of one chip
 parse_millidegrees = integer_from(-60_000, 200_000)  # the range of working silicon; a broken sensor reports others
 
 
-@dataclass(frozen=True, slots=True)
-class Sensor:
+class Sensor(Struct, frozen=True):
     """One sensor, in degrees Celsius. None is unknown, or not reported by the chip."""
 
     path: str
@@ -209,8 +205,7 @@ class Sensor:
     package: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sensors:
+class Sensors(Struct, frozen=True):
     """Temperature sensors; `read` is None if unknown. `unread` is the first path that could not be read, or None."""
 
     read: tuple[Sensor, ...] | None

@@ -23,13 +23,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from, parse_count, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import read_command_line
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 LATENCY_REQUEST = "/dev/cpu_dma_latency"
@@ -41,8 +42,7 @@ _LOOKED_FOR_S = 0.25  # ten thousand processes take longer, and most requests ar
 POLL = "POLL"  # the state in which a CPU spins, always the first
 
 
-@dataclass(frozen=True, slots=True)
-class IdleState:
+class IdleState(Struct, frozen=True):
     """One idle state of a CPU. None is unknown."""
 
     index: int
@@ -56,16 +56,14 @@ class IdleState:
         return self.name != POLL
 
 
-@dataclass(frozen=True, slots=True)
-class CpuIdle:
+class CpuIdle(Struct, frozen=True):
     """The idle states of one CPU. `states` is empty if the kernel has none for it; None is unknown."""
 
     states: tuple[IdleState, ...] | None
     limit_us: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(Struct, frozen=True):
     """The idle states of target CPUs, and settings for all CPUs. None is unknown."""
 
     cpus: Mapping[int, CpuIdle]
@@ -179,8 +177,7 @@ def _holders(answer: object) -> frozenset[int]:
 MOST_CPUS = 128  # a file costs 2 to 10 us, and there are up to ten of a CPU
 
 
-@dataclass(frozen=True, slots=True)
-class StateTime:
+class StateTime(Struct, frozen=True):
     """One idle state of one CPU. None is unknown."""
 
     index: int

@@ -19,20 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.kernel.frequency.cpufreq import own_folder, read_cpufreq_folders, read_window
 from noisewatch.kernel.numbers import parse_count, parse_khz
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 FOLDER = "/sys/devices/system/cpu/intel_uncore_frequency"
 _DOMAIN = regex(r"package_(\d{1,4})_die_\d{1,4}|uncore\d{1,4}")
 
 
-@dataclass(frozen=True, slots=True)
-class UncoreDomain:
+class UncoreDomain(Struct, frozen=True):
     """The range of frequencies in which the hardware chooses an uncore clock. None is unknown."""
 
     path: str
@@ -41,8 +41,7 @@ class UncoreDomain:
     package: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Uncore:
+class Uncore(Struct, frozen=True):
     """The uncore domains; `domains` is None if unknown."""
 
     domains: tuple[UncoreDomain, ...] | None
@@ -78,8 +77,7 @@ def _read_domain(reader: Reader, name: str, packages: frozenset[int]) -> UncoreD
     return UncoreDomain(path, *read_window(reader, f"{path}/min_freq_khz", f"{path}/max_freq_khz"), package)
 
 
-@dataclass(frozen=True, slots=True)
-class FrequencyCap:
+class FrequencyCap(Struct, frozen=True):
     """The firmware's limit, and the highest frequency in its table, in kHz. None is unknown, or not reported."""
 
     limit_khz: int | None

@@ -23,12 +23,13 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
+from msgspec import Struct
+
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.frequency.heat import HWMON, chip_folders
 from noisewatch.kernel.numbers import matched, parse_count, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/power_supply"
 NO_SUPPLY = "none"
@@ -39,8 +40,7 @@ _KINDS = ("Unknown", "Battery", "UPS", "Mains", "Wireless", "BrickID")  # and wh
 _POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
 
 
-@dataclass(frozen=True, slots=True)
-class MainsPower:
+class MainsPower(Struct, frozen=True):
     """True or False, `none` for a machine without power supplies to read, None for unknown."""
 
     is_on: bool | str | None
@@ -141,16 +141,14 @@ _FLAGS = regex(r"(?:0x)?([0-9a-f]{1,8})", re.ASCII)
 _LOW, _WAS_LOW = 1 << 0, 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class VoltageAlarm:
+class VoltageAlarm(Struct, frozen=True):
     """The file that reports under-voltage, or None; `unread` is a path that might name one and could not be read."""
 
     path: str | None
     unread: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SupplyVoltage:
+class SupplyVoltage(Struct, frozen=True):
     """Whether the voltage is too low now, and whether it was since boot; None is unknown."""
 
     is_low: bool | None

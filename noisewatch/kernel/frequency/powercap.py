@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import integer_from, parse_count, parse_flag, parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/powercap"
 _ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
@@ -29,8 +30,7 @@ _MOST_CONSTRAINTS = 3
 _parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
 
 
-@dataclass(frozen=True, slots=True)
-class PowerLimit:
+class PowerLimit(Struct, frozen=True):
     """The long-term limit of one zone. None is unknown, or not reported."""
 
     path: str
@@ -40,8 +40,7 @@ class PowerLimit:
     rated_uw: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PowerLimits:
+class PowerLimits(Struct, frozen=True):
     """The power limits; `zones` is None if unknown. `has_none`: the kernel lists packages without limits."""
 
     zones: tuple[PowerLimit, ...] | None
@@ -49,8 +48,7 @@ class PowerLimits:
     unread: str | None = None  # the first path that could not be read
 
 
-@dataclass(frozen=True, slots=True)
-class Zone:
+class Zone(Struct, frozen=True):
     """A package's power zone of RAPL. None is unknown, or not reported."""
 
     path: str

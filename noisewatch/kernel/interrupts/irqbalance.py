@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_cpu_mask
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
@@ -28,7 +30,6 @@ from noisewatch.machine.recording.privacy import (
     IRQBALANCE_VARIABLES,
     irqbalance_settings,
 )
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 NAME = "irqbalance"
@@ -37,8 +38,7 @@ Variables = Mapping[str, str]
 _MOST_FILES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Irqbalance:
+class Irqbalance(Struct, frozen=True):
     """The variables that ban CPUs: of environments by process, of the configuration by file; None is unknown."""
 
     started_with: Mapping[int, Variables]

@@ -18,8 +18,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_cpu_mask, parse_nonempty_cpu_list
 from noisewatch.errors import Unreadable
@@ -29,7 +31,6 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import release_number
 from noisewatch.kinds import Kind
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 FOLDER = "/proc/irq"
@@ -47,8 +48,7 @@ _MODEL = "ID_MODEL_FROM_DATABASE"
 _NAMED_CHILDREN = ("block", "net")
 
 
-@dataclass(frozen=True, slots=True)
-class Irq:
+class Irq(Struct, frozen=True):
     """One IRQ; None is unknown. `effective` is missing on kernels before 4.15."""
 
     irq: int
@@ -67,8 +67,7 @@ class Irq:
         return None if self.movable is None else not self.movable
 
 
-@dataclass(frozen=True, slots=True)
-class Irqs:
+class Irqs(Struct, frozen=True):
     """All IRQs by number, and where new ones may be delivered."""
 
     default_allowed: CpuSet | None

@@ -12,19 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, parse_cpu_mask
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 FOLDER = "/sys/class/net"
 _MOST_QUEUES = 512  # of several network cards with a queue for each CPU; 15 µs each
 _RECEIVES = regex(r"rx-\d{1,5}")
 
 
-@dataclass(frozen=True, slots=True)
-class PacketSteering:
+class PacketSteering(Struct, frozen=True):
     """The CPUs by the path of the queue's mask; None is unknown."""
 
     cpus_by_path: Mapping[str, CpuSet | None] | None

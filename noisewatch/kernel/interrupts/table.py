@@ -40,9 +40,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
 
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.numbers import are_counts, is_count, lines_of
@@ -51,7 +52,6 @@ from noisewatch.kernel.system.release import read_release, release_number
 from noisewatch.kinds import Kind
 from noisewatch.machine.reading import load_reading
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 # By the file of the kernel's sources that prints the rows; all since they exist, as far as they still meant the same.
@@ -233,19 +233,18 @@ def _number(label: str) -> int | None:
     return int(label) if is_count(label) else None
 
 
-@dataclass(frozen=True, slots=True)
-class InterruptRow:
+class InterruptRow(Struct, frozen=True, dict=True):
     """One line. `counts` are in the order of the header's CPUs; None if the row lacks a count for each CPU."""
 
     label: str
     description: str
     counts: tuple[int, ...] | None
     total: int | None = None  # of the whole machine, where that is all that is counted
-    has_come: bool = field(init=False, repr=False, compare=False)  # whether any of the counts is above 0
 
-    def __post_init__(self) -> None:
-        """Set `has_come` once for all snapshots that share the row, which may have hundreds of counts."""
-        object.__setattr__(self, "has_come", self.counts is not None and any(self.counts))
+    @cached_property  # once for all snapshots that share the row, which may have hundreds of counts
+    def has_come(self) -> bool:
+        """Return whether any of the counts is above 0."""
+        return self.counts is not None and any(self.counts)
 
     @property
     def irq(self) -> int | None:
@@ -253,14 +252,13 @@ class InterruptRow:
         return _number(self.label)
 
 
-@dataclass(frozen=True, slots=True)
-class Interrupts:
+class Interrupts(Struct, frozen=True):
     """The table, with the CPU of each column."""
 
     cpus: tuple[int, ...]
     rows: tuple[InterruptRow, ...]
-    text: bytes = field(default=b"", repr=False, compare=False)
-    row_by_line: Mapping[int, InterruptRow] = field(default_factory=dict, repr=False, compare=False)  # from 0
+    text: bytes = b""
+    row_by_line: Mapping[int, InterruptRow] = {}  # from 0
     release: tuple[int, int] | None = None  # of the kernel, which decides what some rows count
 
     @property
@@ -420,16 +418,14 @@ def read_interrupts(reader: Reader, previous: Interrupts | None = None) -> Inter
 SOFTIRQS = "/proc/softirqs"
 
 
-@dataclass(frozen=True, slots=True)
-class SoftirqRow:
+class SoftirqRow(Struct, frozen=True):
     """One kind of softirq; `counts` are in the order of the header's CPUs."""
 
     label: str
     counts: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Softirqs:
+class Softirqs(Struct, frozen=True):
     """The table, with the CPU of each column."""
 
     cpus: tuple[int, ...]

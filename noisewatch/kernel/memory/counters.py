@@ -17,12 +17,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import is_count, lines_of, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 MEMINFO = "/proc/meminfo"
 VMSTAT = "/proc/vmstat"
@@ -30,8 +31,7 @@ _SIZE = regex(r"([^:\s]+):\s+(\d{1,20})(?: kB)?", re.ASCII)
 _COUNTERS = regex(r"(?:[!-~]+ -?\d{1,20}\n)+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """Sizes by their name in meminfo (kB, except counts of huge pages), counters by their name in vmstat."""
 
     kb_by_name: Mapping[str, int] | None
@@ -76,8 +76,7 @@ _LINE = regex(r"(\S+)\s+\S+\s+(\d{1,20})\s+(\d{1,20})\s+(-?\d{1,6})\s*", re.ASCI
 _ESCAPED = regex(r"\\([0-3][0-7]{2})")
 
 
-@dataclass(frozen=True, slots=True)
-class Swap:
+class Swap(Struct, frozen=True):
     """A device or a file that memory is swapped to."""
 
     path: str

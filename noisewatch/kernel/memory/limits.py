@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cgroup.mounts import (
     MEMBERSHIP,
@@ -32,7 +34,6 @@ from noisewatch.kernel.memory.counters import parse_vmstat
 from noisewatch.kernel.numbers import is_count, parse_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
-from noisewatch.records import dataclass
 
 UNLIMITED = 1 << 60  # bytes, and what is above: v1 says so with the largest number of whole pages
 _CACHE_V2 = ("inactive_file", "active_file", "slab_reclaimable")
@@ -41,8 +42,7 @@ _OF_MEMORY = f"{MEMBERSHIP} (memory)"  # beside the reason of the cpu controller
 _HITS = ("high", "max", "oom")
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryLimit:
+class MemoryLimit(Struct, frozen=True):
     """One cgroup that limits. None is unknown."""
 
     folder: str
@@ -53,8 +53,7 @@ class MemoryLimit:
     text_by_file: Mapping[str, str]  # what sets the limit
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryLimits:
+class MemoryLimits(Struct, frozen=True):
     """The limits on the path from this process's cgroup to the root; if one is unread, there may be further ones."""
 
     limits: tuple[MemoryLimit, ...]

@@ -37,6 +37,8 @@ import os
 import re
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_nonempty_cpu_list
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cpus.topology import NODES, read_memory_nodes
@@ -44,14 +46,12 @@ from noisewatch.kernel.numbers import are_counts, is_count, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 HAS_MEMORY = f"{NODES}/has_memory"
 _TOTAL = regex(r"^Node \d{1,5} MemTotal: +(\d{1,20}) kB$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryNodes:
+class MemoryNodes(Struct, frozen=True):
     """The memory nodes: those `with_memory` (None: unknown), and by node the `distances` that are reported."""
 
     with_memory: frozenset[int] | None
@@ -106,8 +106,7 @@ _POLICY = regex(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPolicy:
+class MemoryPolicy(Struct, frozen=True):
     """A memory policy: its name as the kernel writes it, and its nodes; default and local have none."""
 
     mode: str
@@ -158,8 +157,7 @@ _COUNTS = "/proc/sys/vm/numa_stat"
 _COUNTING_IS_OFF = f"{_COUNTS} is 0: the kernel does not count where memory comes from"
 
 
-@dataclass(frozen=True, slots=True)
-class NodePages:
+class NodePages(Struct, frozen=True):
     """Pages that a node has allocated, for tasks on its own CPUs and on those of other nodes."""
 
     to_own_cpus: int

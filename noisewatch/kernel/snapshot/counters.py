@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.kernel.cpus.cpu_time import PATH as STAT
 from noisewatch.kernel.cpus.cpu_time import SCHEDSTAT, CpuTime, RunTime, read_cpu_time, read_run_time
@@ -12,13 +14,11 @@ from noisewatch.kernel.interrupts.table import SOFTIRQS, Interrupts, Softirqs, r
 from noisewatch.kernel.reader import EarlierSnapshots, Reader
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine import Machine
-from noisewatch.records import dataclass
 
 _READ_ANEW = frozenset({STAT, SCHEDSTAT, INTERRUPTS, SOFTIRQS})
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(Struct, frozen=True):
     """The per-CPU counters of a snapshot. None is unknown; `reason_by_path` has the reasons."""
 
     taken_at_ns: int
@@ -27,7 +27,7 @@ class Counters:
     interrupts: Interrupts | None
     softirqs: Softirqs | None
     reason_by_path: Mapping[str, str]
-    earlier: EarlierSnapshots = field(repr=False, compare=False)
+    earlier: EarlierSnapshots
 
     def within(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with these counters and their time, without threads and with unchanged settings."""

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
+from msgspec import Struct
+
 from noisewatch.cpus import parse_cpu_mask, parse_nonempty_cpu_list
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import (
@@ -27,7 +29,6 @@ from noisewatch.kernel.numbers import (
     parse_word,
 )
 from noisewatch.kernel.reader import Reader
-from noisewatch.records import dataclass
 
 Parse = Callable[[str], object]
 
@@ -85,8 +86,7 @@ class Knob(StrEnum):
         return self.startswith(("/sys/devices/system/", "/sys/firmware/"))
 
 
-@dataclass(frozen=True, slots=True)
-class Knobs:
+class Knobs(Struct, frozen=True):
     """The content of each file; a file that is neither here nor known to be absent is unknown."""
 
     text_by_path: Mapping[str, str]

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.kernel.cpus.target import PinTrial, read_pin_trial
 from noisewatch.kernel.cpus.topology import read_core_ranking, read_firmware_scale
@@ -27,7 +29,6 @@ from noisewatch.kernel.numbers import integer_from
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Machine
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 _CLASSES = ("net", "block", "nvme", "infiniband", "drm")
@@ -40,8 +41,7 @@ _MOST_LEVELS = 12
 _MOST_BARE = 2  # folders in a row that are no device: `net`, `block`, and then the top
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePlace:
+class DevicePlace(Struct, frozen=True):
     """The device's place: `node` or `cpus` are None if not reported. `told_by` is the file that reports them."""
 
     name: str
@@ -93,8 +93,7 @@ def _folders(reader: Reader, folder: str) -> Iterator[str]:
         yield place
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementReadings:
+class PlacementReadings(Struct, frozen=True):
     """The readings for a plan. None is unknown; `reason_by_path` has the reasons."""
 
     nodes: MemoryNodes

@@ -10,8 +10,10 @@ machine does in parallel with tasks: counters that are read in every snapshot.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.bandwidth import (
@@ -103,7 +105,6 @@ from noisewatch.kernel.tasks.threads import TaskReader, TimeOfTasks
 from noisewatch.kernel.trace.active import Tracing, read_event_sources, read_tracing
 from noisewatch.machine import Json, Machine
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.frequency.clock_readings import ClockReadings
@@ -112,8 +113,7 @@ if TYPE_CHECKING:
 _MOST_BIAS = 15  # four bits
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
+class Hardware(Struct, frozen=True):
     """The hardware's state when the run began. None is unknown."""
 
     energy_bias: Knobs  # of the target CPUs: 0 performance, 6 normal, 15 power saving
@@ -159,8 +159,7 @@ def _without_package(hardware: Hardware, path: str) -> Hardware:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Background:
+class Background(Struct, frozen=True):
     """The machine's counters in parallel with tasks. None is unknown in all fields."""
 
     memory: Memory
@@ -189,8 +188,7 @@ def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSettings:
+class KernelSettings(Struct, frozen=True):
     """Settings of the kernel. None is unknown in all fields."""
 
     tracing: Tracing
@@ -211,8 +209,7 @@ def read_kernel_settings(reader: Reader) -> KernelSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """All settings of a machine. None is unknown in all fields."""
 
     read_at_ns: int
@@ -302,8 +299,7 @@ T = TypeVar("T")
 SETTINGS_LAST_NS = 10_000_000_000  # rarely changed settings are read again after this
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """One moment of a machine. None is unknown; `reason_by_path` has the reasons."""
 
     taken_at_ns: int
@@ -340,7 +336,7 @@ class Snapshot:
     reason_by_path: Mapping[str, str]
     runs: tuple[RunStatus, ...] = ()  # of `noisewatch run`, where that is asked for ...
     commands: Mapping[int, CpuSet] = field(default_factory=dict)  # ... and where processes of their commands belong
-    earlier: EarlierSnapshots = field(default_factory=EarlierSnapshots, repr=False, compare=False)
+    earlier: EarlierSnapshots = field(default_factory=EarlierSnapshots)
 
     @property
     def topology(self) -> Mapping[int, CpuPlace]:
@@ -351,8 +347,7 @@ class Snapshot:
         return self.settings.irqs
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotOptions:
+class SnapshotOptions(Struct, frozen=True):
     """The content of a snapshot, and the reads to avoid."""
 
     cpus: CpuSet | None = None

@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.release import parse_command_line, read_command_line, relevant_options
 from noisewatch.machine.recording.privacy import GRUB, GRUB_FOLDER, KERNEL_INSTALL
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 Options = Mapping[str, tuple[str, ...]]
 _VALUE = r"""(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"'\n#]*))"""
@@ -26,8 +27,7 @@ _ASSIGNMENT = regex(rf"^[ \t]*(?:export[ \t]+)?(GRUB_CMDLINE_LINUX(?:_DEFAULT)?)
 _MOST_FILES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class BootConfiguration:
+class BootConfiguration(Struct, frozen=True):
     """The options that matter to noise; None is unknown. `said_by` is empty if no boot loader is configured here."""
 
     active: Options | None

@@ -19,12 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine.recording.privacy import TELLING_CONFIG, gunzip
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 PACKED = "/proc/config.gz"
@@ -37,8 +38,7 @@ _OPTION = regex(
 _LAST = "RUNTIME_TESTING_MENU"  # Linux 4.15: every kernel has it, behind all that is asked for here
 
 
-@dataclass(frozen=True, slots=True)
-class KernelConfig:
+class KernelConfig(Struct, frozen=True):
     """The options by name without CONFIG_; one that is not set is `n`. With `is_whole`, missing ones are not set."""
 
     value_by_option: Mapping[str, str]
@@ -99,8 +99,7 @@ _CONSOLE = regex(r"(?P<name>\S+)\s+[-RWU]{3} \((?P<flags>[ECBpbaN ]*)\).*")
 _SHOWS_OR_STORES = regex(r"tty\d+|ttynull-?\d*|pstore-?\d*|ramoops-?\d*")
 
 
-@dataclass(frozen=True, slots=True)
-class Console:
+class Console(Struct, frozen=True):
     """A console. A slow one sends each character over a line, to a hypervisor or to the network."""
 
     name: str

@@ -24,11 +24,12 @@ import os
 import time
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.numbers import parse_identifier, parse_identifiers
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json, Machine
-from noisewatch.records import dataclass
 
 QUESTION = "the clock's rate (adjtimex)"
 _TICK_US = 10_000
@@ -36,8 +37,7 @@ _UNSYNCHRONISED = 0x40  # STA_UNSYNC
 _KEYS = ("status", "tick", "freq")
 
 
-@dataclass(frozen=True, slots=True)
-class ClockRate:
+class ClockRate(Struct, frozen=True):
     """The clock's rate: `deviation_ppm` is relative to the rate that the kernel measured at boot."""
 
     deviation_ppm: float
@@ -83,8 +83,7 @@ CURRENT = f"{_FOLDER}/current_clocksource"
 AVAILABLE = f"{_FOLDER}/available_clocksource"
 
 
-@dataclass(frozen=True, slots=True)
-class ClockSource:
+class ClockSource(Struct, frozen=True):
     """The clock source in use, and the available ones. None is unknown."""
 
     current: str | None
@@ -103,8 +102,7 @@ _LAST_NS = 1 << 63  # in the year 2262
 _DAY_S = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class TimeOfDay:
+class TimeOfDay(Struct, frozen=True):
     """ns since 1970 in UTC, and how many seconds the machine's local time is ahead of it."""
 
     wall_ns: int
@@ -148,8 +146,7 @@ _AT_ONCE_NS = 20_000  # two clocks that are read in so short a time are read at 
 _TRIES = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ClockOffsets:
+class ClockOffsets(Struct, frozen=True):
     """How far the time of day and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC, in ns."""
 
     wall_ns: int

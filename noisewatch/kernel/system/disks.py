@@ -17,12 +17,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import are_counts, lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 DISKSTATS = "/proc/diskstats"
@@ -34,16 +35,14 @@ _WORK = regex(r"\b(resync|recovery|reshape|check)\s*=\s*(\d{1,3}(?:\.\d+)?)%", r
 _MEMBER = regex(r"([\w.!-]+)\[\d+\]", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
+class Disk(Struct, frozen=True):
     """A disk's counters since boot."""
 
     requests: int  # reads and writes that were completed
     busy_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Struct, frozen=True):
     """An array that is being checked or rebuilt."""
 
     name: str

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.kernel.numbers import MOST_UNSIGNED, integer_from
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 CONTROLLERS = "/sys/devices/system/edac/mc"
 PORT_SERVICES = "/sys/bus/pci_express/devices"
@@ -30,8 +31,7 @@ _MOST_PORTS = 64
 _MOST_MESSAGES = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorCounters:
+class ErrorCounters(Struct, frozen=True):
     """The controllers and ports that count errors; None is unknown, an empty tuple is none."""
 
     controllers: tuple[str, ...] | None
@@ -40,8 +40,7 @@ class ErrorCounters:
     has_all_ports: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class HardwareErrors:
+class HardwareErrors(Struct, frozen=True):
     """The counts so far; None is unknown."""
 
     corrected_by_controller: Mapping[str, int | None]

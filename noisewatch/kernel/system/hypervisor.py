@@ -50,6 +50,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.cpu_time import PATH as CPU_TIME
 from noisewatch.kernel.cpus.cpu_time import parse_cpu_time
@@ -61,7 +63,6 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.clock import AVAILABLE
 from noisewatch.kernel.system.release import BUILD, RELEASE, read_build, read_release
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 DMI = "/sys/class/dmi/id"
@@ -104,8 +105,7 @@ _MAKERS = (  # of machines alone, so that their name in the firmware means one
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Firmware:
+class Firmware(Struct, frozen=True):
     """The firmware's names, cleaned; None is unknown, or not reported."""
 
     vendor: str | None = None
@@ -206,8 +206,7 @@ _PROCESSORS_OWN_DRIVERS = regex(r"intel_pstate|intel_cpufreq|amd[-_]pstate\S*|ac
 NAMED_GUESTS = {WSL: "WSL, a guest of Windows", GVISOR: "gVisor, whose kernel is a program of the host"}
 
 
-@dataclass(frozen=True, slots=True)
-class Hypervisor:
+class Hypervisor(Struct, frozen=True):
     """The hypervisor's name, `none` for bare metal, None if unknown; and the evidence."""
 
     name: str | None

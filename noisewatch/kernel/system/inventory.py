@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.errors import Absent, Unreadable
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.cpuinfo import values_by_cpu
@@ -22,7 +24,6 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.hardware_errors import CONTROLLERS
 from noisewatch.kernel.system.hypervisor import DMI
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 _STEPPING = ("cpu family", "model", "stepping", "CPU variant", "CPU revision", "revision")
@@ -30,8 +31,7 @@ _CONTROLLER, _MODULE = regex(r"mc\d{1,3}"), regex(r"(?:dimm|rank)\d{1,3}")
 _MOST_MODULES = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Struct, frozen=True):
     """The parts as comparable text; None is unknown, `none` is known to be absent.
 
     Properties of processors are by CPU, as two sockets may differ.

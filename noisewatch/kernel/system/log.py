@@ -33,11 +33,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import Struct
+
 from noisewatch.errors import Unreadable
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 PATH = "/dev/kmsg"
@@ -112,8 +113,7 @@ TROUBLES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Struct, frozen=True):
     """Records of one kind: how many, and when the last was written, in µs since boot by the log's clock.
 
     `culprits` are named in the records, the latest last: processes, devices, functions, or why a clock is unstable.
@@ -124,8 +124,7 @@ class Trouble:
     culprits: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLog:
+class KernelLog(Struct, frozen=True):
     """The troubles that are still in the kernel's buffer, by kind."""
 
     trouble_by_kind: Mapping[str, Trouble]

@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from msgspec import Struct
+
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of, parse_identifier
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 OWN_MOUNTS = "/proc/self/mounts"
 MOUNTS = "/proc/mounts"
@@ -31,8 +32,7 @@ _KERNELS_OWN = ("proc", "sysfs")
 _SERVED = regex(r"9p|nfs4?|cifs|smb3|ceph|lustre|gpfs|beegfs|afs|virtiofs|fuse(?:\..+)?|overlay")
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """One line: a file system, and its mount point."""
 
     folder: str

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.cgroup.mounts import MEMBERSHIP, is_inside_namespace, parse_membership
@@ -30,15 +31,13 @@ from noisewatch.kernel.system.mounts import cover_of
 from noisewatch.kernel.system.release import read_build, read_command_line, read_release, relevant_options
 from noisewatch.machine.recording.privacy import HOST_NAME, MITIGATION_OPTIONS
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 FOLDER = "/sys/devices/system/cpu/vulnerabilities"
 _STATES = ("Not affected", "Vulnerable", "Mitigation", "Unknown", "Processor vulnerable", "KVM: ")
 
 
-@dataclass(frozen=True, slots=True)
-class Vulnerabilities:
+class Vulnerabilities(Struct, frozen=True):
     """The content of each file. None is unknown; without the folder (before Linux 4.15) there is none."""
 
     state_by_name: Mapping[str, str] | None = None
@@ -94,8 +93,7 @@ _KIND_IN_CGROUP = {"kubepods": "kubernetes", "libpod": "podman"}
 _TSC_FLAGS = frozenset({"tsc", "constant_tsc", "nonstop_tsc", "tsc_known_freq", "tsc_reliable"})
 
 
-@dataclass(frozen=True, slots=True)
-class Platform:
+class Platform(Struct, frozen=True):
     """The kind of machine. None is unknown; `none` is known to be absent."""
 
     host: str | None
@@ -111,7 +109,7 @@ class Platform:
     product: str | None = None
     virtual_because: str | None = None  # what `virtual` was concluded from, or why it is unknown
     kernel_build: str | None = None  # #1 SMP PREEMPT_DYNAMIC …
-    design_by_cpu: Mapping[int, str] = field(default_factory=dict)  # ARM parts, or models, in /proc/cpuinfo
+    design_by_cpu: Mapping[int, str] = {}  # ARM parts, or models, in /proc/cpuinfo
 
     @property
     def tick_hz(self) -> int | None:

@@ -16,28 +16,27 @@ from __future__ import annotations
 
 import re
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import lines_of, matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import is_served_by_lxcfs
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 FOLDER = "/proc/pressure"
 RESOURCES = ("cpu", "memory", "io")
 _ROW = regex(r"(some|full) avg10=\S+ avg60=\S+ avg300=\S+ total=(\d{1,20})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Stall:
+class Stall(Struct, frozen=True):
     """Time since boot in which some task, or all tasks, waited. Linux 5.13 added `full` for cpu."""
 
     some_total_ns: int
     full_total_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Pressure:
+class Pressure(Struct, frozen=True):
     """The stalls of each resource; None is unknown."""
 
     cpu: Stall | None
@@ -68,8 +67,7 @@ PATH = "/proc/loadavg"
 _LINE = regex(r"(\d{1,9}\.\d\d) (\d{1,9}\.\d\d) (\d{1,9}\.\d\d) (\d{1,9})/\d{1,9} \d{1,10}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadAverage:
+class LoadAverage(Struct, frozen=True):
     """The load of the whole machine, in tasks."""
 
     over_1_min: float

@@ -17,9 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct
+
 from noisewatch.errors import Unreadable
 from noisewatch.machine import Json, Machine
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 QUESTION = "CLOCK_MONOTONIC beside another clock"
@@ -31,8 +32,7 @@ _LAST_NS = 1 << 63
 _NONE = f"no other clock may be read: neither {PTP}/ptp0 nor {RTC}/rtc0"
 
 
-@dataclass(frozen=True, slots=True)
-class ClockReading:
+class ClockReading(Struct, frozen=True):
     """The reference's time in ns, and two times of CLOCK_MONOTONIC between which it was read."""
 
     reference_ns: int
@@ -40,16 +40,14 @@ class ClockReading:
     latest_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClockRatio:
+class ClockRatio(Struct, frozen=True):
     """The share by which CLOCK_MONOTONIC ran faster than the reference, and its possible error."""
 
     deviation: float
     error: float
 
 
-@dataclass(frozen=True, slots=True)
-class ClockComparison:
+class ClockComparison(Struct, frozen=True):
     """Readings of one reference: two, and a third if the first two have to be confirmed."""
 
     reference: str

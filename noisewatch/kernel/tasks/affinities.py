@@ -17,20 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, parse_cpu_list, parse_cpu_mask
 from noisewatch.kernel.cgroup.mounts import read_unified_mount
 from noisewatch.kernel.numbers import parse_word
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import parse_allowed
-from noisewatch.records import dataclass
 
 INIT_NAME, INIT_STATUS = "/proc/1/comm", "/proc/1/status"
 _GROUPS = ("init.scope", "system.slice", "user.slice", "machine.slice", "kubepods.slice", "kubepods")
 WORKQUEUES = "/sys/devices/virtual/workqueue"
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceGroup:
+class ServiceGroup(Struct, frozen=True):
     """One of systemd's top-level groups. `allowed` and `wanted` are None if unknown, or without a limit."""
 
     name: str
@@ -40,8 +40,7 @@ class ServiceGroup:
     wanted: CpuSet | None
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(Struct, frozen=True):
     """The CPUs of systemd's services. None is unknown; without cgroup v2 there are no groups."""
 
     init_name: str | None
@@ -76,8 +75,7 @@ def _read_group(reader: Reader, folder: str, name: str) -> ServiceGroup:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Workqueues:
+class Workqueues(Struct, frozen=True):
     """The CPUs of unbound work. None is unknown; queues without a mask of their own are bound by `allowed`."""
 
     allowed: CpuSet | None

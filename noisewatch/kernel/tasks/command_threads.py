@@ -11,15 +11,15 @@ import time
 from bisect import bisect
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from itertools import islice
+
+from msgspec import Struct
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import is_count
 from noisewatch.kernel.tasks.files import parse_stat, parse_tracer, read_migrations, read_schedstat, thread_times
 from noisewatch.kernel.tasks.task import Tasks, descendants_in, parents_in, parse_children
 from noisewatch.machine import Machine
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 _READY = "R"
@@ -27,8 +27,7 @@ _TRACED = "t"
 _STOPPED = "T"  # by a signal; with a debugger it is t
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadLook:
+class ThreadLook(Struct, frozen=True):
     """One thread at one moment. Times are since it began; `waited_ns` is how long it was ready without a CPU.
 
     `migrations` is the kernel's count when it was last read; None if it was not, or is not reported.
@@ -61,8 +60,7 @@ class ThreadLook:
         return self.state == _TRACED
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLook:
+class CommandLook(Struct, frozen=True):
     """All known threads by tid. Threads without a turn are unchanged from an earlier look.
 
     `reason` is why some may be missing; None if all were listed. `debuggers`, as tid and name, trace some of the
@@ -103,8 +101,7 @@ _AT_ONCE = 64  # threads that are read before the budget is looked at
 _NO_CHILDREN = "this kernel tells no children (CONFIG_PROC_CHILDREN): what started since the last full look is missing"
 
 
-@dataclass(slots=True)
-class _Thread:
+class _Thread(Struct):
     folder: str
     stat: bytes
     schedstat: bytes | None  # None where this kernel has none
@@ -121,9 +118,8 @@ class _Thread:
         return self.look.is_ready or self.schedstat is None
 
 
-@dataclass(slots=True)
-class _Process:
-    tids: set[int] = field(default_factory=set)  # as they were listed
+class _Process(Struct):
+    tids: set[int] = set()  # as they were listed
     has_lost_some: bool = False
 
 

@@ -22,13 +22,14 @@ import os
 import re
 from collections.abc import Callable, Iterable
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.numbers import are_counts, is_count, matched
 from noisewatch.machine import Machine
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 Read = Callable[[str], bytes]  # as Machine.read_bytes
@@ -43,8 +44,7 @@ _ALLOWED = regex(r"\nCpus_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
 _MIGRATIONS = regex(r"\nse\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n")
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadStat:
+class ThreadStat(Struct, frozen=True):
     """The relevant fields of stat. In a process's own file `busy_ns` and `thread_count` are of the whole process."""
 
     pid: int

@@ -21,13 +21,14 @@ import os
 import re
 import time
 
+from msgspec import Struct
+
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import lines_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
 from noisewatch.machine.recording.privacy import NOT_UNDERSTOOD, OTHER_ZONE, without_commands
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 QUESTION = "timers of systemd"
@@ -38,8 +39,7 @@ _UNIT = regex(r"[\w:.\\@-]{1,255}", re.ASCII)  # of such letters alone, so that 
 _NEVER_US = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(Struct, frozen=True):
     """A timer unit, and its next start, in µs of the wall clock."""
 
     unit: str
@@ -111,8 +111,7 @@ FOLDER = "/etc/cron.d"
 _LEFT_OUT = ("~", ".rpmsave", ".rpmorig", ".rpmnew", ".dpkg-old", ".dpkg-new", ".dpkg-dist")
 
 
-@dataclass(frozen=True, slots=True)
-class CronJob:
+class CronJob(Struct, frozen=True):
     """A program, the file that schedules it, and when: five fields, or a word such as `@daily`."""
 
     name: str
@@ -120,8 +119,7 @@ class CronJob:
     schedule: str
 
 
-@dataclass(frozen=True, slots=True)
-class Crontabs:
+class Crontabs(Struct, frozen=True):
     """The jobs in the readable files, and the paths of unreadable ones."""
 
     jobs: tuple[CronJob, ...]
@@ -174,16 +172,14 @@ _LAST_US = 1 << 57  # in the year 6537: what lies beyond is no date
 _DAY_S = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class WallClock:
+class WallClock(Struct, frozen=True):
     """µs since 1970 in UTC, and how many seconds local time, which cron uses, is ahead of it."""
 
     now_us: int
     ahead_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class Jobs:
+class Jobs(Struct, frozen=True):
     """The scheduled jobs. None is unknown; without systemd there are no timers."""
 
     clock: WallClock | None

@@ -12,12 +12,13 @@ from __future__ import annotations
 import os
 import re
 
+from msgspec import Struct
+
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.numbers import matched
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import ThreadStat, parse_stat
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 PATH = "/run/lock/noisewatch.lock"
@@ -25,8 +26,7 @@ NAMESPACE = "pid namespace of this process"
 _LINE = regex(r"(\d{1,10}) (\d{1,20}) (\d{1,20}) ([^\n]{0,100})\n?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The process that a lock names."""
 
     pid: int
@@ -39,8 +39,7 @@ class Owner:
         return f"{self.pid} {self.started_ticks} {self.namespace} {self.name}\n"
 
 
-@dataclass(frozen=True, slots=True)
-class MachineLock:
+class MachineLock(Struct, frozen=True):
     """The state of the lock: free, or its owner's, who is alive, gone (a stale lock), or unknown.
 
     `is_ours`: the owner is an ancestor of this process, and so holds the lock for this run.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Unreadable
@@ -19,7 +21,6 @@ from noisewatch.kernel.tasks.files import (
     thread_times,
 )
 from noisewatch.kernel.tasks.task import Task, is_confined_by
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 FOLDER = "/proc"
@@ -27,8 +28,7 @@ _LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; what is longer was cut
 _LONG_NS = 1_000_000  # a thread that ran for longer since the last look may have moved, and is asked
 
 
-@dataclass(slots=True)
-class ThreadRecord:
+class ThreadRecord(Struct):
     """What was last read of a thread."""
 
     folder: str
@@ -47,15 +47,14 @@ class ThreadRecord:
         return self.task.cpu in tickless and not self.task.is_bound
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadReader:
+class ThreadReader(Struct, frozen=True):
     """A reader of single threads. On `tickless` CPUs the kernel updates a thread's time when its stat is read."""
 
     reader: Reader
     target: CpuSet
     tickless: CpuSet
     asks_all_affinities: bool
-    ahead: dict[str, bytes] = field(default_factory=dict)  # read, and not asked for so far
+    ahead: dict[str, bytes] = {}  # read, and not asked for so far
 
     def read_ahead(self, ran: Iterable[ThreadRecord]) -> None:
         """Read in one call the files needed of threads that ran, assuming that they ran on the same CPU as before."""

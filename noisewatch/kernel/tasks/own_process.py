@@ -27,6 +27,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed, Unreadable
 from noisewatch.kernel.memory.nodes import MemoryPolicy, parse_allowed_nodes, read_memory_policy
@@ -35,7 +37,6 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import MOUNTS, OWN_MOUNTS, parse_mounts
 from noisewatch.machine import Json
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 STAT = "/proc/self/stat"
 PERSONALITY = "/proc/self/personality"
@@ -64,40 +65,35 @@ _SECCOMP = regex(r"^Seccomp:\s*([012])$", re.MULTILINE)
 _CAPABILITIES = regex(r"^CapEff:\t([0-9a-f]{16})$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduling:
+class Scheduling(Struct, frozen=True):
     """How a process is scheduled: its nice value, and its policy by the kernel's number."""
 
     nice: int
     policy: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnParent:
+class OwnParent(Struct, frozen=True):
     """The process that started this one, usually the user's shell."""
 
     pid: int
     scheduling: Scheduling
 
 
-@dataclass(frozen=True, slots=True)
-class OwnStatus:
+class OwnStatus(Struct, frozen=True):
     """The tracer of this process (0: none), and its effective capabilities as a mask."""
 
     tracer_pid: int
     capabilities: int
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """The variables of _RELEVANT_VARIABLES that are set, and the size of all variables in bytes."""
 
     names: tuple[str, ...]
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnProcess:
+class OwnProcess(Struct, frozen=True):
     """What this process has inherited. None is unknown in all fields."""
 
     scheduling: Scheduling | None

@@ -15,8 +15,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, parse_nonempty_cpu_list
 from noisewatch.errors import Malformed, Unreadable
@@ -24,7 +26,6 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.machine_lock import Owner, is_alive, parse_lock
 from noisewatch.kernel.tasks.task import Tasks, descendants_in, parents_in
 from noisewatch.machine import Json
-from noisewatch.records import dataclass
 from noisewatch.text import printable
 
 QUESTION = "benchmark runs"
@@ -48,8 +49,7 @@ class RunStage(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToldRepetition:
+class ToldRepetition(Struct, frozen=True, kw_only=True):
     """One repetition, or several short ones with the same outcome; `said` is why, for the first of them."""
 
     number: int
@@ -61,8 +61,7 @@ class ToldRepetition:
     said: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStatus:
+class RunStatus(Struct, frozen=True, kw_only=True):
     """The status of a run.
 
     `number` runs, or ran last, since `since_ns`; None before the first. `is_alive` None: unknown.

@@ -14,9 +14,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec import Struct
+
 from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json
-from noisewatch.records import dataclass
 
 QUESTION = "sessions of users"
 _UTMP = ("/run/utmp", "/var/run/utmp")
@@ -25,8 +26,7 @@ _SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); without it the folder of 
 _USERS_OWN = ("user", "user-early")  # and not those of the greeter, or of services that systemd runs for a user
 
 
-@dataclass(frozen=True, slots=True)
-class Sessions:
+class Sessions(Struct, frozen=True):
     """The numbers of sessions and users. None is unknown."""
 
     sessions: int | None

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.kernel.numbers import are_counts
-from noisewatch.records import dataclass
 
 _WORKER_OF_ANY_CPU = "kworker/u"
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """One thread."""
 
     tid: int
@@ -50,8 +50,7 @@ def is_confined_by(allowed: CpuSet | None, is_bound: bool, name: str) -> bool:
     return is_bound and not name.startswith(_WORKER_OF_ANY_CPU)
 
 
-@dataclass(frozen=True, slots=True)
-class Tasks:
+class Tasks(Struct, frozen=True):
     """The threads that were read. A process in `pids` but not in `read_pids` was skipped for lack of time."""
 
     by_tid: Mapping[int, Task]

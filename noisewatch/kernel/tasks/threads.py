@@ -11,8 +11,10 @@ import time
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import field, replace
 from itertools import chain
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Absent, Malformed, Unreadable
@@ -22,15 +24,13 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.files import ThreadStat, parse_schedstat, parse_stat
 from noisewatch.kernel.tasks.one_thread import FOLDER, ThreadReader, ThreadRecord
 from noisewatch.kernel.tasks.task import Task, Tasks
-from noisewatch.records import dataclass
 
 MUCH = 0.04  # of a CPU: below 5% by as much as a tick of 10 ms is of a second
 _TASKS = 3  # states of a row in which a task runs: user, nice and system
 _FEWEST_TICKS = 2  # the error of /proc/stat
 
 
-@dataclass(frozen=True, slots=True)
-class TimeOfTasks:
+class TimeOfTasks(Struct, frozen=True):
     """The counters of the CPUs' time at one moment; None is unknown."""
 
     at_ns: int
@@ -97,20 +97,17 @@ _FEWEST_SEARCHED = 8  # processes that are read in a search, however long that t
 _Changed = Mapping[int, bytes | None]  # by thread, its schedstat; None has to be asked for
 
 
-@dataclass(slots=True)
-class _Process:
+class _Process(Struct):
     """What was last read of a process's threads."""
 
-    record_by_tid: dict[int, ThreadRecord] = field(default_factory=dict)  # by thread
-    task_by_tid: Mapping[int, Task] = field(default_factory=dict)
+    record_by_tid: dict[int, ThreadRecord] = {}  # by thread
+    task_by_tid: Mapping[int, Task] = {}
     is_settled: bool = False  # whether all threads are known, unless one has run since
     thread_count: int = 1
     is_whole: bool = True  # whether all of its threads are in `task_by_tid`
     whole_ns: int | None = None  # `busy_ns` when all threads were read
     followed: Sequence[int] = ()  # of a large process: the threads that ran for long
-    ran_ns_by_tid: Mapping[int, int] = field(
-        default_factory=dict
-    )  # of a large process, at the last look at all threads
+    ran_ns_by_tid: Mapping[int, int] = {}  # of a large process, when all threads were read
     looked_ns: int = -1  # `busy_ns` then
     looks_from: int = 0  # the number of the snapshot before which its threads are not looked at again, but in a search
     spent_ns: int = 0  # since it was read the last time, less the time of the threads that were read

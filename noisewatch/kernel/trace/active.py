@@ -20,7 +20,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, parse_cpu_mask
 from noisewatch.errors import Absent, Malformed, Unreadable
@@ -30,7 +32,6 @@ from noisewatch.kernel.system.release import read_release, release_number
 from noisewatch.kernel.tasks.machine_lock import Owner, is_alive
 from noisewatch.machine.tracefs.watcher import maker_of
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 FOLDER = "/sys/kernel/tracing"
 _FOLDER_SINCE = (4, 1)  # from then on every kernel that can trace has the folder, mounted or not
@@ -40,8 +41,7 @@ PROFILE = "function_profile_enabled"
 _EVENT = regex(r"[\w.*-]{0,128}:[\w.*:-]{1,128}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Maker:
+class Maker(Struct, frozen=True):
     """The noisewatch that made an instance, whether it still runs, and the traced CPUs. None is unknown."""
 
     owner: Owner
@@ -49,8 +49,7 @@ class Maker:
     cpus: CpuSet | None
 
 
-@dataclass(frozen=True, slots=True)
-class TraceInstance:
+class TraceInstance(Struct, frozen=True):
     """One ring buffer, and what is written to it; None is unknown."""
 
     folder: str
@@ -60,8 +59,7 @@ class TraceInstance:
     maker: Maker | None = None  # None: another program
 
 
-@dataclass(frozen=True, slots=True)
-class Tracing:
+class Tracing(Struct, frozen=True):
     """All ring buffers; None is unknown, empty is a kernel that cannot trace."""
 
     instances: tuple[TraceInstance, ...] | None

@@ -27,10 +27,11 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from msgspec import Struct
+
 from noisewatch.errors import Malformed
 from noisewatch.kinds import Kind
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 _ID = regex(r"^ID: (\d{1,5})$", re.MULTILINE | re.ASCII)
 _FIELD = regex(
@@ -39,16 +40,14 @@ _FIELD = regex(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TraceField:
+class TraceField(Struct, frozen=True):
     """The place of a field in the record, in bytes."""
 
     offset: int
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class TraceFormat:
+class TraceFormat(Struct, frozen=True):
     """An event's number in its records, and its fields."""
 
     id: int
@@ -71,8 +70,7 @@ _ABSOLUTE_BITS = (1 << 59) - 1
 _HEADER = struct.Struct("=QQ")  # of a 64-bit kernel
 
 
-@dataclass(frozen=True, slots=True)
-class TraceEvent:
+class TraceEvent(Struct, frozen=True):
     """How to parse the records of one event: the offsets of the relevant words from the record's start."""
 
     action: int

@@ -11,9 +11,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import CannotMeasure
@@ -34,14 +36,12 @@ from noisewatch.kernel.trace.sends import Birth, Sends
 from noisewatch.kernel.trace.symbols import KernelFunctions, addresses_in, function_of
 from noisewatch.kernel.trace.timeline import CpuTrace, Source
 from noisewatch.kinds import Kind, Tracer
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 _Key = tuple[int, Source, bool]  # CPU, source, whether the command has sent it
 
 
-@dataclass(slots=True)
-class _Total:
+class _Total(Struct):
     begin_ns: int
     end_ns: int
     ns: int = 0

@@ -21,10 +21,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from noisewatch.kernel.trace.sends import Birth
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 
@@ -63,8 +64,7 @@ _ANY = 1 | _WAIT | _STOP | _HOLD | _END
 _RUN, _IDLE, _BUSY = -1, -2, -3  # in place of a state: a thread has the CPU; what a CPU becomes
 
 
-@dataclass(frozen=True, slots=True)
-class StateTimes:
+class StateTimes(Struct, frozen=True):
     """How long states of a command's threads lasted, in ns, each moment counted once.
 
     `stopped_ns`: a signal had stopped one, until it ran again. `held_ns`: one was ready to run, and the CPU that it had
@@ -171,8 +171,7 @@ class OwnStates:
 MOST_THREADS = 1024  # listed individually; beyond that, those that ran least are added up
 
 
-@dataclass(frozen=True, slots=True)
-class TracedThread:
+class TracedThread(Struct, frozen=True):
     """One thread: its time on each CPU in ns, and its moves between CPUs. Threads that reused a tid count as one."""
 
     tid: int
@@ -186,8 +185,7 @@ class TracedThread:
         return sum(self.ns_by_cpu.values())
 
 
-@dataclass(slots=True)
-class _Thread:
+class _Thread(Struct):
     name: str = ""
     cpu: int | None = None  # where it ran last
     ns_by_cpu: Counter[int] = field(default_factory=Counter)

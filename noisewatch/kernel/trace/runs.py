@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import CannotMeasure, Malformed, Unreadable
 from noisewatch.kernel.numbers import count_of, field_of, is_count_in
@@ -17,7 +19,6 @@ from noisewatch.kernel.trace.events import INTERRUPTS, kind_of_vector
 from noisewatch.kernel.trace.own_threads import StateTimes, TracedThread
 from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind, Tracer
 from noisewatch.machine import Json, Machine
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 QUESTION = "trace"
@@ -29,8 +30,7 @@ _KINDS = {kind.value: kind for kind in (Kind.IDLE, *INTERRUPT_KINDS - {Kind.TIME
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 
 
-@dataclass(frozen=True, slots=True)
-class Parent:
+class Parent(Struct, frozen=True):
     """The nearest living ancestor of a thread; `is_process` if it is the process to which the thread belonged."""
 
     pid: int
@@ -38,8 +38,7 @@ class Parent:
     is_process: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(Struct, frozen=True):
     """A thread at the time of its trace. `pid` is None if it had ended before it was looked up."""
 
     tid: int
@@ -49,8 +48,7 @@ class Thread:
     parent: Parent | None = None  # of an ended thread; None if its birth was not traced
 
 
-@dataclass(frozen=True, slots=True)
-class TracedSource:
+class TracedSource(Struct, frozen=True):
     """What had the CPU: `irq` for a device, `thread` for a thread, and the sender for an interrupt between CPUs."""
 
     kind: Kind
@@ -61,8 +59,7 @@ class TracedSource:
     vector: str = ""  # by which it came
 
 
-@dataclass(frozen=True, slots=True)
-class RunStats:
+class RunStats(Struct, frozen=True):
     """How often a source had the CPU, and for how long, without interruptions of its own."""
 
     count: int
@@ -71,8 +68,7 @@ class RunStats:
     count_by_length: Mapping[int, int]  # ns, rounded down
 
 
-@dataclass(frozen=True, slots=True)
-class CpuPieces:
+class CpuPieces(Struct, frozen=True):
     """One CPU. The columns are uninterrupted runs of one source, in order; idleness is left out."""
 
     cpu: int
@@ -92,8 +88,7 @@ class CpuPieces:
         return self.lost_events == 0 and self.lost_pieces == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """A trace. Times are since its start, which is on CLOCK_MONOTONIC."""
 
     begin_ns: int
@@ -250,8 +245,7 @@ _USE_DOUBT_NS = 100_000  # what a process does before and after the kernel count
 _CLOCKS_SHARE = 0.001  # CPU time and CLOCK_MONOTONIC, which is slewed, may run apart by half of that
 
 
-@dataclass(frozen=True, slots=True)
-class TracedTime:
+class TracedTime(Struct, frozen=True):
     """The time of one source on a CPU, without interruptions of its own: total, count, begin and end.
 
     Times are on CLOCK_MONOTONIC, in ns. For `doubt_ns` of `ns` the CPU may have been idle, or the command's. `is_own`:
@@ -268,8 +262,7 @@ class TracedTime:
     doubt_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TraceWindow:
+class TraceWindow(Struct, frozen=True):
     """A complete trace of one command: `times` of others, `own_ns_by_cpu` of the command's threads.
 
     `threads` are listed individually, `other_threads_ns` is the rest. `states` is how long threads of the command were

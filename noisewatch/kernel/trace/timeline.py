@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.kernel.trace.events import (
     ENTER,
@@ -26,17 +28,15 @@ from noisewatch.kernel.trace.events import (
 )
 from noisewatch.kernel.trace.sends import Sends
 from noisewatch.kinds import Kind
-from noisewatch.records import dataclass
 
 
-@dataclass(slots=True)
-class RunCounter:
+class RunCounter(Struct):
     """All runs of one source: their number, their total and longest time."""
 
     count: int = 0
     own_ns: int = 0
     max_ns: int = 0
-    lengths: dict[int, int] = field(default_factory=dict)  # how many of about each length
+    lengths: dict[int, int] = {}  # how many of about each length
 
     def add(self, ns: int) -> None:
         """Add one run."""
@@ -60,8 +60,7 @@ _COMM_WORDS = 4
 _TIMED = (Kind.TICK, Kind.IRQ)  # where timers expire: some architectures number their timer's interrupt
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A possible owner of a CPU. `number` is the IRQ, the softirq, the thread; for an IPI the sending thread."""
 
     kind: Kind

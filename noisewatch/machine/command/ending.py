@@ -12,13 +12,13 @@ import sys
 from contextlib import suppress
 from typing import NoReturn, Self
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet
 from noisewatch.machine.command import load_launching
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceUsage:
+class ResourceUsage(Struct, frozen=True):
     """Resources used by processes and the descendants that they waited for. Times have a precision of 1 µs."""
 
     user_ns: int = 0
@@ -68,8 +68,7 @@ _PR_SET_DUMPABLE = 4
 _BY_SIGNAL = 128  # what a shell adds to the signal's number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedCommand:
+class EndedCommand(Struct, frozen=True, kw_only=True):
     """How a command ended, and the resources it used with the descendants that it waited for.
 
     Exactly one of `exit_status` and `signal_number` is set. `max_rss_bytes` is None if no process of it grew larger

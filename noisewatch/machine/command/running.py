@@ -24,6 +24,8 @@ from time import monotonic_ns
 from types import FrameType, ModuleType, TracebackType
 from typing import Self
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import CannotStart, system_reason
 from noisewatch.machine.command import load_launching
@@ -38,15 +40,13 @@ from noisewatch.machine.command.start import (
     signal_bits,
 )
 from noisewatch.machine.threads import FOR_MAIN_THREAD
-from noisewatch.records import dataclass
 
 FROM_KERNEL = 0x80  # si_code SI_KERNEL: the terminal's driver, which signals the whole process group
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP})
 _HEAD, _SIZE = struct.Struct("=IiiI"), 128  # of signalfd_siginfo, signalfd(2)
 
 
-@dataclass(frozen=True, slots=True)
-class PendingSignal:
+class PendingSignal(Struct, frozen=True):
     """A pending signal, with `si_code` and the pid of its sender."""
 
     number: signal.Signals

@@ -11,19 +11,19 @@ import signal
 from collections.abc import Iterable
 from types import ModuleType
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import CannotStart
 from noisewatch.machine.command.adopted import living_children
 from noisewatch.machine.command.ending import ResourceUsage
 from noisewatch.machine.command.python_launching import AFFINITY, CGROUP, EXEC, MEMORY, QUIET, USER
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 _SET_BY_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})  # ignored, before any of our lines runs
 
 
-@dataclass(frozen=True, slots=True)
-class CommandUser:
+class CommandUser(Struct, frozen=True):
     """The user of a command: uid, gid and all supplementary groups."""
 
     uid: int
@@ -31,8 +31,7 @@ class CommandUser:
     groups: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandPlan:
+class CommandPlan(Struct, frozen=True, kw_only=True):
     """A command, and where it runs. None keeps what noisewatch was started with.
 
     `memory_nodes` are the only nodes that its memory comes from. `cgroup` is a folder of cgroup v2; the command is
@@ -48,8 +47,7 @@ class CommandPlan:
     is_quiet: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InheritedState:
+class InheritedState(Struct, frozen=True, kw_only=True):
     """The state in which this process was started, before it changed anything. Signals are bits, 1 << (number - 1).
 
     SIGPIPE and SIGXFSZ count as not ignored: Python has set both, so their original handling is unknown.
@@ -96,8 +94,7 @@ def _environment() -> tuple[bytes, ...]:
 _NO_USER = (False, 0, 0, ())
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchedProcess:
+class LaunchedProcess(Struct, frozen=True):
     """A child that runs the command. `launch` is its usage before execve, mostly not on the command's CPUs."""
 
     pid: int

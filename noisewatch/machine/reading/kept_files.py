@@ -9,9 +9,10 @@ import os
 import resource
 from collections.abc import Callable, Container, Sequence
 
+from msgspec import Struct
+
 from noisewatch.machine.reading import load_reading
 from noisewatch.machine.reading.python_reading import AT, IS_GIVEN_UP, PROGRESS_WORDS, SINCE_NS, Kept, read_whole
-from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
 _KERNEL = ("/proc/", "/sys/")  # elsewhere a path may come to mean another file, of which the open one knows nothing
@@ -52,8 +53,7 @@ class ReadProgress:
         self.words[IS_GIVEN_UP] = 1
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     descriptor: int
     asked_in: int  # the snapshot
 

@@ -26,20 +26,19 @@ unchanged; a key frame mentions everything, so that a reader may begin there.
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any
+
+from msgspec import Struct
 
 from noisewatch.errors import Malformed
 from noisewatch.machine import Json
-from noisewatch.records import dataclass
 
 FORMAT_VERSION = 1
 ASIDE = "aside"
 SAMPLE = "sample"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A question without an answer, with the reason."""
 
     reason: str
@@ -52,12 +51,11 @@ Answer = Failure | Json
 Answers = dict[str, Answer]  # by question
 
 
-@dataclass(slots=True)
-class RecordedSnapshot:
+class RecordedSnapshot(Struct):
     """The answers of one snapshot."""
 
     now_ns: int
-    asked: Answers = field(default_factory=dict)
+    asked: Answers = {}
 
 
 def encode(frame: RecordedSnapshot, previous: Answers, is_key: bool) -> dict[str, Any]:

@@ -21,9 +21,11 @@ import heapq
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.kernel.trace.runs import NOT_TRACED, CpuPieces, Trace
 from noisewatch.kernel.trace.timeline import rounded_ns
@@ -38,7 +40,6 @@ from noisewatch.model.calibration.gap_causes import (
 )
 from noisewatch.model.interval.disturbance import Disturbance, costliest_first, disturbances_of, timer_interrupts_per_s
 from noisewatch.model.trace.culprits import MeasuredCulprit, Others, others_of, with_kinds
-from noisewatch.records import dataclass
 from noisewatch.units import describe_ns
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ _MOSTLY = 0.5
 _MOST_OF_THEM = 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class Quotas:
+class Quotas(Struct, frozen=True):
     """The observed quotas: the groups that were stopped in the meantime, and whether there may be hidden ones."""
 
     throttles: tuple[Throttle, ...] = ()
@@ -279,8 +279,7 @@ EXITED = "threads that ended before they could be read"
 _LEAST_UNEXPLAINED = 0.005  # of the time
 
 
-@dataclass(frozen=True, slots=True)
-class Meanwhile:
+class Meanwhile(Struct, frozen=True):
     """Other observations from the time of a calibration.
 
     `trace` is the reason if there is no trace; `interval` is None if no second snapshot was taken.
@@ -291,17 +290,16 @@ class Meanwhile:
     interval: Interval | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(Struct, frozen=True):
     """The culprits behind the gaps of each CPU. `reason` explains why there was no trace, or is None."""
 
-    causes_by_cpu: Mapping[int, Sequence[GapCause]] = field(default_factory=dict)
-    culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = field(default_factory=dict)  # the costliest first
+    causes_by_cpu: Mapping[int, Sequence[GapCause]] = {}
+    culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = {}  # the costliest first
     reason: str | None = None
-    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = field(default_factory=dict)  # if gaps do not show it
-    quota_by_cpu: Mapping[int, Disturbance] = field(default_factory=dict)  # where quotas stopped the loops
-    long_stops_by_cpu: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # in ns, as from hidden quotas
-    others_by_cpu: Mapping[int, Others] = field(default_factory=dict)  # all the time, by the trace
+    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = {}  # if gaps do not show it
+    quota_by_cpu: Mapping[int, Disturbance] = {}  # where quotas stopped the loops
+    long_stops_by_cpu: Mapping[int, tuple[int, ...]] = {}  # in ns, as from hidden quotas
+    others_by_cpu: Mapping[int, Others] = {}  # all the time, by the trace
     is_live: bool = False  # it was measured on this host, now
 
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:

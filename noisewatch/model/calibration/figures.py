@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from noisewatch.machine.spinning.calibration.buffer import (
     CACHE,
     COMMAND,
@@ -18,7 +20,6 @@ from noisewatch.machine.spinning.calibration.buffer import (
     THROUGHPUT,
 )
 from noisewatch.model.calibration.statistics import Histogram, mad, mvalue, quantile
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Samples
@@ -30,8 +31,7 @@ _LEAST_CHAINS = 10
 _THIRD = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """The variation of the time of one piece of work, or of a block of `pieces` pieces."""
 
     count: int
@@ -55,8 +55,7 @@ class Spread:
         return max(self.p01_share, self.p99_share)
 
 
-@dataclass(frozen=True, slots=True)
-class CpuFigures:
+class CpuFigures(Struct, frozen=True):
     """The figures of one CPU. None is unknown: too little was measured, or the core does not support it."""
 
     cpu: int
@@ -84,8 +83,7 @@ class CpuFigures:
     measured_share: float | None  # of the time that its slots gave to a series, the least
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Struct, frozen=True):
     """A calibration with its figures."""
 
     samples: CalibrationSamples

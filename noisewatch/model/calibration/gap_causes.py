@@ -17,12 +17,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from noisewatch.kernel.interrupts.irqs import Irqs
 from noisewatch.kernel.trace.runs import CpuPieces
 from noisewatch.kinds import Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, is_far_above_tick
 from noisewatch.model.trace.culprits import Crowd, crowds_of, name_of_source
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSamples, Gaps
@@ -80,8 +81,7 @@ _MOST = 0.5  # of the gaps
 _LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The time of one source within an interruption, or of a `crowd` of sources, of which `source` is one."""
 
     source: TracedSource
@@ -90,8 +90,7 @@ class Part:
     crowd: Crowd | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GapCause:
+class GapCause(Struct, frozen=True):
     """The cause of a gap. `kernel_ns` is the part of the gap that the trace explains, or None without a trace."""
 
     kind: Kind
@@ -236,8 +235,7 @@ def causes_by_gaps(samples: CpuSamples, hz: int | None, timers_per_s: float | No
     return causes
 
 
-@dataclass(frozen=True, slots=True)
-class Interruption:
+class Interruption(Struct, frozen=True):
     """A time without a break in which other sources had the CPU. `start_ns` is since the trace began."""
 
     start_ns: int

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from noisewatch.records import dataclass
+from msgspec import Struct
+
 from noisewatch.turbo import LEAST_S
 
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ _IN_A_ROW = 5  # consecutive seconds in which it has to be level: noise may hide
 _NOISE = 5  # usual steps from one second to the next: what level times may be apart
 
 
-@dataclass(frozen=True, slots=True)
-class SettledCpu:
+class SettledCpu(Struct, frozen=True):
     """The first and the last speed of one CPU: in kHz, or relative to a first speed of 1 if kHz are not available.
 
     `after_s` is the second from which on the CPU had its last speed; None: its clock was not level in the end.
@@ -40,8 +40,7 @@ class SettledCpu:
     after_s: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Settling:
+class Settling(Struct, frozen=True):
     """The result of working until the clocks were level."""
 
     seconds: int

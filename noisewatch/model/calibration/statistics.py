@@ -6,9 +6,8 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 
-from noisewatch.records import dataclass
+from msgspec import Struct
 
 _SUB_BITS = 4
 _SUBS = 1 << _SUB_BITS
@@ -30,14 +29,13 @@ def lower_edge(bucket: int) -> int:
     return (_SUBS + (bucket & (_SUBS - 1))) << shift
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Struct, frozen=True):
     """The number of values in each bucket. A bucket is at most 1/16 of its values wide.
 
     The layout is that of HdrHistogram (https://hdrhistogram.github.io/HdrHistogram/), with 16 sub-buckets.
     """
 
-    counts: Mapping[int, int] = field(default_factory=dict)
+    counts: Mapping[int, int] = {}
 
     @classmethod
     def of(cls, values: Iterable[int]) -> Histogram:

@@ -20,6 +20,8 @@ from itertools import accumulate, cycle, pairwise, repeat
 from random import Random
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import (
     CACHE,
@@ -32,7 +34,6 @@ from noisewatch.machine.spinning.calibration.buffer import (
     STARTED,
     THROUGHPUT,
 )
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CpuSamples, Gaps
@@ -67,8 +68,7 @@ def usual_ns_by_series(runs: Iterable[CpuSamples]) -> dict[str, float]:
     return {series: statistics.median(series_lengths) for series, series_lengths in lengths.items() if series_lengths}
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """A period in which one series was measured.
 
     `pieces` has all pieces, `calm` the pieces without interruptions, and `long` the interruptions: start and length of
@@ -292,8 +292,7 @@ class Timeline:
         return passed_before + (passed[at] - passed_before) * (done_ns - done_before) / (done[at] - done_before)
 
 
-@dataclass(frozen=True, slots=True)
-class Timelines:
+class Timelines(Struct, frozen=True):
     """One CPU's time: its steady part, and one part for each time a process had just been started."""
 
     steady: Timeline

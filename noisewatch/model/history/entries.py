@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+
+from msgspec import Struct
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kinds import Work
 from noisewatch.model.history.facts import Facts
 from noisewatch.model.history.figures import Figure
-from noisewatch.records import dataclass
 
 Cvs = Mapping[Work, Mapping[int, float]]  # what was expected: by kind of work, and by the length of samples in ns
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One calibration in the history. `facts` and `figures` are empty in entries of versions without them."""
 
     at_s: float  # since 1970, by this machine's clock
     core: str  # what measured
     cpus: CpuSet
     cvs: Cvs
-    figures: Mapping[Figure, float] = field(default_factory=dict)
-    facts: Facts = field(default_factory=dict)
+    figures: Mapping[Figure, float] = {}
+    facts: Facts = {}
     boot: str | None = None  # which of the machine's boots; None is unknown
 
 
-@dataclass(frozen=True, slots=True)
-class Acceptance:
+class Acceptance(Struct, frozen=True):
     """The time and the reason of accepting the machine as it is from there on; None and empty are unknown."""
 
     at_s: float | None
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """The entries of one machine in the order in which they were written; those from `accepted` on count as usual."""
 
     entries: tuple[Entry, ...] = ()

@@ -19,11 +19,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate, combinations, pairwise
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from noisewatch.model.distributions import t_outside
-from noisewatch.records import dataclass
 
 LEAST_AT_A_LEVEL = 3  # entries: fewer are outliers
 BY_CHANCE = 1e-5  # of one look at one figure: nineteen figures are looked at after every entry
@@ -139,8 +140,7 @@ _MOST_APART = 5  # entries: five, after the five that a spread needs, can prove 
 _HALF_WINDOW = 2  # entries on both sides, so that up to two outliers leave no trace
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """A level of a figure: the entries from `begin` to before `end`, and the median of their values."""
 
     begin: int
@@ -218,8 +218,7 @@ _APART = 3.0  # standard deviations within the wider one, that lie between them 
 _MOST_BEYOND = 5  # of the newest entries: if more lie outside both levels, a move is detected without them
 
 
-@dataclass(frozen=True, slots=True)
-class Modes:
+class Modes(Struct, frozen=True):
     """Two levels between which a figure alternates, and how often it changed from one to the other."""
 
     low: float
@@ -284,8 +283,7 @@ _ERRORS = 3  # standard errors: entries that resemble each other wander off and 
 _WINDOWS = (200, 40, 20)  # the newest: a drift may have begun later than the level
 
 
-@dataclass(frozen=True, slots=True)
-class FigureDrift:
+class FigureDrift(Struct, frozen=True):
     """A drift of the entries from `begin` on, with the medians of the first and of the newest few of them."""
 
     begin: int

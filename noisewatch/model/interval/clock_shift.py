@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from noisewatch.records import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from noisewatch.kernel.system.clock import ClockOffsets
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 STEP_NS = 1_000_000  # less may be that the clocks are not read at the same instant; a slew moves all of them alike
 
 
-@dataclass(frozen=True, slots=True)
-class ClockShift:
+class ClockShift(Struct, frozen=True):
     """The shifts between the kernel's clocks, in ns.
 
     `stepped_ns` is the shift of the time of day against CLOCK_MONOTONIC: the clock was set. `suspended_ns` is the shift

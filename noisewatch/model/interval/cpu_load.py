@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from functools import cached_property
 from operator import sub
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from noisewatch.kernel.cpus.cpu_time import IRQ, SOFTIRQ, STEAL, TICK_NS
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.cpus.cpu_time import RunTime
@@ -20,8 +21,7 @@ _SLACK_NS = 30_000_000  # of counters in steps of 10 ms
 _LONGEST_TICK_PERIOD_NS = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class CpuLoad:
+class CpuLoad(Struct, frozen=True, dict=True):
     """The time (ns) of one CPU within the interval, from /proc/stat in steps of 10 ms. None is unknown.
 
     Most kernels sample the state of a CPU at each tick, so that a task that runs between two ticks is not counted. If
@@ -35,17 +35,20 @@ class CpuLoad:
     steal_ns: int | None
     steal_since_boot_ns: int | None
 
-    interrupted_ns: int = field(init=False, repr=False, compare=False)  # of interrupts and the hypervisor
-    ran_ns: int = field(init=False, repr=False, compare=False)  # of tasks: the larger of the two readings
-    busy_ns: int = field(init=False, repr=False, compare=False)  # all but idle and waiting for I/O; the larger, too
+    @cached_property
+    def interrupted_ns(self) -> int:
+        """The time of interrupts and the hypervisor."""
+        return (self.irq_ns or 0) + (self.softirq_ns or 0) + (self.steal_ns or 0)
 
-    def __post_init__(self) -> None:
-        """Compute sums once that are needed often, for hundreds of CPUs."""
-        interrupted_ns = (self.irq_ns or 0) + (self.softirq_ns or 0) + (self.steal_ns or 0)
-        exact_ns = self.exact_tasks_ns or 0
-        object.__setattr__(self, "interrupted_ns", interrupted_ns)
-        object.__setattr__(self, "ran_ns", max(self.tasks_ns, exact_ns - interrupted_ns))
-        object.__setattr__(self, "busy_ns", max(self.tasks_ns + interrupted_ns, exact_ns))
+    @cached_property
+    def ran_ns(self) -> int:
+        """The time of tasks: the larger of the two readings."""
+        return max(self.tasks_ns, (self.exact_tasks_ns or 0) - self.interrupted_ns)
+
+    @cached_property
+    def busy_ns(self) -> int:
+        """All time but idle and waiting for I/O: the larger of the two readings."""
+        return max(self.tasks_ns + self.interrupted_ns, self.exact_tasks_ns or 0)
 
 
 def measure_loads(before: Snapshot, after: Snapshot, interval_ns: int) -> dict[int, CpuLoad]:

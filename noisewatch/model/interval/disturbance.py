@@ -17,12 +17,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct
+
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.interrupts.irqs import Irqs, parse_actions
 from noisewatch.kernel.interrupts.table import kind_of
 from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
 from noisewatch.model.interval.interrupt_counts import sums_of
-from noisewatch.records import dataclass
 from noisewatch.text import printable
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ class Culprit(Protocol):
     def irq(self) -> int | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Disturbance:
+class Disturbance(Struct, frozen=True):
     """The noise of one source on one CPU. `share` is of the interval; None is unknown for this kind of source."""
 
     kind: Kind
@@ -285,8 +285,7 @@ def is_scaled(measured_ns: int | None) -> bool:
     return measured_ns is not None and measured_ns >= _FEWEST_TICKS * TICK_NS
 
 
-@dataclass(slots=True)
-class Taken:
+class Taken(Struct):
     """Stolen time (ns) by kind of noise, and the largest amount of a single culprit."""
 
     ns_by_kind: dict[Kind, int]

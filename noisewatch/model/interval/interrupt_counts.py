@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from functools import cached_property
 from itertools import compress
 from operator import ne
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from noisewatch.kernel.interrupts.table import PATH as INTERRUPTS
 from noisewatch.kernel.interrupts.table import SOFTIRQS, InterruptRow, Interrupts, Softirqs, sums_with_parts
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
@@ -22,8 +24,7 @@ _SHOWN_LATE = frozenset({"SPU", "RTR", "ERR", "MIS", "MCE", "NMI"})  # on some k
 _Pick = Callable[[Sequence[int]], Sequence[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class RowCount:
+class RowCount(Struct, frozen=True):
     """The counts of one row of a table; CPUs without a count are left out."""
 
     label: str
@@ -32,8 +33,7 @@ class RowCount:
     count_by_cpu: Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class InterruptCounts:
+class InterruptCounts(Struct, frozen=True, dict=True):
     """The rows that counted anything; None, with the reason, if the tables cannot be compared.
 
     `cpus` are the CPUs in both tables: counts of all others are unknown.
@@ -42,15 +42,15 @@ class InterruptCounts:
     rows: tuple[RowCount, ...] | None
     reason: str | None = None
     cpus: CpuSet = frozenset()
-    _on_cpu: Mapping[int, Sequence[tuple[RowCount, int]]] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Index the rows by CPU once, because a large machine has a thousand rows and CPUs."""
+    @cached_property
+    def _on_cpu(self) -> Mapping[int, Sequence[tuple[RowCount, int]]]:
+        """The rows by CPU, indexed once, because a large machine has a thousand rows and CPUs."""
         on_cpu: dict[int, list[tuple[RowCount, int]]] = defaultdict(list)
         for row in self.rows or ():
             for cpu, count in row.count_by_cpu.items():
                 on_cpu[cpu].append((row, count))
-        object.__setattr__(self, "_on_cpu", dict(on_cpu))
+        return on_cpu
 
     def on_cpu(self, cpu: int) -> Sequence[tuple[RowCount, int]]:
         """Return the rows that counted anything on the CPU, with their counts."""

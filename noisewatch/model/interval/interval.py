@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.bandwidth import NS_PER_US, CgroupLevel
@@ -25,7 +28,6 @@ from noisewatch.model.interval.task_runs import (
     run_tasks,
     unexplained_ns,
 )
-from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -39,8 +41,7 @@ _FEWEST_PERIODS = 2  # each is counted at its end, if the group has run in it
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Throttle:
+class Throttle(Struct, frozen=True):
     """A cgroup that its quota stopped. `ns` is the time over all CPUs, or None if the kernel does not report it."""
 
     level: CgroupLevel
@@ -93,16 +94,14 @@ def _throttle(before: CgroupLevel, after: CgroupLevel) -> Throttle | None:
     return Throttle(after, periods, ns) if periods or ns else None
 
 
-@dataclass(frozen=True, slots=True)
-class StallShare:
+class StallShare(Struct, frozen=True):
     """The shares of the interval in which some task, or all tasks, waited. None is unknown."""
 
     some: float | None
     full: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True, dict=True, eq=False):
     """The time from the snapshot `before` to the snapshot `after`. A CPU missing in `load_by_cpu` is unknown."""
 
     before: Snapshot
@@ -116,15 +115,15 @@ class Interval:
     throttled_periods: int | None  # of all cgroups that this process is in
     throttles: tuple[Throttle, ...]  # the cgroups that are known to have been stopped
     worker_throttles: Mapping[int, tuple[Throttle, ...]]  # by process, of those that worked on the target CPUs
-    _all_on_cpu: Mapping[int, Sequence[TaskRun]] = field(init=False, repr=False, compare=False)
-    _derived: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _derived: dict[Hashable, Any] = {}
 
-    def __post_init__(self) -> None:
-        """Index the runs by CPU once."""
+    @cached_property
+    def _all_on_cpu(self) -> Mapping[int, Sequence[TaskRun]]:
+        """The runs by CPU, indexed once."""
         on_cpu: dict[int, list[TaskRun]] = defaultdict(list)
         for run in self.runs:
             on_cpu[run.cpu].append(run)
-        object.__setattr__(self, "_all_on_cpu", dict(on_cpu))
+        return on_cpu
 
     @property
     def seconds(self) -> float:
@@ -262,8 +261,7 @@ def growth(before: int | None, after: int | None) -> int | None:
     return after - before
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedCommands:
+class ObservedCommands(Struct, frozen=True):
     """The CPUs of each process of a command, and of each process that starts commands and waits for them, by pid."""
 
     cpus_by_pid: Mapping[int, CpuSet]
@@ -301,8 +299,7 @@ def marked(runs: Iterable[TaskRun], commands: ObservedCommands) -> list[TaskRun]
 BY_HEAT, BY_POWER = "heat", "power"
 
 
-@dataclass(frozen=True, slots=True)
-class Slowdown:
+class Slowdown(Struct, frozen=True):
     """How often a core or a package was slowed.
 
     `by` is the reason, `what` is `core` or `package`, `path` is the file of the counter, and `times` is the number of

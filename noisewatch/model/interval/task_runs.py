@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from operator import ne
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
@@ -26,8 +27,7 @@ _Firsts = Sequence["tuple[Task, Task | None]"]
 _PROCESS_DOUBT_NS = 2 * TICK_NS  # user and system time of a process are each in whole ticks
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRun:
+class TaskRun(Struct, frozen=True):
     """The time of one thread (or of a process's ended children or ended threads) on one CPU."""
 
     cpu: int
@@ -46,8 +46,7 @@ class TaskRun:
     is_command: bool = False  # of a command that `noisewatch run` measures, on its own CPUs
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanderer:
+class _Wanderer(Struct, frozen=True):
     """A thread that ran on several CPUs: it was `observed` on some, and may have been on those in `beyond`."""
 
     run: TaskRun
@@ -310,8 +309,7 @@ def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, sk
     return rest_ns if rest_ns > doubt_ns else 0
 
 
-@dataclass(slots=True)
-class _Claim:
+class _Claim(Struct):
     """Time to be placed: a run without a CPU.
 
     `cpus` are where runs of its kind were observed, the most probable first; `reach` are all CPUs where it may have

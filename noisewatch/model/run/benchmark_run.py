@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from noisewatch.records import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class HookedRun:
+class HookedRun(Struct, frozen=True):
     """The data that our own pyperf hook wrote into the run, unchanged; times are on CLOCK_MONOTONIC."""
 
     began_ns: int
@@ -21,8 +20,7 @@ class HookedRun:
     reasons: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchmarkRun:
+class BenchmarkRun(Struct, frozen=True, kw_only=True):
     """One run of a benchmark tool's file. `benchmark` and `run` are indices in the file, from 0.
 
     `length_ns` is None if the file does not contain it. `ended_wall_ns` is when the last value was known, since 1970 in
@@ -39,8 +37,7 @@ class BenchmarkRun:
     hooked: HookedRun | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredValue:
+class MeasuredValue(Struct, frozen=True, kw_only=True):
     """One value of a benchmark. Times are ns; `began_ns` is on CLOCK_MONOTONIC. None is unknown.
 
     In the rest of its length, next to `ran_ns` and `waited_ns`, the thread slept, or interrupts and the hypervisor had
@@ -62,8 +59,7 @@ class MeasuredValue:
         return max(self.length_ns - self.ran_ns - (self.waited_ns or 0), 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValuesAround:
+class ValuesAround(Struct, frozen=True, kw_only=True):
     """The load of the CPU during all values and the time between them. None is unknown; `unknowns` explain why."""
 
     length_ns: int

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
-from noisewatch.records import dataclass
 from noisewatch.units import describe_ns
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ _NO_COUNTS = "what the target CPUs ran is not known: /proc/stat gave no counts o
 _HAS_LEFT = "the command had {} of CPU time more than its target CPUs ran: it has left them, or the counts are wrong"
 
 
-@dataclass(frozen=True, slots=True)
-class Books:
+class Books(Struct, frozen=True):
     """The time (ns) of all target CPUs together within a repetition. None is unknown, with the `reason`.
 
     `foreign_ns` may be off by `doubt_ns`. `is_exact`: the CPUs' time is counted in nanoseconds, and not in ticks.
@@ -44,8 +44,7 @@ class Books:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RanTime:
+class RanTime(Struct, frozen=True):
     """The time (ns) that tasks had of a CPU, and its maximum error.
 
     `is_late`: the kernel counts when a task leaves the CPU, and none has: one had it all the time, or none.

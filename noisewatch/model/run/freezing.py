@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.kernel.cgroup.freezing import FreezeLook, GroupFreeze
-from noisewatch.records import dataclass
 
 _HIDDEN = "{} was written to: it may have been frozen for a moment"
 _ENTERED = "{}: it had been frozen, or had used up its quota, when the first look found the command in it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Freezing:
+class Freezing(Struct, frozen=True, kw_only=True):
     """The time (ns) for which cgroups of a command were stopped in one repetition, as far as it is known.
 
     `folder` is the group with most of it. `is_estimate`: it comes from looks, which miss what is shorter than the time
@@ -30,8 +29,7 @@ class Freezing:
 NOT_FROZEN = Freezing()
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     last: GroupFreeze
     looked_at_ns: int
     ns: int = 0

@@ -14,9 +14,10 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from noisewatch.model.distributions import SIGNIFICANCE, chi_square_quantile, detection_factor, t_quantile
 from noisewatch.model.run.series import Bounds
-from noisewatch.records import dataclass
 
 FEWEST_PAIRS = 3
 _NOISE_CONFIDENCE = 0.90
@@ -30,8 +31,7 @@ class RunPair(NamedTuple):
     is_a_first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MeanDifference:
+class MeanDifference(Struct, frozen=True):
     """The difference between the means of two commands.
 
     `share` is how much longer B takes than A, as a share of A's mean. 0.02: B takes 2% more. `interval` contains it in

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from noisewatch.kernel.cpus.cpu_time import TICK_NS
 from noisewatch.kernel.tasks.task import descendants_in, parents_in

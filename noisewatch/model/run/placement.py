@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct
+
 from noisewatch.kernel.cpus.topology import CpuPlace
 from noisewatch.kernel.memory.nodes import NodePages
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryElsewhere:
+class MemoryElsewhere(Struct, frozen=True):
     """The `share` of memory that lies on, or came from, other nodes; None is unknown, with the `reason`.
 
     `is_bound`: an upper bound, from all memory that the machine allocated in the meantime, of which the command's is a
@@ -50,8 +50,7 @@ def elsewhere_by_pages(
     return MemoryElsewhere(share, away * page_bytes, is_bound=away > 0)
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadThread:
+class SpreadThread(Struct, frozen=True):
     """A thread that was pinned to `cpu`, unpinned again (None), or left unpinned for the `reason`."""
 
     tid: int
@@ -60,8 +59,7 @@ class SpreadThread:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadThreads:
+class SpreadThreads(Struct, frozen=True):
     """The numbers of pinned threads and of threads left unpinned, over a repetition."""
 
     pinned: int
@@ -75,8 +73,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadPlacement:
+class ThreadPlacement(Struct, frozen=True, kw_only=True):
     """The placement of one thread. Times are by the looks or the trace, and None is unknown.
 
     `moves` are changes of CPU from one look to the next; `node_moves` and `kind_moves` are those to another memory node
@@ -103,8 +100,7 @@ class ThreadPlacement:
         return max(self.moves, self.migrations or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Stacking:
+class Stacking(Struct, frozen=True):
     """Threads that were ready on one CPU while another target CPU had none of the command.
 
     `share` is the part of the looks, `most_ready` the largest number of threads that shared one CPU. `stacked` are the
@@ -119,8 +115,7 @@ class Stacking:
     tids: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class Placement(Struct, frozen=True, kw_only=True):
     """The placement of a command's threads in one repetition.
 
     Threads with the most run time come first; `other_ns` is the sum of short-lived threads. `used_ns` is all CPU time

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cpus.topology import CpuPlace
@@ -24,17 +26,15 @@ from noisewatch.model.run.placement import (
     differ,
     grouped,
 )
-from noisewatch.records import dataclass
 
 MOST_EXITED = 1024  # ended threads that are kept; of more, the times of those that ran least are summed
 _BEFORE_FIRST_NS = 50_000_000  # of a stop that the first look finds: half of the time from one look to the next
 
 
-@dataclass(slots=True)
-class _Thread:
+class _Thread(Struct):
     last: ThreadLook
     migrations_before: int | None  # the first look
-    ns_by_cpu: dict[int, float] = field(default_factory=dict)
+    ns_by_cpu: dict[int, float] = {}
     moves: int = 0
     node_moves: int = 0
     kind_moves: int = 0
@@ -43,13 +43,12 @@ class _Thread:
         self.ns_by_cpu[cpu] = self.ns_by_cpu.get(cpu, 0.0) + ns
 
 
-@dataclass(slots=True)
-class _Stacks:
+class _Stacks(Struct):
     looks: int = 0
     most_ready: int = 0
-    stacked: dict[int, int] = field(default_factory=dict)  # looks by CPU
-    free: dict[int, int] = field(default_factory=dict)
-    tids: set[int] = field(default_factory=set)
+    stacked: dict[int, int] = {}  # looks by CPU
+    free: dict[int, int] = {}
+    tids: set[int] = set()
 
 
 class PlacementTally:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.model.run.freezing import NOT_FROZEN, Freezing
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from noisewatch.model.run.books import Books
 
 
-@dataclass(frozen=True, slots=True)
-class CommandUse:
+class CommandUse(Struct, frozen=True):
     """The kernel's counts for one command that has ended, with its descendants that were waited for.
 
     `left_ns` is the CPU time of the processes that it has left running. `unsure_ns` is in none of the others: the time
@@ -52,8 +52,7 @@ class CommandUse:
         return self.blocks_in > 0 or self.blocks_out > 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repetition:
+class Repetition(Struct, frozen=True, kw_only=True):
     """One run of a command. Times are on CLOCK_MONOTONIC, in ns; `began_wall_ns` is since 1970 in UTC.
 
     `span` is from the counters just before it to those just after. `windows` are the intervals between looks at all

@@ -14,9 +14,10 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from noisewatch.model.calibration.statistics import mad
 from noisewatch.model.distributions import chi_square_quantile, t_quantile
-from noisewatch.records import dataclass
 
 CONFIDENCE = 0.95
 FEWEST_FOR_ORDER = 10  # runs: the tests of the order are approximations, good from here on
@@ -40,8 +41,7 @@ class OrderDoubt(StrEnum):
     SERIAL = "serial"  # a run resembles the one before it
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesStatistics:
+class SeriesStatistics(Struct, frozen=True):
     """Statistics of `count` wall times. Values that a single run does not have are None.
 
     `mean_interval_s` contains the mean in 95 of 100 series of independent runs, by Student's t. It contains it in fewer
@@ -182,8 +182,7 @@ def _far_runs(values: Sequence[float]) -> tuple[int, ...]:
     return tuple(at for at, value in enumerate(values) if abs(value - middle) > limit)
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedByCause:
+class SelectedByCause(Struct, frozen=True):
     """The statistics of all runs and of the undisturbed ones; the latter are None if there are none.
 
     A run that may or may not have been disturbed counts as neither. Runs that failed or were cut short are no
@@ -254,8 +253,7 @@ class Explained(StrEnum):
     UNKNOWN_RUNS = "unknown-runs"  # one run does not vary
 
 
-@dataclass(frozen=True, slots=True)
-class VarianceParts:
+class VarianceParts(Struct, frozen=True):
     """The CV between processes, and its two parts; their squares add up. `of_machine` is the prediction.
 
     `of_program` is the rest, as an interval; None if one of the others is unknown. It starts at 0 unless the runs vary

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.interrupts.irqs import Irqs
@@ -18,11 +20,9 @@ from noisewatch.kernel.trace.events import is_tick_function, name_of_timer
 from noisewatch.kernel.trace.runs import CpuPieces, Parent, Thread, Trace, TracedSource, TracedTime, TraceWindow
 from noisewatch.kinds import THREADS, Kind
 from noisewatch.model.interval.disturbance import TIMER_INTERRUPTS, Disturbance, is_far_above_tick
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Crowd:
+class Crowd(Struct, frozen=True):
     """Threads that had ended before their process could be read. `pid` is the process that started them, if known."""
 
     kind: Kind
@@ -66,8 +66,7 @@ _NAME_OF_VECTOR = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredCulprit:
+class MeasuredCulprit(Struct, frozen=True):
     """A source on one CPU. Lengths are ns, rounded down by less than a quarter, without nested interruptions."""
 
     disturbance: Disturbance
@@ -85,8 +84,7 @@ class MeasuredCulprit:
         return self.max_ns
 
 
-@dataclass(frozen=True, slots=True)
-class TracedCpu:
+class TracedCpu(Struct, frozen=True):
     """The traced sources of one CPU.
 
     `main_thread` has the CPU most of the time, if one thread does: it suffers the noise and is not a culprit.
@@ -103,8 +101,7 @@ class TracedCpu:
         return sum(culprit.disturbance.stolen_ns or 0 for culprit in self.culprits)
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
+class Others(Struct, frozen=True):
     """The sources that had a CPU next to our own loop, the costliest first. Each may have had `doubt_ns` less."""
 
     disturbances: tuple[Disturbance, ...]
@@ -257,8 +254,7 @@ _WAKING = frozenset({"sched_ttwu_pending", "__ttwu_queue_wakelist"})  # function
 _RESCHEDULE = "reschedule"
 
 
-@dataclass(frozen=True, slots=True)
-class TracedCulprit:
+class TracedCulprit(Struct, frozen=True):
     """One source on one CPU within a repetition. Times are as in TracedTime.
 
     `is_own`: the command has sent it. `wakes`: an interrupt that only starts a thread, whatever thread requested that.

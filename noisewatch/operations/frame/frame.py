@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -490,8 +489,6 @@ def described_frame(frame: Frame) -> dict[str, Any]:
 
 
 def _described(record: Any) -> dict[str, Any]:
-    if not isinstance(record, Struct):
-        return asdict(record)
     fields = _named(record)
     is_sparse = record.__struct_config__.omit_defaults
     return {name: value for name, value in fields.items() if value is not None} if is_sparse else fields

@@ -7,8 +7,9 @@ change. Each repetition of a run is in one frame only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.judgement.case import Case

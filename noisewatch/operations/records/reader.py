@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from noisewatch.documents.document import read_part, view_of
 from noisewatch.documents.run import ByExitPart, RepetitionPart, RunDocument, RunOptionsPart

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from noisewatch.judgement.case import Calibrated, Case
 from noisewatch.judgement.noise.comparison import SpeedChange, speed_changes, why_change_unknown
 from noisewatch.judgement.remedies import Remedy
@@ -21,13 +23,11 @@ from noisewatch.model.run.series import Bounds, SelectedByCause, VarianceParts, 
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.records import dataclass
 
 _IS_UNDISTURBED = {RunOutcome.UNDISTURBED: True, RunOutcome.DISTURBED: False, RunOutcome.UNKNOWN: None}
 
 
-@dataclass(frozen=True, slots=True)
-class CommandConclusion:
+class CommandConclusion(Struct, frozen=True):
     """One command (0, or 1 for the second one): its runs, selected by cause, and why they vary."""
 
     command: int
@@ -38,8 +38,7 @@ class CommandConclusion:
     advice: tuple[PlacementAdvice, ...]  # how to place its threads better
 
 
-@dataclass(frozen=True, slots=True)
-class RunConclusion:
+class RunConclusion(Struct, frozen=True):
     """The conclusion of a series.
 
     `difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all measured ones; None if there are

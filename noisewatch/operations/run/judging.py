@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Calibrated, Case
@@ -25,14 +28,12 @@ from noisewatch.model.run.placement import Placement, idle_shares
 from noisewatch.model.run.repetition import CommandUse, Repetition
 from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.watch import Mark, WakeUps
-from noisewatch.records import dataclass
 
 _INEXACT_NS = 1_000_000  # of what looks find beyond the sum
 _MOSTLY = 0.99  # of a command's time its first thread had: the rest is what the shell in it forked
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRepetition:
+class JudgedRepetition(Struct, frozen=True):
     """A repetition with its allowance of noise, the placement of its threads, and the verdict."""
 
     repetition: Repetition

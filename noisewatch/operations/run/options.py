@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from noisewatch.cpus import CpuSet, format_cpu_list, parse_cpu_list
 from noisewatch.errors import Malformed, UsageError
@@ -13,11 +14,9 @@ from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kinds import Tracer
 from noisewatch.machine.command.start import CommandPlan, CommandUser
 from noisewatch.operations.machines import MachineOptions
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True, kw_only=True):
     """The options of a run.
 
     Commands are argument vectors; `against` is a second command, alternating with the first.

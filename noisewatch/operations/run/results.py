@@ -22,9 +22,10 @@ import stat
 import time
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
+
+from msgspec import Struct
 
 from noisewatch import __version__
 from noisewatch.errors import NO_SUCH_FILE, Malformed, NoisewatchError, Unreadable, UsageError
@@ -36,7 +37,6 @@ from noisewatch.model.run.benchmark_run import BenchmarkRun, HookedRun
 from noisewatch.operations.run import pyperf_hook
 from noisewatch.operations.run.judging import floors_of
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S, describe_count
 
 _LARGEST = 64 << 20  # bytes of JSON; a run of 100 benchmarks has 2 MB
@@ -48,11 +48,10 @@ _NAMED = 100  # characters
 _UNDISTURBED = "noisewatch_undisturbed"
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedResults:
+class MarkedResults(Struct, frozen=True):
     """The file, and its runs with values, marked by their verdicts, in order."""
 
-    file: PyperfFile = field(repr=False)
+    file: PyperfFile
     marked: tuple[MarkedRun, ...]
 
     @property
@@ -84,8 +83,7 @@ def mark_results(path: str, series: RunSeries) -> MarkedResults:
     return MarkedResults(file, tuple(mark_run(run, watched) for run in file.runs if run.value_count))
 
 
-@dataclass(frozen=True, slots=True)
-class PyperfFile:
+class PyperfFile(Struct, frozen=True):
     """The content of a file: the JSON unchanged, and its runs in order."""
 
     path: str

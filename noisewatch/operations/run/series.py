@@ -10,8 +10,11 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.errors import CannotMeasure, NoisewatchError, UsageError
 from noisewatch.judgement.case import Calibrated, Case, calibrated_with
@@ -49,15 +52,13 @@ from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.operations.run.tracing import UNTRACED, RunTrace, TraceLevel
 from noisewatch.operations.run.watch import FreezeWatch, RunWatch, WakeUps
-from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
 if TYPE_CHECKING:
     from noisewatch.cpus import CpuSet
 
 
-@dataclass(frozen=True, slots=True)
-class WatchingCost:
+class WatchingCost(Struct, frozen=True):
     """The CPU time of noisewatch itself until the first repetition, and its CPUs from then on.
 
     The processes that calibrate are not included.
@@ -67,8 +68,7 @@ class WatchingCost:
     cpus: CpuSet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunBeginning:
+class RunBeginning(Struct, frozen=True, kw_only=True):
     """The state before the first repetition; `opening` is None if no calibration was requested or none worked."""
 
     options: RunOptions
@@ -94,8 +94,7 @@ _LOOK_NS = NS_PER_S // 4
 _MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSeries:
+class RunSeries(Struct, frozen=True, kw_only=True):
     """All repetitions, in order; of two commands in pairs, in an order drawn by `seed`. `machine` is the first look.
 
     Of repetitions before the last 50 the looks are kept only if `looks_often` was requested. `failed` is the number of

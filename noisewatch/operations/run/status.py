@@ -7,7 +7,8 @@ import os
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import Malformed, Unreadable
@@ -19,14 +20,12 @@ from noisewatch.machine import Machine
 from noisewatch.machine.status_files import StatusFile
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
-from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
 _MOST_TOGETHER_NS = NS_PER_S // 4  # from the begin of the first to the end of the last repetition of one entry
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     number: int
     last: int
     command: int | None
@@ -48,8 +47,7 @@ class _Entry:
         self.line = json.dumps(values, separators=(",", ":"))
 
 
-@dataclass(slots=True)
-class RunStatusWriter:
+class RunStatusWriter(Struct):
     """A writer of the status, between repetitions only. `owner` is this process; if None, nothing is written."""
 
     options: RunOptions

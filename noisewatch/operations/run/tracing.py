@@ -8,12 +8,13 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from msgspec import Struct
+
 from noisewatch.errors import CannotMeasure
 from noisewatch.judgement.case import Case
 from noisewatch.kernel.trace.runs import NOT_TRACED
 from noisewatch.kinds import Tracer
 from noisewatch.machine.command.running import StartedCommand
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _FULL_AFTER_NS = 100_000_000  # the buffers are not read between repetitions
 
 
-@dataclass(frozen=True, slots=True)
-class TraceLevel:
+class TraceLevel(Struct, frozen=True):
     """The tracer of a series; `reason` explains why only the kernel's counters are used, or is None."""
 
     tracer: Tracer

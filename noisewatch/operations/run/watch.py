@@ -18,9 +18,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.errors import Malformed, NoisewatchError, Unreadable
 from noisewatch.kernel.cgroup.freezing import (
@@ -45,7 +47,6 @@ from noisewatch.machine.file_changes import FileChanges
 from noisewatch.model.interval.interval import Interval, interval_between
 from noisewatch.model.run.freezing import FreezeTally, Freezing
 from noisewatch.operations.sampling import TASK_BUDGET_SHARE
-from noisewatch.records import dataclass
 from noisewatch.units import NS_PER_S
 
 
@@ -206,8 +207,7 @@ _PATIENCE = 20  # looks at a repetition before they become fewer
 _LEAST_READ = 8  # processes in a look: the command and its culprits, however slow the machine is
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """The counters at one instant, the offsets of the clocks, and the CPU time that noisewatch has used."""
 
     snapshot: Snapshot

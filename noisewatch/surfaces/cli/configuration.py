@@ -19,9 +19,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from noisewatch.errors import UsageError, UsageErrors
 from noisewatch.model.wanted import decoded_toml, line_of, parsed_toml
-from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.arguments import PREFLIGHT, build_parsers
 from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.cli.rules import refuse_unknown_names
@@ -61,8 +62,7 @@ _NOTE = f"{_UNSET} stands for no value: `noisewatch preflight --help` says what 
 _NO_SETTINGS = ("help", "show_options")
 
 
-@dataclass(frozen=True, slots=True)
-class _OptionsFile:
+class _OptionsFile(Struct, frozen=True):
     """An options file: its text, and noisewatch's table in it, which is below the keys `above`."""
 
     path: Path

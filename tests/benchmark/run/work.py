@@ -7,10 +7,10 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from noisewatch.records import dataclass
 from tests.live.noise import CPU
 
 _KIND = "throughput"  # its loop is the shortest: some microseconds

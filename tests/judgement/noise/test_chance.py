@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, drift_of

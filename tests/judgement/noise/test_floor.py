@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.noise.drift import USUAL_DRIFT

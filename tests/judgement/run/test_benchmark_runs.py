@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.benchmark_runs import MarkedRun, WatchedCommand, mark_run
 from noisewatch.kernel.cpus.topology import CpuPlace

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.clock_speed import clock_reasons
 from noisewatch.judgement.run.not_watched import not_watched

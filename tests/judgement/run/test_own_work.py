@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
 from tests.written.quiet_machine import process

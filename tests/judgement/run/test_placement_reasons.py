@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.run.placement import placement_reasons, why_placement_unknown

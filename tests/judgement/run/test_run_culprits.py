@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.finding_words import commands_of

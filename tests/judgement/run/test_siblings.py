@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome
 from tests.written.quiet_machine import CPUS, process, stat_file

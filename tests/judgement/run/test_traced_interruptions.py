@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome
 from noisewatch.kernel.trace.runs import Thread, TracedTime

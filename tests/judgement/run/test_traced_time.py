@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.foreign_time import why_not_settled
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict, RunOutcome

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import RunOutcome
 from noisewatch.model.run.freezing import Freezing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.cause_words import steps_against
 from noisewatch.judgement.causes import causes_of

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.case import Calibrated, Case, rules_for
 from noisewatch.judgement.catalogue import CATALOGUE

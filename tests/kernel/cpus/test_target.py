@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.kernel.cgroup.partitions import Partitions

@@ -7,11 +7,12 @@ read a snapshot of this host first, which leaves a thread, and the files
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
 from typing import Any, NoReturn
+
+from msgspec.structs import asdict
 
 from noisewatch.errors import CannotStart
 from noisewatch.machine.command import load_launching
@@ -62,7 +63,7 @@ def _plan(options: dict[str, Any]) -> CommandPlan:
 
 
 def _told(ended: EndedCommand) -> dict[str, Any]:
-    told = dataclasses.asdict(ended)
+    told = asdict(ended)
     return told | {"left_pids": sorted(ended.left_pids or ())}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from noisewatch.errors import Absent, Unreadable, UsageError
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
@@ -20,7 +21,6 @@ from noisewatch.machine.recording.recorder import KEY_FRAME_EVERY, Recorder
 from noisewatch.machine.recording.replay import Recording
 from tests.machine.recording.recorded import HEADER, frame, lines_of, outcome, packed, recorded, replayed, written
 from tests.plumbing.any_json import ANY_JSON
-from tests.replacing import replace
 from tests.written import SECOND_NS, Files, WrittenMachine, without
 from tests.written.quiet_machine import process, quiet_files
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 
 import pytest
@@ -13,7 +14,6 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.disturbance import threads_of
 from noisewatch.model.interval.interval import interval_between
-from noisewatch.records import dataclass
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, crowd, process, quiet_files, stat_file
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.model.interval.cpu_load import CpuLoad
 from noisewatch.model.interval.disturbance import disturbances_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.machine.command.adopted import children_of
 from noisewatch.machine.command.start import inherited_state

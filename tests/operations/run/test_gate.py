@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.benchmark_runs import MarkedRun
 from noisewatch.judgement.run.reasons import RepetitionVerdict, RunOutcome

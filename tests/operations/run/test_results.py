@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from copy import deepcopy
-from dataclasses import replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +18,7 @@ import pyperf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from noisewatch.errors import NoisewatchError
 from noisewatch.judgement.run.reasons import ReasonKind, RepetitionVerdict

@@ -9,10 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.errors import CannotStart, UsageError
 from noisewatch.judgement.run.foreign_time import UNSEEN

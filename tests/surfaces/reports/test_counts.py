@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.finding_words import counts
 from noisewatch.judgement.terms import Gravity, Status
@@ -19,7 +20,6 @@ from noisewatch.surfaces.reports.verdict.text import render
 from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.headline import headline_row
-from tests.replacing import replace
 from tests.surfaces.reports.consumers import read_nagios, tables
 from tests.surfaces.reports.verdicts import failed_verdict, quiet_verdict, rendered, unknown_verdict, warned_verdict
 from tests.surfaces.tui.framing import model_of, screen_of

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from noisewatch.judgement.verdict import Verdict
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions, format_named_in

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.finding_words import counts
 from noisewatch.surfaces.reports.parts.tables import code

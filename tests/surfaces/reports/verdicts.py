@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import ByHand, Fix
@@ -129,7 +130,7 @@ def with_answer(check_id: str, **changes: object) -> Verdict:
     """Return the quiet verdict with some fields of the answer of one check changed."""
     verdict = quiet_verdict()
     findings = tuple(
-        replace(each, answer=replace(each.answer, **changes)) if each.check.id == check_id else each  # type: ignore[arg-type]  # fields of an answer
+        replace(each, answer=replace(each.answer, **changes)) if each.check.id == check_id else each
         for each in verdict.findings
     )
     return replace(verdict, findings=findings)

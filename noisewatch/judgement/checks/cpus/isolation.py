@@ -9,6 +9,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.case import NO_TARGET, Case
 from noisewatch.judgement.check import Answer, check, not_applicable, unknown
@@ -34,7 +36,6 @@ from noisewatch.kernel.tasks.task import Task
 from noisewatch.kinds import THREADS
 from noisewatch.model.interval.disturbance import Culprit, Disturbance, threads_of
 from noisewatch.model.interval.interval import Interval
-from noisewatch.records import dataclass
 from noisewatch.text import clean
 
 
@@ -339,8 +340,7 @@ _BY_HAND = ByHand(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
+class _Fault(Struct, frozen=True):
     """A fault of the isolation options, and its remedy."""
 
     words: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
@@ -23,7 +25,6 @@ from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import driver_clock_path
 from noisewatch.model.interval.interval import slowed_between
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.units import describe_clock, describe_clocks
 
 _PSTATE_DOC = "https://docs.kernel.org/admin-guide/pm/intel_pstate.html"
@@ -128,8 +129,7 @@ def clock_capped(case: Case) -> Answer:
     return graded.passes(text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """The clock of one CPU, and the lowest clock that cpufreq promises under load; None is unknown.
 
     `is_under_load`: the clock was measured, or is that of a busy CPU, or does not depend on load. Otherwise it is what

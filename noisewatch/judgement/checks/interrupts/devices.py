@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, format_cpu_mask, name_cpus, parse_cpu_mask
 from noisewatch.errors import Malformed

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import (
     Answer,
@@ -35,7 +37,6 @@ from noisewatch.kernel.memory.limits import MemoryLimit
 from noisewatch.kernel.snapshot.knobs import Knob
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.model.interval.interval import Interval
-from noisewatch.records import dataclass
 from noisewatch.units import describe_count
 
 _VM_DOC = "https://docs.kernel.org/admin-guide/sysctl/vm.html"
@@ -287,8 +288,7 @@ _ROOMY = Limit(
 _KB = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
+class _Room(Struct, frozen=True):
     """Free memory of a machine or a limit: right now, and after the kernel has reclaimed its caches."""
 
     where: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.check import Answer, check, not_applicable
 from noisewatch.judgement.terms import Area, Ground, Severity
@@ -17,11 +19,9 @@ from noisewatch.kernel.system.release import COMMAND_LINE, RELEASE
 from noisewatch.model.history.fact_table import facts_of, paths_of
 from noisewatch.model.history.facts import FactClass, Facts
 from noisewatch.model.wanted import WantedFact, in_quotes, shown
-from noisewatch.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """A requested fact and its actual value. `is_met` is None if that is unknown, with the `reason`."""
 
     wanted: WantedFact

@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.judgement.case import Case
@@ -33,7 +35,6 @@ from noisewatch.model.interval.disturbance import Disturbance, name_of_run
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.interval.task_runs import TaskRun
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 
 @check(
@@ -215,8 +216,7 @@ _AT_BOOT = "@reboot"
 _RANDOM = regex(r"(\d)~(\d)")  # cronie: any one of the range, so that it may be each of it
 
 
-@dataclass(frozen=True, slots=True)
-class _Due:
+class _Due(Struct, frozen=True):
     name: str
     in_s: float
     unit: str | None = None

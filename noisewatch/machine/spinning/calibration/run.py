@@ -8,8 +8,9 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import field
 from typing import Any
+
+from msgspec import Struct, field
 
 from noisewatch.errors import CannotMeasure, system_reason
 from noisewatch.machine.bare_interpreter import bare_interpreter, end_host
@@ -37,7 +38,6 @@ from noisewatch.machine.spinning.calibration.buffer import (
     round_ends_of,
 )
 from noisewatch.machine.spinning.loops import load_core
-from noisewatch.records import dataclass
 
 THRESHOLD_NS = 1_000  # longer than one turn of either core's loop; an interrupt takes longer
 _READY_DEADLINE_S = 10.0
@@ -49,8 +49,7 @@ _OVERTIME_S = 10.0  # beyond the last slot: a command's own grace, and a machine
 _END_DEADLINE_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Calibrating:
+class Calibrating(Struct, frozen=True):
     """The request of a calibration: the slots by CPU, and options.
 
     With `is_enough` the slots are an upper limit: it is called now and then with the results so far, as JSON.
@@ -68,8 +67,7 @@ class Calibrating:
         return max((end for slots in self.slots.values() for _, _, end in slots), default=0)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """The progress of a calibration. `buffers` are live."""
 
     done_s: float

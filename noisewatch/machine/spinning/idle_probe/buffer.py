@@ -11,8 +11,9 @@ place of its period, evenly spread over time.
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from noisewatch.machine.spinning.loops.python_loops import Words
-from noisewatch.records import dataclass
 
 STATE, ERROR, TID, LEASE_NS, SLICES, _HEADER_WORDS = range(6)
 STARTING, RESTING, SPINNING, YIELDED, MOVED, REFUSED = range(6)
@@ -22,8 +23,7 @@ _KEPT = 1024  # slices, in 100 s
 BUFFER_WORDS = _HEADER_WORDS + _KEPT * _SLICE_WORDS
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(Struct, frozen=True):
     """One slice of spinning. `spun_ns` includes the gaps in it."""
 
     start_ns: int

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 
+from msgspec import Struct
+
 from noisewatch.errors import CannotMeasure, system_reason
 from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.machine.spinning.idle_probe.buffer import (
@@ -23,13 +25,11 @@ from noisewatch.machine.spinning.idle_probe.buffer import (
     Slice,
 )
 from noisewatch.machine.spinning.loops import load_core
-from noisewatch.records import dataclass
 
 _LONGEST_ERROR = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Spun:
+class Spun(Struct, frozen=True):
     """A spinner's report: its state, the kernel's error number if it was refused, and its latest slices."""
 
     state: int

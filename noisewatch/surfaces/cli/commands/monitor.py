@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from noisewatch.errors import UsageError
 from noisewatch.operations.machines import MachineOptions, open_machine, parse_cpus, snapshot_options

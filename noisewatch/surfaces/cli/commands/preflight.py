@@ -8,9 +8,11 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import UsageError
@@ -20,7 +22,6 @@ from noisewatch.judgement.verdict import Verdict
 from noisewatch.operations.lock import Lock, locked
 from noisewatch.operations.machines import MachineOptions, open_machine
 from noisewatch.operations.preflight import PreflightOptions, preflight
-from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.common import (
     calibration_options,
@@ -127,8 +128,7 @@ def monitor_options(machine: MachineOptions, allowed: CpuSet) -> PreflightOption
     return replace(options, machine=machine, allowed=allowed, starts_benchmark=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Script:
+class _Script(Struct, frozen=True):
     """A script's destination, and the name of the function that makes it from a verdict."""
 
     output: BinaryIO

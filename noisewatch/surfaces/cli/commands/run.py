@@ -10,6 +10,8 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from msgspec import Struct
+
 from noisewatch.errors import CannotStart, NoisewatchError, NothingUndisturbed, UsageError
 from noisewatch.judgement.run.clock_speed import calibrated_khz
 from noisewatch.judgement.run.not_watched import not_watched
@@ -22,7 +24,6 @@ from noisewatch.operations.run.conclusion import gate_of_run
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.results import MarkedResults, mark_results, refuse_same_file
 from noisewatch.operations.run.series import RunSeries, run_series
-from noisewatch.records import dataclass
 from noisewatch.surfaces.cli.command_options import CALIBRATION_S, default_runs
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
 from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
@@ -256,8 +257,7 @@ def run(arguments: Namespace) -> int:
     return status or (0 if ran.is_complete else CannotStart.OURS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ran:
+class _Ran(Struct, frozen=True):
     """A series that has ended; `is_complete` means that everything requested could be read and written.
 
     `results` is None if no results file was read.

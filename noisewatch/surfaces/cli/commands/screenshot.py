@@ -8,9 +8,10 @@ import re
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from noisewatch.errors import UsageError
 from noisewatch.machine.status_files import StatusFiles

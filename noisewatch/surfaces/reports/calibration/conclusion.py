@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from msgspec import Struct
+
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.checks.calibration.noise import why_undecided
@@ -13,7 +15,6 @@ from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_wo
 from noisewatch.judgement.noise.dominance import QUOTA, dominating_cause, is_of_quota
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import Work
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.gaps import GapsShown
 from noisewatch.units import describe_chance, describe_ns, share_text
 
@@ -23,8 +24,7 @@ _NOTHING = 1e-4  # a CV too small to show in a benchmark
 _MOSTLY = 0.5  # of the time in gaps
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusion:
+class Conclusion(Struct, frozen=True):
     """The conclusion of a calibration, with the status that the check of the noise floor has.
 
     `said` is the main sentence. `worst` is on the worst single sample, `helps` on what would help; both may be empty.

@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+
+from msgspec import Struct
 
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
 from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
 from noisewatch.model.calibration.statistics import lower_edge, quantile
 from noisewatch.operations.calibrate import LiveGaps
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.axis import labels_line, put, rows_for
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, runs
@@ -28,8 +28,7 @@ MARKED = (("p50", 0.5), ("p99", 0.99))
 _MOST_NAMES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class GapClass:
+class GapClass(Struct, frozen=True):
     """A cause of gaps as a picture shows it: a glyph, a letter where there is no Unicode, and a colour."""
 
     name: str
@@ -60,8 +59,7 @@ def cause_of(kind: Kind) -> GapClass:
     return _BY_KIND.get(kind, UNKNOWN)
 
 
-@dataclass(frozen=True, slots=True)
-class CauseTotal:
+class CauseTotal(Struct, frozen=True):
     """All gaps of one cause: their number, and their share of the time in which gaps were looked for."""
 
     cause: GapClass
@@ -69,16 +67,15 @@ class CauseTotal:
     share: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GapsShown:
+class GapsShown(Struct, frozen=True, kw_only=True):
     """Gaps to be drawn. Lengths are in ns; None is unknown. Without gaps there are no percentiles."""
 
-    counts: Mapping[tuple[int, GapClass], int] = field(default_factory=dict)  # by length and cause
+    counts: Mapping[tuple[int, GapClass], int] = {}  # by length and cause
     looked_s: float  # the time for which gaps were looked for, summed over all CPUs
     totals: Sequence[CauseTotal] = ()
     unplaced: int = 0  # gaps that were only counted because the buffer was full
     share: float | None = None  # of the time that gaps were looked for
-    percentiles: Mapping[str, float] = field(default_factory=dict)
+    percentiles: Mapping[str, float] = {}
     longest_ns: float | None = None
     unknown_because: str | None = None  # why there is no trace of the causes
     is_live: bool = False

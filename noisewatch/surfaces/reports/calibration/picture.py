@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import Budget, NoiseFloor
@@ -16,7 +18,6 @@ from noisewatch.judgement.noise.by_work import floors_by_work_of
 from noisewatch.judgement.terms import Status
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.operations.calibrate import LiveCpu, LiveGaps
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.conclusion import Conclusion, conclusion_of
 from noisewatch.surfaces.reports.calibration.gaps import (
     LEAST_ROWS,
@@ -50,8 +51,7 @@ _AFTER = ("worst sample", "MDE")  # columns behind the whiskers
 _WITH_ALL = 100  # columns from which the interval, the worst sample and whiskers fit next to each other
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationPicture:
+class CalibrationPicture(Struct, frozen=True):
     """All that is drawn of a calibration that has ended; computed once, and drawn at any size."""
 
     calibrated: Calibrated

@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.comparison import Comparison, Difference, compare
 from noisewatch.model.calibration.statistics import quantile
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.comparison import work_times
 from noisewatch.surfaces.reports.calibration.gaps import (
     CAUSES,
@@ -42,8 +43,7 @@ _COUNT_WIDTH = 8
 LEAST_ROWS = DECADES + 3
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One of two compared calibrations: its name in sentences, its heading above a column, and its gaps."""
 
     name: str
@@ -64,8 +64,7 @@ class Side:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
+class Contrast(Struct, frozen=True):
     """The comparison of two sides, with a headline and conclusions."""
 
     first: Side
@@ -208,8 +207,7 @@ def table_rows(contrast: Contrast, width: int) -> list[Row]:
     return [cut(row, width) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
+class _Figure(Struct, frozen=True):
     """A figure of both sides: a share (fraction of 1), a rate per second, or ns. None is unknown."""
 
     name: str

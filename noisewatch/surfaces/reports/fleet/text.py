@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report, named_reasons
 from noisewatch.judgement.history.development import value_words
 from noisewatch.judgement.terms import Outcome
 from noisewatch.model.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.sections import (
     Section,
@@ -35,8 +36,7 @@ _MOST_NAMED = 4
 _MOST_REASONS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class FleetRendering:
+class FleetRendering(Struct, frozen=True):
     """The limits that the report has to fit."""
 
     width: int = 100

@@ -8,6 +8,8 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.errors import NO_SUCH_FILE
 from noisewatch.grouping import grouped
@@ -18,7 +20,6 @@ from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import describe_machine
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.text import printable
@@ -143,8 +144,7 @@ def _unreadable(reasons: Mapping[str, str], width: int, is_whole: bool) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownIrq:
+class ShownIrq(Struct, frozen=True):
     """An IRQ and its number of interrupts since boot; None is unknown."""
 
     number: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 
+from msgspec import Struct
+
 from noisewatch.judgement.terms import FOR_GOOD
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 from noisewatch.surfaces.reports.parts.tables import (
     align,
@@ -25,8 +26,7 @@ from noisewatch.surfaces.tui.draw.text_row import Row, Style
 _LEAST_WRAPPED = 30  # columns of a last column that is wrapped beside the others
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table; `rest` is the number of rows that it leaves out, and `rest_remark` continues `and 3 more`.
 
     To fit a width the cells of the column `shortened` are cut, and the columns `spare` are dropped. Without such a
@@ -68,8 +68,7 @@ class Table:
         return "\n".join([*parts, *(f"{line}\n" for line in self.more)])
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part of a report. The `command` ends the title; `steps` are sentences with their commands by name.
 
     In Markdown the title is a heading of that `level`, and a section that `is_folded` shows its title alone at first.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
+
 from noisewatch import __version__
 from noisewatch.cpus import cpu_list_argument, format_cpu_list, name_cpus
 from noisewatch.judgement.cause_words import parted
@@ -11,7 +13,6 @@ from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.fixes.fix import BootOptions
 from noisewatch.judgement.plan.plan import Judged, Plan
 from noisewatch.judgement.terms import Gravity, Status
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.surfaces.reports.parts.marks import painted_mark
 from noisewatch.surfaces.reports.parts.wraps import wrap
@@ -26,8 +27,7 @@ from noisewatch.surfaces.reports.verdict.fix_script import (
 from noisewatch.text import one_line, printable
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRenderOptions:
+class PlanRenderOptions(Struct, frozen=True):
     """What the text of a plan has to fit, and whether a script is the one that takes the plan back."""
 
     width: int = 100

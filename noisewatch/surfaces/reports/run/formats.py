@@ -9,13 +9,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from noisewatch.errors import UsageError
-from noisewatch.records import dataclass
 from noisewatch.surfaces.output import ALWAYS, AUTO, encoding_of, fill_step_summary, opened_output, takes_colour
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ TEXT, LINES, GITHUB = "text", "jsonl", "github"
 PRINTED = (None, "-")  # paths of standard output
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesOptions:
+class SeriesOptions(Struct, frozen=True):
     """What a report has to fit, and whether it may contain the commands' arguments and folders of this host.
 
     `results` are the runs of a results file that the command wrote, if one was read. `is_gated` means that the exit
@@ -67,8 +67,7 @@ def render_series(form: str, series: RunSeries, options: SeriesOptions) -> str:
     return render(series, options)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
+class ReportOptions(Struct, frozen=True):
     """The requested report. A single run leaves standard output to its command."""
 
     form: str | None

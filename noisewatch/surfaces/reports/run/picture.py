@@ -15,10 +15,11 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from noisewatch.judgement.run.reasons import RunOutcome, RunStanding, describe_reasons, mark_of
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.axis import put, rows_for
 from noisewatch.surfaces.reports.parts.colours import Meaning
 from noisewatch.surfaces.reports.run.sentences import letter_of, times_text
@@ -51,8 +52,7 @@ _MOST_STRETCH = 4  # columns between two runs
 _STEPS = (1, 2, 5)
 
 
-@dataclass(frozen=True, slots=True)
-class RunShown:
+class RunShown(Struct, frozen=True):
     """A run: its place in the series (from 0), its start in ns after the first run's, and its standing."""
 
     place: int
@@ -79,8 +79,7 @@ def shown_runs(series: RunSeries) -> list[RunShown]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceScale:
+class PlaceScale(Struct, frozen=True):
     """The scale from the places of `count` runs to `columns` columns."""
 
     count: int
@@ -132,8 +131,7 @@ def _ticks(places: PlaceScale) -> list[int]:
 _DISTINCT_RATIO = 1.02  # ratio from row to row from which three digits tell labels apart
 
 
-@dataclass(frozen=True, slots=True)
-class TimeScale:
+class TimeScale(Struct, frozen=True):
     """A logarithmic scale from the shortest to the longest time in `rows` rows; row 0 is the shortest time."""
 
     least_s: float

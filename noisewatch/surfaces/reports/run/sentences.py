@@ -7,8 +7,9 @@ import os
 import shlex
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Literal, TypeVar
+
+from msgspec.structs import replace
 
 from noisewatch.cpus import fitting_cpu_list, format_cpu_list, name_cpus
 from noisewatch.judgement.run.clock_speed import calibrated_khz

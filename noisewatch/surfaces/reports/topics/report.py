@@ -13,12 +13,13 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Severity
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
 from noisewatch.surfaces.reports.parts.colours import painted
 from noisewatch.surfaces.reports.parts.tables import align, cell, code, table
@@ -58,16 +59,14 @@ class BlockKind(StrEnum):
     CODE = "code"
 
 
-@dataclass(frozen=True, slots=True)
-class TopicBlock:
+class TopicBlock(Struct, frozen=True):
     """A block of a section: prose in one line with source numbers in brackets, or code with all its lines."""
 
     kind: BlockKind
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSection:
+class TopicSection(Struct, frozen=True):
     """A section of a page; `markdown` is all that is below its heading."""
 
     heading: str
@@ -75,16 +74,14 @@ class TopicSection:
     blocks: tuple[TopicBlock, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSource:
+class TopicSource(Struct, frozen=True):
     """A source: author, title, date and publication, and its URL."""
 
     text: str
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class TopicPage:
+class TopicPage(Struct, frozen=True):
     """A parsed page; `code` is all inline code of its prose, in order."""
 
     title: str

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from noisewatch.judgement.terms import Outcome
-from noisewatch.records import dataclass
 
 if TYPE_CHECKING:
     from noisewatch.judgement.verdict import Verdict
@@ -18,8 +19,7 @@ _WARNED = "stable with warnings"
 _RAN_OUT = 4
 
 
-@dataclass(frozen=True, slots=True)
-class RenderOptions:
+class RenderOptions(Struct, frozen=True):
     """What a report shows besides the verdict, and what it has to fit.
 
     `own_cpu_share` is noisewatch's own share of one CPU.
@@ -36,8 +36,7 @@ class RenderOptions:
     host: str | None = None  # its name, only if requested
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """A format of verdicts, whose `module` has the `renderer`, and `describe_trouble` if `prints_trouble`.
 
     `status_by_outcome` and `trouble_status` are for a consumer with its own convention of exit statuses.

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from msgspec import Struct
 from textual.keys import Keys, key_to_character
 
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, EventKind
 from noisewatch.surfaces.tui.screens.table import SCREEN_ENTRIES
@@ -19,8 +19,7 @@ from noisewatch.surfaces.tui.state.screen_model import Screen
 LOOK, MOVE, ACT, LEAVE = "look", "move in time", "act", "copy, export, leave"  # groups of the help, in order
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """What a key does, or several keys separated by commas, which are Textual's names.
 
     An effect that differs on some screens follows in `name` behind `; `, with the screen's name. `words` are further

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from noisewatch.records import dataclass
+from msgspec import Struct
+
 from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, style_of_share, why_no_clock
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, tall_bars
@@ -32,14 +33,12 @@ _FIRST = 0x2800
 _TALL = 4  # dots of a character
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(Struct, frozen=True):
     low: float
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
+class _Lines(Struct, frozen=True):
     """Two clocks a column (`halves`) or, of several CPUs, two sets of clocks; and by column whether all are stale."""
 
     halves: Sequence[Khz]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct
+
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockCpu, CpuLine, Frame
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order
 from noisewatch.surfaces.tui.draw.table import Column, Table, first_row
@@ -21,8 +22,7 @@ _LEAST_WIDTH = 74  # columns of a table next to another
 _AWAKE = "POLL"  # an idle state in which a CPU spins: counted as C0
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
+class _Scale(Struct, frozen=True):
     """The common scale of all clock ranges, in kHz."""
 
     low: float
@@ -33,8 +33,7 @@ class _Scale:
         return min(max(round(share * (room - 1)), 0), room - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Figures:
+class _Figures(Struct, frozen=True):
     """The clock ranges and figures of the CPUs that have a row."""
 
     ranges: Mapping[int, ClockRange | None]

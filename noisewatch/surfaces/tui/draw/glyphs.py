@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 from math import log
 
-from noisewatch.records import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from noisewatch.surfaces.reports.parts.colours import Meaning
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, runs
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS
@@ -18,8 +19,7 @@ _LEAST_NS = 1_000  # noise from which the first level grows
 OFFLINE_MARK = "x"
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # hashing all fields for each mark would be slow
-class Glyphs:
+class Glyphs(Struct, frozen=True, eq=False):  # hashing all fields for each mark would be slow
     """The characters to draw with: `ramp` has one for no noise and one for each level, `unknown` is for no figure."""
 
     ramp: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import PlaceLine
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS
 from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, length, runs
@@ -20,8 +21,7 @@ _LEAST_GROUPS = 8  # columns; fewer caches or nodes are not used as columns
 _MARK_EVERY = 8  # columns of one character
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """The CPUs of each column, in topology order; `cell` is a column's width, with the gap behind it."""
 
     groups: tuple[tuple[int, ...], ...]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from noisewatch.records import dataclass
+from msgspec import Struct
+
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, fitted, length, text_width
 
@@ -16,8 +17,7 @@ LEAST_FRAMED = (70, 24)  # columns and lines: smaller screens have no room for e
 _EDGE: Style = "faint"
 
 
-@dataclass(frozen=True, slots=True)
-class Edges:
+class Edges(Struct, frozen=True):
     """The characters of a frame."""
 
     across: str
@@ -62,8 +62,7 @@ def joined(upper: Sequence[Row], lower: Sequence[Row], glyphs: Glyphs) -> list[R
     return [*upper[:-1], between, *rest]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A titled part of a screen, with `height` rows inside, by default all of `rows`.
 
     `right` may hold several parts between ` · `, of which the last ones go first if they do not fit. With
@@ -82,8 +81,7 @@ class Section:
         return len(self.rows) if self.height is None else self.height
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(Struct, frozen=True):
     """The columns and rows of a screen, or of a part of it, for sections: framed, or below headings."""
 
     width: int

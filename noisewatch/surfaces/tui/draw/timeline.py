@@ -7,13 +7,14 @@ outcome's sign, over its duration.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from noisewatch.judgement.run.reasons import RunStanding, mark_of
 from noisewatch.operations.frame.frame import RepetitionLine
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces
 from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.events.kinds import EventKind, event_mark
@@ -100,8 +101,7 @@ _BETWEEN_TIMES = 24  # columns of the time axis
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class TimeAxis:
+class TimeAxis(Struct, frozen=True):
     """A lane of `room` columns, without its label; `zoom` intervals share a place, which takes `wide` columns.
 
     `first` is the oldest kept interval, `last` the newest in sight. `after` columns behind it are left: while there

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Self
 
-from noisewatch.records import dataclass
+from msgspec import Struct
+
 from noisewatch.units import short_seconds, short_share
 
 BUSY_BEGINS = 0.2  # of a CPU
@@ -47,8 +48,7 @@ SEVERAL = "*"
 _KIND_BY_SUBSYSTEM = {"cpu": EventKind.HOT_PLUG, "power_supply": EventKind.POWER, "thermal": EventKind.HEAT}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Event:
+class Event(Struct, frozen=True, eq=False):
     """An event in interval `number`; `at_ns` is the time of the frame that was the newest then.
 
     `about` names what began, or ended if `begins` is false, so that events about one thing can be folded; or is empty.
@@ -85,8 +85,7 @@ _LEAST_FOLDED = 3  # events: it began, ended and began again
 _WORDS = {EventKind.VERDICT: ("failed", "still failing", "recovered")}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoldedEvent(Event):
+class FoldedEvent(Event, frozen=True, eq=False):
     """All events about one thing, in the place of the last; `events` are these events, the newest first.
 
     `related` are `events` and the events that are also about other things, which keep their own lines.

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.kinds import Event, folded, is_same_event
 from noisewatch.surfaces.tui.events.watches import Watcher, new_watchers
 
 _MOST = 1000
 
 
-@dataclass(slots=True)
-class EventLog:
+class EventLog(Struct):
     """The last events by their time, the newest last."""
 
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST))

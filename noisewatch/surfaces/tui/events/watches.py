@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import ClockLimits, CulpritLine, Frame
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.kinds import BUSY_BEGINS, NEAR_CRITICAL, STEAL_BEGINS, Event, EventKind
 from noisewatch.surfaces.tui.state.history import cpus_in
 from noisewatch.units import describe_count, short_seconds, short_share
@@ -21,8 +22,7 @@ Watcher = Callable[[Frame, int], Iterator[Event]]  # the events of the frame of 
 Subject = tuple[str, int | None]  # name; and CPU, if readings are by CPU
 
 
-@dataclass(frozen=True, slots=True)
-class Episode:
+class Episode(Struct, frozen=True):
     """An episode of a high figure; `last_ns` and `last_number` are of the last interval that was high or unknown.
 
     `is_least`: a frame may have left out a part of the figure.
@@ -40,8 +40,7 @@ class Episode:
         return (self.last_ns - self.began_ns) / 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     """When an episode begins and ends, and its texts, made from its name, the CPUs in words, and the episode."""
 
     kind: EventKind
@@ -56,12 +55,11 @@ class Watch:
     is_least: Callable[[Frame, Subject], bool] = lambda frame, subject: False
 
 
-@dataclass(slots=True)
-class Episodes:
+class Episodes(Struct):
     """The current episodes of one watch. An unknown figure neither begins nor ends an episode."""
 
     watch: Watch
-    _lasting: dict[Subject, Episode] = field(default_factory=dict)
+    _lasting: dict[Subject, Episode] = {}
 
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
         """Yield the events of episodes that ended or began in this interval; CPUs of one name share an event.
@@ -284,8 +282,7 @@ _CRITICAL = Watch(
 WATCHES = (_BUSY, _STEAL, _THROTTLING, _COOLING, _CRITICAL)
 
 
-@dataclass(slots=True)
-class LastCpus:
+class LastCpus(Struct):
     """The CPUs that were online in the frame before, and its target CPUs; None before the first frame."""
 
     _online: CpuSet | None = None
@@ -308,8 +305,7 @@ class LastCpus:
             yield Event(frame.taken_at_ns, EventKind.TARGET_SET, text, number)
 
 
-@dataclass(slots=True)
-class LastVerdict:
+class LastVerdict(Struct):
     """The last frame with a verdict."""
 
     _judged: Frame | None = None
@@ -360,11 +356,10 @@ Value = str | int | bool
 Setting = tuple[str, int | None]  # name, and CPU
 
 
-@dataclass(slots=True)
-class LastSettings:
+class LastSettings(Struct):
     """The last known value of each setting, so that a setting that was unreadable in between is still compared."""
 
-    _value_by_setting: dict[Setting, Value] = field(default_factory=dict)
+    _value_by_setting: dict[Setting, Value] = {}
     _turbo: str | None = None  # as the last frame had it
     _limits: tuple[ClockLimits, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.documents.document import SCHEMA, written
@@ -13,7 +13,6 @@ from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import CalibratedTarget, CalibrateOptions, LiveGaps, calibrate
 from noisewatch.operations.machines import MachineOptions
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, live_rows, picture_rows
 from noisewatch.surfaces.reports.calibration.report import WIDTH, detail_lines, opening_rows, sections_of

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.history import HistoryView, read_history
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.history.json import json_of_history
 from noisewatch.surfaces.reports.history.text import history_lines, markdown_of_history
 from noisewatch.surfaces.tui.draw.text_row import Row

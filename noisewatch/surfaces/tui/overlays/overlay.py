@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -16,7 +17,6 @@ from noisewatch.cpus import name_cpus
 from noisewatch.errors import CannotMeasure, NoisewatchError
 from noisewatch.faults import Boundary, contained
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.wraps import hanging, wrap_all
 from noisewatch.surfaces.tui.draw.text_row import Row, cut, with_notice
 

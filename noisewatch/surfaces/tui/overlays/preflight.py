@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from noisewatch.judgement.terms import Gravity
 from noisewatch.judgement.verdict import Verdict
@@ -13,7 +15,6 @@ from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.operations.preflight import preflight
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.calibration.picture import live_rows
 from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
 from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from noisewatch.cpus import format_cpu_list
 from noisewatch.model.calibration.gap_causes import Interruption
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.trace import KeptTrace, TraceOptions, TraceRun, follow
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.culprits import parts_in_words
 from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.trace.text import text_of_followed

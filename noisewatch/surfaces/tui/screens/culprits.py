@@ -7,8 +7,9 @@ match the filter.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from statistics import median
+
+from msgspec.structs import replace
 
 from noisewatch.cpus import format_cpu_strides, name_cpus
 from noisewatch.kinds import INTERRUPT_KINDS, Kind

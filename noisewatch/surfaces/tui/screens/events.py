@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from noisewatch.surfaces.reports.parts.wraps import wrap_after
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.irq_matrix import (
     Columns,
@@ -152,8 +153,7 @@ def _notes(model: ScreenModel, frame: Frame) -> list[str]:
     return notes
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     """The parts of the table above its IRQs and below them, for the height of the whole body."""
 
     listing: Listing[IrqRow]
@@ -238,8 +238,7 @@ def _entries(listing: Listing[IrqRow]) -> list[IrqRow | None]:
     return [*lines[:first_other], None, *lines[first_other:]] if first_other else [*lines]
 
 
-@dataclass(frozen=True, slots=True)
-class IrqTable:
+class IrqTable(Struct, frozen=True):
     """The table of IRQs, with the columns of CPUs or groups of CPUs, and how many columns are before them."""
 
     model: ScreenModel

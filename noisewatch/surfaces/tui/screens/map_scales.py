@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from noisewatch.records import dataclass
+from msgspec import Struct
+
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock, why_no_figures
 from noisewatch.surfaces.tui.draw.irq_matrix import round_rate
 from noisewatch.surfaces.tui.draw.text_row import Style
@@ -23,8 +24,7 @@ _LEGEND_LEVELS = (2, 4, 6, 8)  # levels in the legend
 Values = Sequence[float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """The scale of one quantity: `levels` and `styles` begin at these values; only noise has a `limit`.
 
     `is_best_high`: of several values the lowest is shown.

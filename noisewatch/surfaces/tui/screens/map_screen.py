@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from noisewatch.cpus import fitting_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine
-from noisewatch.records import dataclass
 from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
 from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, style_of
@@ -135,8 +136,7 @@ def _columns(values: Sequence[Values], scale: Scale, zoom: int) -> Values:
     return zoomed(merged, zoom, scale.one_of)
 
 
-@dataclass(frozen=True, slots=True)
-class _Labels:
+class _Labels(Struct, frozen=True):
     """The labels before the lanes of a row: mark of the role, and CPUs."""
 
     width: int
@@ -291,16 +291,14 @@ def style_of_label(is_target: bool, is_pointed: bool) -> Style:
     return "selected" if is_pointed else "strong" if is_target else "faint"
 
 
-@dataclass(frozen=True, slots=True)
-class MapPart:
+class MapPart(Struct, frozen=True):
     """The CPUs of one place, and their rows from the top, of one or two lanes each."""
 
     title: str
     rows: Sequence[Sequence[Lane]]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """The layout of the map: rows of `lines` lines, and `panel` rows below all parts, rule included; 1 has no rule."""
 
     parts: Sequence[MapPart]

@@ -6,13 +6,14 @@ The row of a CPU has its noise, interrupts, load, clock and history.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from enum import StrEnum
 from functools import reduce
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import (
     OFFLINE_MARK,
     Glyphs,
@@ -218,8 +219,7 @@ class Form(StrEnum):
     GROUPS = "groups"
 
 
-@dataclass(frozen=True, slots=True)
-class Density:
+class Density(Struct, frozen=True):
     """A grid of CPUs: `rows` rows of `across` cells, with `cpus_per_cell` CPUs in a cell."""
 
     form: Form

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from msgspec import Struct
+
 from noisewatch.cpus import format_cpu_strides
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.headline import COPY, checks_row, has_command, head_rows, key_pieces
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
@@ -146,8 +147,7 @@ Keys = Sequence[tuple[str, str]]  # each key, and what it does
 Body = Callable[[ScreenModel, Space], list[Row]]
 
 
-@dataclass(frozen=True, slots=True)
-class Heights:
+class Heights(Struct, frozen=True):
     """The rows of each part of a screen, from the top. A low screen loses the last parts first."""
 
     head: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from noisewatch.records import dataclass
+from msgspec import Struct
+
 from noisewatch.surfaces.tui.draw.glyphs import Glyphs
 from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.clock import clock_rows, rows_of_cpus
@@ -21,8 +22,7 @@ Rows = Callable[[ScreenModel, int, int, Glyphs], list[Row]]
 Room = Callable[[ScreenModel, int, int], int]  # rows of CPUs that are visible in a width and height
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenEntry:
+class ScreenEntry(Struct, frozen=True):
     """The rows of a screen, and the words that the palette finds it by.
 
     `scrolls` returns the room of the CPUs that arrow keys scroll; without it they move the selection. On a screen that

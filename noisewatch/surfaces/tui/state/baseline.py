@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.folding import parts_of
 from noisewatch.surfaces.tui.state.history import History
 
@@ -16,8 +17,7 @@ MOST_INTERVALS = 30  # one interval is too few, and each has to be decoded for i
 Identity = tuple[int, str, str, int | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """The mean noise (ns/s) of CPUs and culprits over a span; None if it is unknown in some of the intervals."""
 
     taken_at_ns: int

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import StrEnum
 from typing import Self
 
+from msgspec import Struct
+
 from noisewatch.cpus import parse_cpu_list
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import ClockPackage, Frame
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 from noisewatch.surfaces.tui.state.noise import highest_if_certain
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Ring, Rings
@@ -83,8 +84,7 @@ class ClockGraph(StrEnum):
     MEAN = "mean"
 
 
-@dataclass(frozen=True, slots=True)
-class ClockRange:
+class ClockRange(Struct, frozen=True):
     """The clocks (kHz) of one CPU over some intervals; `age_s` is the time since its last tick with a clock.
 
     `age_s` is 0 if that tick was in the last of the intervals. With `knows_ticks`, an `age_s` of None means that no

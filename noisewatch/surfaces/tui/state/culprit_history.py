@@ -6,10 +6,11 @@ import struct
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from noisewatch.cpus import CpuSet
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CulpritLine, Frame
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.folding import FoldedLine, cpus_of, what_is_same
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, NOT_FOLLOWED_NS
 from noisewatch.surfaces.tui.state.ring import CAPACITY
@@ -22,8 +23,7 @@ _Entry = tuple[int, int, float]  # CPU, thread, ns/s
 _Entries = Mapping[int, list[_Entry]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Interval:
+class _Interval(Struct, frozen=True):
     """The packed culprits of one interval, and the CPUs whose culprits may be incomplete."""
 
     packed: bytes

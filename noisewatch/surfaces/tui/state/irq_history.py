@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+
+from msgspec import Struct
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import Frame, IrqSetting
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.history import cpus_in
 from noisewatch.surfaces.tui.state.ring import CAPACITY, Changes, Ring
 from noisewatch.units import describe_count
@@ -26,15 +26,14 @@ _MOST_SPANS = 8  # of one IRQ; within a span the same affinities are known
 _NO_SETTINGS: Mapping[str, IrqSetting] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class IrqRow:
+class IrqRow(Struct, frozen=True):
     """A row of /proc/interrupts, or all rows of a device; `total` and `rate_by_cpu` are per second, None is unknown."""
 
     label: str
     name: str
     kind: Kind
     total: float | None
-    rate_by_cpu: Mapping[int, float] = field(default_factory=dict)
+    rate_by_cpu: Mapping[int, float] = {}
     settings: tuple[IrqSetting, ...] = ()  # of each IRQ; empty if not reported
 
     @property
@@ -73,8 +72,7 @@ def uncounted_cpus(frame: Frame) -> CpuSet:
     return frozenset(line.cpu for line in frame.cpus if line.interrupts_per_s is None and line.role != Role.OFFLINE)
 
 
-@dataclass(frozen=True, slots=True)
-class IrqMove:
+class IrqMove(Struct, frozen=True):
     """A change of an IRQ's affinity. `before` and `after` are CPU lists; settings are read every 10 s."""
 
     label: str
@@ -87,8 +85,7 @@ class IrqMove:
     balancer: str | None = None  # a running process that moves IRQs: `irqbalance (pid 812)`
 
 
-@dataclass(frozen=True, slots=True)
-class AffinitySpan:
+class AffinitySpan(Struct, frozen=True):
     """A span, beginning with interval `number`, in which the same affinities of an IRQ are known."""
 
     name: str
@@ -302,8 +299,7 @@ class IrqHistory:
         return kept is None or len(kept) < _MOST_MOVES or kept[0].number <= number
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     name: str
     cpus: str
     is_effective: bool

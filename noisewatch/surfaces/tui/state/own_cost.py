@@ -7,14 +7,14 @@ import resource
 import time
 from pathlib import Path
 
+from msgspec import Struct
+
 from noisewatch.patterns import regex
-from noisewatch.records import dataclass
 
 _WRITTEN = regex(rb"^wchar: (\d+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """The resources used so far; `written_bytes` is what this process wrote, nearly all to the terminal.
 
     None is unknown.
@@ -26,8 +26,7 @@ class Usage:
     written_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCost:
+class OwnCost(Struct, frozen=True):
     """The monitor's cost in an interval; `wakeups_per_s` counts the voluntary context switches of its threads."""
 
     cpu_share: float

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import field
+
+from msgspec import Struct
 
 from noisewatch.cpus import name_cpus
 from noisewatch.kernel.tasks.run_status import OUTCOMES
 from noisewatch.operations.frame.frame import Frame, RepetitionLine, RunLine
-from noisewatch.records import dataclass
 
 RUNNING, ENDED = "running", "ended"
 UNDISTURBED = "undisturbed"
@@ -18,13 +18,12 @@ _MOST_RUNS = 64
 _MOST_EVENTS = 8  # events in one frame, so that they do not fill the log
 
 
-@dataclass(slots=True)
-class TrackedRun:
+class TrackedRun(Struct):
     """The last known state of a run. `is_over`: it has ended, or its process is gone."""
 
     line: RunLine
     is_over: bool = False
-    repetitions: dict[int, RepetitionLine] = field(default_factory=dict)  # by their first number, in order
+    repetitions: dict[int, RepetitionLine] = {}  # by their first number, in order
 
     @property
     def program(self) -> str:
@@ -40,11 +39,10 @@ class TrackedRun:
         return line.since_ns if is_running else None
 
 
-@dataclass(slots=True)
-class RunHistory:
+class RunHistory(Struct):
     """The known runs by their id."""
 
-    by_id: dict[str, TrackedRun] = field(default_factory=dict)
+    by_id: dict[str, TrackedRun] = {}
 
     @property
     def has_any(self) -> bool:

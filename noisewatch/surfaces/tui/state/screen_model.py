@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from noisewatch.judgement.terms import Area
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, FindingLine, Frame, IrqSetting, PlaceLine
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.baseline import Baseline, baseline_of
@@ -45,8 +46,7 @@ class Quantity(StrEnum):
     HEAT = "heat"
 
 
-@dataclass(frozen=True, slots=True)
-class MapView:
+class MapView(Struct, frozen=True):
     """The state of the map; `cpu` None selects the worst target CPU of the shown interval."""
 
     quantity: Quantity = Quantity.NOISE
@@ -97,8 +97,7 @@ class Screen(StrEnum):
 WITH_CULPRITS = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)  # the screens that list culprits, one of them selected
 
 
-@dataclass(slots=True)
-class ScreenModel:
+class ScreenModel(Struct):
     """The only state of the monitor: what was collected from frames, and what is shown of it.
 
     Stepped back or frozen, it goes on collecting frames.

@@ -8,12 +8,13 @@ costs more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
-from noisewatch.records import dataclass
 from noisewatch.surfaces.tui.state.folding import FoldedLine
 from noisewatch.surfaces.tui.state.irq_history import IrqRow
 
@@ -24,8 +25,7 @@ _CLEARLY = 2.0  # times as much
 _FIRST_ROWS = 5  # an unchosen selection that falls below them returns to the first row
 
 
-@dataclass(frozen=True, slots=True)
-class Listing(Generic[Line]):
+class Listing(Struct, Generic[Line], frozen=True):
     """The rows of a list, and the index of the selected one.
 
     `is_gone`: the selected row is not in the current data, and keeps its place. `is_chosen`: a key has chosen it.
@@ -60,8 +60,7 @@ class Listing(Generic[Line]):
         return max(min(self.at - room // 2, len(self.lines) - room), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The row that a key has chosen, and the row that was drawn as selected."""
 
     chosen: Selectable | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.case import Calibrated, Case, calibrated_with
 from noisewatch.judgement.history.measured import entry_of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from msgspec.structs import asdict, replace
 
 from noisewatch.judgement.case import NOT_READ_AFTER, Case
 from noisewatch.judgement.catalogue import CATALOGUE
@@ -63,10 +63,10 @@ def test_a_warning_may_be_a_failure_then(check_id: str, status: str) -> None:
     assert (found.status, found.answer.reason) == (status, NOT_READ_AFTER)
 
 
-class _Watched(Case):
+class _Watched(Case, frozen=True):
     """A case that notes whether it was asked for the time of the calibration."""
 
-    was_asked = False
+    was_asked: ClassVar[bool] = False
 
     def __getattribute__(self, name: str) -> Any:
         if name == "under_load":
@@ -76,7 +76,7 @@ class _Watched(Case):
 
 def _asks_for_it(check: Check, case: Case) -> bool:
     _Watched.was_asked = False
-    check.answer(_Watched(**{each.name: getattr(case, each.name) for each in fields(Case)}))
+    check.answer(_Watched(**asdict(case)))
     return _Watched.was_asked
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.checks.calibration import noise
 from noisewatch.judgement.noise.budget import Budget

@@ -7,9 +7,9 @@ import pty
 import re
 import subprocess
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.surfaces.cli.commands.run import OneRun
 from tests.judgement.noise.test_steadiness import calibration

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from random import Random
+
+from msgspec.structs import replace
 
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise.budget import Budget

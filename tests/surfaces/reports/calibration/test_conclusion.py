@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kinds import Kind

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pyperf
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict, Unwatched
 from noisewatch.kinds import Tracer

@@ -6,11 +6,11 @@ import json
 import os
 import signal
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from noisewatch.machine.spinning.loops import CHOICE, PYTHON
 from noisewatch.model.run.freezing import NOT_FROZEN, Freezing

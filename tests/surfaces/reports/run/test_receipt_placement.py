@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from noisewatch.documents.document import written
 from noisewatch.model.run.placement import MemoryElsewhere, Placement, SpreadThreads

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pyperf
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.errors import NothingUndisturbed
 from noisewatch.operations.run.series import RunSeries
@@ -130,7 +130,7 @@ def test_github_is_told_of_many_runs_in_as_many_lines_as_it_shows() -> None:
     [({}, False, "warning"), ({}, True, "error"), ({"failed": 2}, False, "error"), ({"ended_by": 2}, False, "error")],
 )
 def test_github_shows_errors_only_where_the_step_fails(changes: dict[str, int], is_gated: bool, level: str) -> None:
-    series = replace(written_series(disturbed_by("hog"), disturbed_by("hog")), **changes)  # type: ignore[arg-type]
+    series = replace(written_series(disturbed_by("hog"), disturbed_by("hog")), **changes)
     report = render_series("github", series, SeriesOptions(is_gated=is_gated))
     levels = {properties["title"]: level for level, properties, _ in map(workflow_command, report.splitlines())}
     assert (levels["noisewatch: run"], levels["noisewatch: run 1"]) == (level, "warning")

@@ -6,9 +6,9 @@ import os
 import re
 import signal
 import subprocess
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict
 from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 from textual.events import Key
 from textual.keys import Keys
 from textual.pilot import Pilot
@@ -23,7 +24,6 @@ from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.state.baseline import baseline_of
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Selection
-from tests.replacing import replace
 from tests.surfaces.tui.app.key_effects import (
     CHARACTERS,
     CLOSING,
@@ -46,8 +46,7 @@ _COVERED = (HELP, *OVERLAYS)
 _HOPS = 5  # from the application to the screen to the view, and back, each with a queue of its own
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(Struct, frozen=True):
     """All that a key may change."""
 
     screen: str

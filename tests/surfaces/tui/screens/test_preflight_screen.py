@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from noisewatch.errors import CannotMeasure
@@ -30,7 +31,6 @@ from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
-from tests.replacing import replace
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import preflight_of_shown, replay_access, shown, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of, text_of, unframed

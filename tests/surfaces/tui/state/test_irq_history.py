@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.kinds import Kind
@@ -21,7 +22,6 @@ from noisewatch.surfaces.tui.state import irq_history
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory
 from noisewatch.surfaces.tui.state.irq_table import all_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from tests.replacing import replace
 from tests.surfaces.running import quiet_tree, record
 from tests.surfaces.tui.framing import frame, model_of, text_of
 from tests.written import Files, WrittenMachine

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.surfaces.tui.state.own_cost import OwnCost, Usage, cost_between, own_usage
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
-from tests.replacing import replace
 from tests.surfaces.tui.framing import frame, model_of, screen
 
 

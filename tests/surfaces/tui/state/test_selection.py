@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from noisewatch.judgement.terms import Gravity
@@ -17,7 +18,6 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.replacing import replace
 from tests.surfaces.tui.app.piloting import key_of, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of
 from tests.written import WrittenMachine

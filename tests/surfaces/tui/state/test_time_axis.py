@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.surfaces.tui.draw.glyphs import UNICODE
@@ -12,7 +13,6 @@ from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of, number_in, tim
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.replacing import replace
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of
 
 _ON_MAP = 8  # the column of the first interval there: its labels are so much wider
