@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from noisewatch import __version__
 from noisewatch.cpus import name_cpus
@@ -115,7 +114,7 @@ def _sections(series: RunSeries, conclusion: RunConclusion, disturbed: Table, id
     for command in conclusion.commands:
         yield _of_command(series, command, identifies)
     if is_measured:
-        yield Section(table=culprit_table(conclusion.culprits))
+        yield Section(table=_culprit_table(conclusion.culprits))
         if fixes := _fixes(series, conclusion, identifies):
             yield Section("fixes", steps=fixes)
         yield Section(sentences=[*left_sentences(series), *not_watched_sentences(series)])
@@ -132,13 +131,39 @@ def _of_command(series: RunSeries, command: CommandConclusion, identifies: bool)
 
 
 def _fixes(series: RunSeries, conclusion: RunConclusion, identifies: bool) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return how to place the commands' threads better, then the remedies against the costliest culprits."""
+    """Return how to place the commands' threads better, then the remedies against the costliest culprits, each once.
+
+    A fix is a sentence with its commands as (purpose, command) pairs.
+    """
     placements = [
         (f"{letter_of(series, command.command)}{why}", [("instead", line)])
         for command in conclusion.commands
         for why, line in advice_parts_of(series, command, identifies)
     ]
-    return [*placements, *remedies_in(series, conclusion.culprits)]
+    culprit_by_remedy: dict[Remedy, RunCulprit] = {}
+    for culprit in conclusion.culprits[:_MOST_CULPRITS]:
+        if len(culprit_by_remedy) < _MOST_REMEDIES and (remedy := remedy_in(series, culprit)) is not None:
+            culprit_by_remedy.setdefault(remedy, culprit)
+    return placements + [
+        (printable(f"{name_of_culprit(culprit)}: {remedy.said}"), commands_of(remedy.fix))
+        for remedy, culprit in culprit_by_remedy.items()
+    ]
+
+
+def _culprit_table(culprits: Sequence[RunCulprit]) -> Table:
+    """Return the table of the first culprits, the costliest first."""
+    rows = [
+        (name_of_culprit(culprit), time_of_culprit(culprit), str(len(culprit.numbers)), _where(culprit))
+        for culprit in culprits[:_MOST_CULPRITS]
+    ]
+    return Table(("who", "time", "runs", "where"), rows, len(culprits) - len(rows), "who", ("where", "runs"))
+
+
+def _where(culprit: RunCulprit) -> str:
+    if not culprit.cpus:
+        return ""
+    where = fitting_cpu_names(culprit.cpus)
+    return f"sibling {where}" if culprit.kind == ReasonKind.SIBLING else where
 
 
 def _disturbed(series: RunSeries, most_rows: int, most_reasons: int = MOST_NAMED) -> Table:
@@ -178,35 +203,3 @@ def text_of_results(results: MarkedResults, width: int) -> str:
     ]
     table = Table(("run", "benchmark", "time", "verdict", "why"), rows)
     return "\n".join([title, *table.lines(width)]) + "\n"
-
-
-def culprit_table(culprits: Sequence[RunCulprit]) -> Table:
-    """Return the table of the first culprits, the costliest first."""
-    rows = [
-        (name_of_culprit(culprit), time_of_culprit(culprit), str(len(culprit.numbers)), _where(culprit))
-        for culprit in culprits[:_MOST_CULPRITS]
-    ]
-    return Table(("who", "time", "runs", "where"), rows, len(culprits) - len(rows), "who", ("where", "runs"))
-
-
-def remedies_in(series: RunSeries, culprits: Sequence[RunCulprit]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the remedies of the first culprits: a sentence, and its commands as (purpose, command) pairs.
-
-    No remedy is listed twice.
-    """
-    remedies = ((culprit, remedy_in(series, culprit)) for culprit in culprits)
-    first: dict[Remedy, RunCulprit] = {}
-    for culprit, remedy in islice(remedies, _MOST_CULPRITS):
-        if remedy is not None and len(first) < _MOST_REMEDIES:
-            first.setdefault(remedy, culprit)
-    return [
-        (printable(f"{name_of_culprit(culprit)}: {remedy.said}"), commands_of(remedy.fix))
-        for remedy, culprit in first.items()
-    ]
-
-
-def _where(culprit: RunCulprit) -> str:
-    if not culprit.cpus:
-        return ""
-    where = fitting_cpu_names(culprit.cpus)
-    return f"sibling {where}" if culprit.kind == ReasonKind.SIBLING else where
