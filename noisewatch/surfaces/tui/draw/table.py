@@ -56,21 +56,31 @@ class Table(Generic[Line]):
         return "".join([f"{column.heading:{'<' if column.is_left else '>'}{column.width}}" for column in self.columns])
 
     def row(self, line: Line, style: Style | None = None) -> Row:
-        """Return the row of a line; `style` replaces the styles of its cells."""
+        """Return the row of a line; `style` replaces the styles of its cells. Neighbours of one style are joined."""
         row: Row = []
+        joined, last = "", None
         for column in self.columns:
             cell = column.cell(line)
+            has_style = style is None or column.keeps_style
             if isinstance(cell, list):
-                row += cell if style is None or column.keeps_style else [(text_of(cell), style)]
+                if has_style:
+                    if last is not None:
+                        row.append((joined, last))
+                    row += cell
+                    joined, last = "", None
+                    continue
+                text, own = text_of(cell), style
+            else:
+                text, own = cell
+                text = text.ljust(column.width) if column.is_left else text.rjust(column.width)
+                own = own if has_style else style
+            if own == last:
+                joined += text
                 continue
-            text, own_style = cell
-            row.append(
-                (
-                    f"{text:<{column.width}}" if column.is_left else f"{text:>{column.width}}",
-                    own_style if style is None or column.keeps_style else style,
-                )
-            )
-        return row
+            if last is not None:
+                row.append((joined, last))
+            joined, last = text, own
+        return [*row, (joined, last)] if last is not None else row
 
 
 def first_row(wanted: int, count: int, room: int) -> int:

@@ -51,21 +51,18 @@ def legend() -> str:
     return "  ".join(f"{kind.mark} {kind}" for kind in EventKind)
 
 
-def times_of(model: ScreenModel, event: Event, then_ns: int | None = None) -> tuple[str | None, float]:
-    """Return the event's time of day, if known, and its seconds into a recording or before `then_ns`.
-
-    Without `then_ns`, seconds are before the newest frame.
-    """
+def seconds_of(model: ScreenModel, event: Event, then_ns: int | None = None) -> float:
+    """Return the event's seconds into a recording, or before `then_ns`, or else before the newest frame."""
     if model.is_recorded:
-        return model.wall_clock(event.at_ns), (event.at_ns - (model.begin_ns or 0)) / 1e9
+        return (event.at_ns - (model.begin_ns or 0)) / 1e9
     newest_ns = model.newest.taken_at_ns if model.newest is not None else event.at_ns
-    return model.wall_clock(event.at_ns), ((newest_ns if then_ns is None else then_ns) - event.at_ns) / 1e9
+    return ((newest_ns if then_ns is None else then_ns) - event.at_ns) / 1e9
 
 
 def time_in_words(model: ScreenModel, event: Event) -> str:
     """Return the event's time as `14:01:01, 25 s` or `14:01:01, 12 s ago`."""
-    wall_clock, seconds = times_of(model, event)
-    relative = f"{seconds:.0f} s{'' if model.is_recorded else ' ago'}"
+    wall_clock = model.wall_clock(event.at_ns)
+    relative = f"{seconds_of(model, event):.0f} s{'' if model.is_recorded else ' ago'}"
     return relative if wall_clock is None else f"{wall_clock}, {relative}"
 
 
@@ -79,7 +76,7 @@ def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
     if not isinstance(event, FoldedEvent):
         return _fact("when", time_in_words(model, event), width)
     began = [earlier for earlier in event.related if begins(earlier, event.events[0])]
-    times = [model.wall_clock(start.at_ns) or f"{times_of(model, start)[1]:.0f} s" for start in began]
+    times = [model.wall_clock(start.at_ns) or f"{seconds_of(model, start):.0f} s" for start in began]
     shown = describe_names(times, max((width - _NAME + 1) // 10, 1))
     return _fact("began", shown, width) + _fact("last", event.related[0].text, width)
 
@@ -273,23 +270,22 @@ def event_table(model: ScreenModel, width: int, then_ns: int | None = None) -> T
     A live time is counted back from `then_ns`, or else from the newest interval. On a narrow screen only the letter
     shows the kind.
     """
-    is_narrow = width < _NARROW
 
     def style(event: Event) -> Style:
         return "strong" if model.cursor is not None and event.number == model.number else "plain"
 
     def ago(event: Event) -> Piece:
-        return f"{times_of(model, event, then_ns)[1]:.0f} s ", "faint"
+        return f"{seconds_of(model, event, then_ns):.0f} s ", "faint"
 
-    clock = Column[Event](" time", 9, lambda event: (f" {model.wall_clock(event.at_ns) or ''}", "faint"), is_left=True)
     when = " at" if model.is_recorded else "ago"
     text = Column[Event]("", 0, lambda event: (event.text, style(event)))
-    if is_narrow:
+    if width < _NARROW:
         mark = Column[Event]("", 2, lambda event: (event.kind.mark, style(event)), is_left=True)
         return Table([Column(f"{when} ", 7, ago), mark, text])
     kind = Column[Event](
         "   what", _KIND + 1, lambda event: (f" {event.kind.mark} {event.kind}", style(event)), is_left=True
     )
+    clock = Column[Event](" time", 9, lambda event: (f" {model.wall_clock(event.at_ns) or ''}", "faint"), is_left=True)
     has_clock = width >= _LEAST_WITH_CLOCK - 4 and model.newest is not None
     has_clock = has_clock and model.wall_clock(model.newest) is not None
     return Table([*([clock] if has_clock else []), Column(when, 10, ago), kind, text])
