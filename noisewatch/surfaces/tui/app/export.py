@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 
@@ -291,7 +291,11 @@ def _scripts(frame: Frame) -> dict[str, str]:
         about,
         script_steps((heading, cause.command) for heading, cause in fixable),
         {
-            "To make the commands above permanent:": _persistent_steps(fixable),
+            "To make the commands above permanent:": [
+                f"{heading.partition(':')[0]}: {line}"
+                for heading, cause in fixable
+                for line in (cause.lines_of(FOR_GOOD) or "").splitlines()
+            ],
             "To do by hand:": [f"{heading}: {what}" for heading, cause in by_hand for what in _step_lines(cause)],
             "No command is known for:": [heading for heading, cause in by_hand if not _step_lines(cause)],
         },
@@ -312,11 +316,6 @@ def _heading(frame: Frame, number: int) -> str:
     findings = [finding for finding in frame.findings if finding.cause == number]
     text = frame.causes[number - 1].said or "; ".join(finding.said for finding in findings)
     return f"{', '.join(finding.id for finding in findings)}: {text}"
-
-
-def _persistent_steps(fixable: Iterable[tuple[str, CauseLine]]) -> list[str]:
-    kept = ((heading.partition(":")[0], cause.lines_of(FOR_GOOD) or "") for heading, cause in fixable)
-    return [f"{ids}: {line}" for ids, lines in kept for line in lines.splitlines()]
 
 
 def _step_lines(cause: CauseLine) -> list[str]:

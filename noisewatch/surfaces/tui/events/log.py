@@ -65,7 +65,7 @@ class EventLog(Struct):
         matching = [
             event
             for event in reversed(self.events)
-            if all(_matches_word(event, word) == is_so for word, is_so in words)
+            if all((word in f"{event.kind} {event.text}".casefold()) == is_so for word, is_so in words)
         ]
         return folded(matching) if self.folds else matching
 
@@ -98,7 +98,3 @@ class EventLog(Struct):
 def _time_of(event: Event) -> tuple[int, int]:
     """Return the sort key: events of an interval precede device events at the same time, which belong to the next."""
     return event.at_ns, event.number
-
-
-def _matches_word(event: Event, word: str) -> bool:
-    return word in f"{event.kind} {event.text}".casefold()

@@ -139,7 +139,15 @@ _KEYS = (
     ("c", "calibrate"),
     ("t", "trace"),
 )
-
+_SNAPSHOT_KEYS = (  # while another interval than the newest is shown
+    ("q", "quit"),
+    ("?", "help"),
+    ("space", "resume"),
+    ("enter", "CPU"),
+    ("[ ]", "spikes"),
+    ("left right", "step"),
+    ("end", "newest"),
+)
 _MEASURING = ("c", "t")  # in a recording these keys can only show its contents, mostly none
 _ARROWS = {"left right": "← →", "up down": "↑ ↓"}
 
@@ -189,9 +197,10 @@ def page(model: ScreenModel, width: int, height: int, glyphs: Glyphs, body: Body
     rows += drawn if space.is_framed else [cut(row, width) for row in drawn]
     rows += [[] for _ in range(parts.head + parts.body - len(rows))]
     rows += _timeline(model, width, parts.timeline, glyphs)
-    shown = _snapshot_keys(model) if model.cursor is not None and keys is _KEYS else keys
+    shown = _SNAPSHOT_KEYS if model.cursor is not None and keys is _KEYS else keys
     if model.cursor is not None:
-        shown = [(key, _space_does(model) if key == "space" else does) for key, does in shown]
+        space_does = "resume" if not model.is_recorded else "stop" if model.plays else "play"
+        shown = [(key, space_does if key == "space" else does) for key, does in shown]
     copies = model.frame is not None and has_command(model, model.frame)
     if model.screen in (Screen.CLOCK, Screen.PREFLIGHT) and not copies:
         shown = [binding for binding in shown if binding != COPY]
@@ -212,25 +221,6 @@ def _timeline(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> li
     jump_targets = "clock drops" if model.screen == Screen.CLOCK else "spikes"
     keys = f"[ ] {jump_targets} · {{ }} events · {arrows} step · w zoom"
     return panel(timeline_title(model), rows, width, height, glyphs, " · ".join([*over_limit(model), keys]))
-
-
-def _snapshot_keys(model: ScreenModel) -> Keys:
-    """Return the keys while another interval than the newest is shown."""
-    return (
-        ("q", "quit"),
-        ("?", "help"),
-        ("space", _space_does(model)),
-        ("enter", "CPU"),
-        ("[ ]", "spikes"),
-        ("left right", "step"),
-        ("end", "newest"),
-    )
-
-
-def _space_does(model: ScreenModel) -> str:
-    if not model.is_recorded:
-        return "resume"
-    return "stop" if model.plays else "play"
 
 
 @lru_cache(maxsize=8)
