@@ -41,14 +41,11 @@ def opening_sentence(calibrated: Calibrated) -> str:
         of_what += ", which varies most"
     sentence = f"Here a change of {_size(shown)} shows with {_samples(calibrated)} ({of_what})"
     other = calibrated.budget.detect or _smaller_than(shown)
-    return f"{sentence}." if other is None else f"{sentence}; {_to_show(other, change.floor.cv_high)}."
-
-
-def _to_show(share: float, cv: float) -> str:
-    samples = samples_needed(cv, share)
-    if samples is None:
-        return f"for {_requested(share)} more than {MOST_SAMPLES:,} are needed"
-    return f"for {_requested(share)} take {samples}"
+    if other is None:
+        return f"{sentence}."
+    samples = samples_needed(change.floor.cv_high, other)
+    needed = f"more than {MOST_SAMPLES:,} are needed" if samples is None else f"take {samples}"
+    return f"{sentence}; for {_requested(other)} {needed}."
 
 
 def _unknown_sentence(calibrated: Calibrated, change: SmallestChange) -> str:

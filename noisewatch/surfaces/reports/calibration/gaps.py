@@ -170,7 +170,10 @@ def live_gaps_of(live: LiveGaps) -> GapsShown:
     bounds = {name: together.quantile_bounds(share) for name, share in MARKED}
     longest_ns = max((cpu_gaps.longest_ns for cpu_gaps in live.by_cpu.values()), default=0)
     return GapsShown(
-        counts={(_middle_ns(bucket), UNKNOWN): count for bucket, count in together.counts.items()},
+        counts={
+            ((lower_edge(bucket) + lower_edge(bucket + 1)) // 2, UNKNOWN): count
+            for bucket, count in together.counts.items()
+        },
         looked_s=spun_ns / 1e9,
         share=min(stolen_ns / spun_ns, 1.0) if spun_ns else None,
         percentiles={
@@ -179,10 +182,6 @@ def live_gaps_of(live: LiveGaps) -> GapsShown:
         longest_ns=longest_ns or None,
         is_live=True,
     )
-
-
-def _middle_ns(bucket: int) -> int:
-    return (lower_edge(bucket) + lower_edge(bucket + 1)) // 2
 
 
 FIRST_NS, DECADES = 1_000, 5  # the axis: from 1 µs to 100 ms
@@ -224,17 +223,12 @@ def _titles(width: int) -> Row:
     return [(left, "faint"), (" " * (width - len(left) - len(right)), "plain"), (right, "faint")]
 
 
-def _counts_by_bar(gaps: GapsShown, bar_count: int) -> list[Counter[GapClass]]:
-    bars: list[Counter[GapClass]] = [Counter() for _ in range(bar_count)]
-    for (length_ns, cause), count in gaps.counts.items():
-        bars[min(int(share_of_axis(length_ns) * bar_count), bar_count - 1)][cause] += count
-    return bars
-
-
 def _bar_rows(gaps: GapsShown, columns: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Draw the bars from the top down, with the axis of counts at the left."""
     wide = -(-columns // _MOST_BARS)
-    bars = _counts_by_bar(gaps, columns // wide)
+    bars: list[Counter[GapClass]] = [Counter() for _ in range(columns // wide)]
+    for (length_ns, cause), count in gaps.counts.items():
+        bars[min(int(share_of_axis(length_ns) * len(bars)), len(bars) - 1)][cause] += count
     power = power_above(max((bar.total() for bar in bars), default=0))
     filled = [_cells(bar, height, power, glyphs) for bar in bars]
     ticks = {max(round(1 + (height - 1) * exponent / power) - 1, 0): exponent for exponent in range(power, -1, -1)}

@@ -132,25 +132,24 @@ def describe_detection(calibrated: Calibrated | None, share: float | None) -> De
 def describe_calibrated(result: CalibratedTarget) -> CalibrationDocument:
     """Return the document of `noisewatch calibrate --format json`."""
     target, against = result.target, result.against
-    of_target = result.calibrated if against is None else on_cpus(result.calibrated, target)
+    of_target, comparison = result.calibrated, None
+    if against is not None:
+        of_target = on_cpus(result.calibrated, target)
+        sides = [part_of(result.calibrated, cpus) for cpus in (target, against)]
+        measured = [(result.calibrated.calibration, cpus) for cpus in (target, against)]
+        comparison = _comparison(("target", "against"), sides, measured)
     return CalibrationDocument(
         schema=SCHEMA,
         target=sorted(target),
         against=None if against is None else sorted(against),
         facts=None if result.machine is None else describe_facts(result.machine),
-        comparison=None if against is None else _comparison_against(result, against),
+        comparison=comparison,
         calibration=describe_calibration(result.calibrated),
         **describe_noise(result.calibrated),
         detect=describe_detection(of_target, result.calibrated.budget.detect),
         settling=describe_settling(result.settling),
         under_load=None if result.under_load is None else _under_load(result, result.under_load),
     )
-
-
-def _comparison_against(result: CalibratedTarget, against: CpuSet) -> CalibrationComparisonPart:
-    calibration, groups = result.calibrated.calibration, (result.target, against)
-    sides = [part_of(result.calibrated, cpus) for cpus in groups]
-    return _comparison(("target", "against"), sides, [(calibration, cpus) for cpus in groups])
 
 
 def _under_load(result: CalibratedTarget, loaded: CalibratedUnderLoad) -> UnderLoadPart:

@@ -102,7 +102,13 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
     before = "before the load" if doubt else "idle"
     idle = Side.of(f"{target} {before}", result.calibrated, before)
     busy = Side.of(f"{target} under load", loaded.calibrated, "under load")
-    return Contrast.of(idle, busy, lambda comparison: _load_remarks(loaded, comparison, doubt), doubt)
+
+    def remarks_on(comparison: Comparison) -> list[str]:
+        """If the comparison is in doubt, only settings can show that CPUs are not isolated."""
+        isolation = isolation_remark(loaded, comparison) if loaded.not_isolated or not doubt else ""
+        return [isolation, load_remark(loaded)]
+
+    return Contrast.of(idle, busy, remarks_on, doubt)
 
 
 def _unquiet_remark(calibrated: Calibrated) -> str:
@@ -117,15 +123,6 @@ def _unquiet_remark(calibrated: Calibrated) -> str:
     why = f"samples on {name_cpus(noisy)} vary too much"
     why = f"CPU {cpu} lost {describe_share(lost)} to gaps" if lost > LOSES_TOO_MUCH else why
     return f"not quiet before the load: {why}; this comparison proves nothing"
-
-
-def _load_remarks(loaded: CalibratedUnderLoad, comparison: Comparison, doubt: str) -> list[str]:
-    """Return the conclusion for isolation, and the load.
-
-    If the comparison is in doubt, only settings can show that CPUs are not isolated.
-    """
-    isolation = isolation_remark(loaded, comparison) if loaded.not_isolated or not doubt else ""
-    return [isolation, load_remark(loaded)]
 
 
 def load_remark(loaded: CalibratedUnderLoad) -> str:

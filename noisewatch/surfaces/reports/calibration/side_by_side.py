@@ -292,7 +292,8 @@ def mirrored_rows(
     rows: list[Row] = [_around(f"{names[0]} ", "gap of", f" {names[1]}", room, "strong")]
     for number in range(len(edges) - 1, -1, -1):
         is_power = edges[number] / FIRST_NS in [10**exponent for exponent in range(DECADES + 1)]
-        label = _label(edges[number], is_power)
+        figure, unit = describe_ns(edges[number]).split()
+        label = f"{figure:>3} {unit}" if is_power else f"{figure:>3}   "
         one, other = (_bar(bars_by_step[number], room, power, glyphs) for bars_by_step in (left, right))
         pad = room - sum(len(text) for text, _ in one)
         rows.append([(" " * pad, "plain"), *reversed(one), (f" ┤ {label} ├ ", "faint"), *other])
@@ -317,12 +318,6 @@ def _counts(gaps: GapsShown, edges: Sequence[float]) -> list[Counter[GapClass]]:
         number = max(sum(edge <= length_ns for edge in edges) - 1, 0)
         counts[number][cause] += count
     return counts
-
-
-def _label(edge_ns: float, is_power: bool) -> str:
-    """Return a length with its unit at powers of ten, and without it in between."""
-    figure, unit = describe_ns(edge_ns).split()
-    return f"{figure:>3} {unit}" if is_power else f"{figure:>3}   "
 
 
 def _bar(counts: Counter[GapClass], room: int, power: int, glyphs: Glyphs) -> Row:

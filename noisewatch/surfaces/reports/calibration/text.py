@@ -8,7 +8,6 @@ from noisewatch.cpus import CpuSet, cpu_list_argument, name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import ALONE, NoiseFloor
 from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_work_of
-from noisewatch.judgement.noise.drift import Drift
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.model.calibration.settling import SettledCpu, Settling
@@ -72,16 +71,12 @@ def note_lines(calibrated: Calibrated) -> list[str]:
             f"Upper bound unknown: {floor.samples} samples of {describe_ns(floor.sample_ns)} run longer than the "
             "calibration, so rarer events were not seen. Calibrate longer (--duration)."
         )
-    lines.append(_drift_line(calibrated.drift, calibrated.budget.at_ns))
-    return [*lines, *missing, "Fixes: `noisewatch trace` and `noisewatch preflight` print the commands."]
-
-
-def _drift_line(drift: Drift, at_ns: int) -> str:
-    """Return by how much drift widens the intervals, and how that was determined."""
+    drift, at_ns = calibrated.drift, calibrated.budget.at_ns
     changes = drift.changes_at(at_ns)
-    source = f"learned from {describe_count(changes, 'change')} between calibrations here"
-    usual = "default; --history learns it here"
-    return f"Intervals widened ×{drift.margin_at(at_ns):.2f} for drift ({source if changes else usual})."
+    learned = f"learned from {describe_count(changes, 'change')} between calibrations here"
+    source = learned if changes else "default; --history learns it here"
+    lines.append(f"Intervals widened ×{drift.margin_at(at_ns):.2f} for drift ({source}).")
+    return [*lines, *missing, "Fixes: `noisewatch trace` and `noisewatch preflight` print the commands."]
 
 
 def headline(calibration: Calibration, target: CpuSet) -> str:
@@ -120,22 +115,31 @@ def _memory(calibration: Calibration) -> str:
 
 
 def cpu_lines(calibration: Calibration, width: int) -> list[str]:
-    """Return the table of CPUs, and what it cannot show: trouble, lost gaps, and the spread of each kind of work."""
+    """Return the table of CPUs, then trouble, lost gaps, and the spread of work on its worst CPU."""
     whole = [figures for figures in calibration.cpus if figures.trouble is None]
     lines = cpu_table(whole, width) if whole else []
     lines += [f"CPU {figures.cpu}: {figures.trouble}" for figures in calibration.cpus if figures.trouble is not None]
     lost = {figures.cpu: figures.lost_gaps for figures in calibration.cpus if figures.lost_gaps}
     lines += [f"CPU {cpu}: buffer full: {count} gaps counted without details" for cpu, count in lost.items()]
-    for name, what in (
-        ("latency_work", "latency work in blocks of about 1 ms"),
-        ("native_work", "throughput work in blocks of about 1 ms"),
-        ("work", "interpreted work in blocks of about 1 ms"),
-        ("memory", "work on the cache in blocks of about 1 ms"),
-        ("main_memory", "work on memory in blocks of about 1 ms"),
-        ("command", "workload"),
-    ):
-        lines += _spread_line(calibration, name, what)
+    for name, what in _WORKS.items():
+        spreads = [(figures.cpu, spread) for figures in whole if (spread := getattr(figures, name)) is not None]
+        if spreads:
+            cpu, spread = max(spreads, key=lambda pair: pair[1].p99_share)
+            lines.append(
+                f"{what}: median {describe_ns(spread.median_ns)}, median deviation {spread.mad_share:.2%}, "
+                f"p99 {_times(spread.p99_share)}, longest {_times(spread.max_share)} (CPU {cpu})"
+            )
     return lines
+
+
+_WORKS = {
+    "latency_work": "latency work in blocks of about 1 ms",
+    "native_work": "throughput work in blocks of about 1 ms",
+    "work": "interpreted work in blocks of about 1 ms",
+    "memory": "work on the cache in blocks of about 1 ms",
+    "main_memory": "work on memory in blocks of about 1 ms",
+    "command": "workload",
+}
 
 
 def cpu_table(cpus: Sequence[CpuFigures], width: int) -> list[str]:
@@ -163,19 +167,6 @@ def cpu_table(cpus: Sequence[CpuFigures], width: int) -> list[str]:
 def _durations(name: str, values_ns: Sequence[float | None]) -> list[str]:
     unit, figures = in_one_unit(values_ns)
     return [f"{name} {unit}", *figures]
-
-
-def _spread_line(calibration: Calibration, name: str, what: str) -> list[str]:
-    """Return the spread of one kind of work on its worst CPU."""
-    whole = [figures for figures in calibration.cpus if figures.trouble is None]
-    spreads = [(figures.cpu, spread) for figures in whole if (spread := getattr(figures, name)) is not None]
-    if not spreads:
-        return []
-    cpu, spread = max(spreads, key=lambda pair: pair[1].p99_share)
-    return [
-        f"{what}: median {describe_ns(spread.median_ns)}, median deviation {spread.mad_share:.2%}, "
-        f"p99 {_times(spread.p99_share)}, longest {_times(spread.max_share)} (CPU {cpu})"
-    ]
 
 
 def _times(more: float) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 from noisewatch.documents.document import SCHEMA, plain
 from noisewatch.judgement.remedies import remedy_of
 from noisewatch.kinds import Tracer
-from noisewatch.model.calibration.gap_causes import Interruption
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import TracedCpu
 from noisewatch.operations.trace import TraceRun
@@ -49,16 +48,15 @@ def _by_trace(traced: TracedCpu, followed: TraceRun) -> dict[str, Any]:
         "culprits": [
             {**plain(describe_source(culprit)), **_remedy(culprit.disturbance, followed)} for culprit in traced.culprits
         ],
-        "longest_stretches": [
-            _interruption(interruption) for interruption in followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS)
+        "longest_stretches": [  # of time that others had without a break, in ns since the trace began
+            {
+                "at_ns": stretch.start_ns,
+                "length_ns": stretch.length_ns,
+                "parts": [describe_share_of_gap(part) for part in stretch.parts],
+            }
+            for stretch in followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS)
         ],
     }
-
-
-def _interruption(stretch: Interruption) -> dict[str, Any]:
-    """Return one interruption (time that others had without a break), in ns since the trace began."""
-    parts = [describe_share_of_gap(part) for part in stretch.parts]
-    return {"at_ns": stretch.start_ns, "length_ns": stretch.length_ns, "parts": parts}
 
 
 def _by_counters(followed: TraceRun, cpu: int) -> dict[str, Any]:
