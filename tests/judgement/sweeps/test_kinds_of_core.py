@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from noisewatch.judgement.case import Case
 from noisewatch.judgement.checks.cpus.target import target_cores_differ
 from noisewatch.judgement.plan.plan import Criterion
 from noisewatch.judgement.terms import Status
-from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from tests.judgement.plan.planned import answer, planned
 from tests.written import without
 from tests.written.quiet_machine import CPUS
@@ -87,10 +85,9 @@ def _answers(files: Mapping[str, str]) -> dict[str, Status]:
     machine = machine_of(files, is_copy=True)
     statuses = {}
     for cpus in _TARGETS:
-        target = frozenset(range(int(cpus[0]), int(cpus[-1]) + 1))
-        case = Case(read_snapshot(machine, SnapshotOptions(target)))
-        statuses[f"check of {cpus}"] = target_cores_differ.answer(case).status
-        statuses[f"plan of {cpus}"] = answer(planned(machine, cpus=cpus), Criterion.KIND).status
+        plan = planned(machine, cpus=cpus)
+        statuses[f"check of {cpus}"] = target_cores_differ.answer(plan.proposal.case).status
+        statuses[f"plan of {cpus}"] = answer(plan, Criterion.KIND).status
     return statuses
 
 
