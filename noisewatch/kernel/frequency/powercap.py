@@ -11,8 +11,7 @@ https://docs.kernel.org/power/powercap/powercap.html. Asking interrupts a CPU of
 
 from __future__ import annotations
 
-from noisewatch.errors import Malformed
-from noisewatch.kernel.numbers import integer_from, parse_flag, parse_word
+from noisewatch.kernel.numbers import integer_from, parse_flag, parse_word, word_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 from noisewatch.records import dataclass
@@ -20,7 +19,7 @@ from noisewatch.records import dataclass
 FOLDER = "/sys/class/powercap"
 ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
 PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
-_OTHERS = ("psys", "core", "uncore", "dram")
+_parse_zone = word_of("the name of a zone", regex(rf"psys|core|uncore|dram|{PACKAGE_ZONE.pattern}"))
 _MOST_CONSTRAINTS = 3
 parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
 
@@ -77,13 +76,6 @@ def read_power_limits(reader: Reader, packages: frozenset[int]) -> PowerLimits:
     return PowerLimits(
         tuple(zones) or None, is_without and not zones and not failed_paths, failed_paths[0] if failed_paths else None
     )
-
-
-def _parse_zone(text: str) -> str:
-    name = parse_word(text)
-    if name not in _OTHERS and not PACKAGE_ZONE.fullmatch(name):
-        raise Malformed("the name of a zone", name)
-    return name
 
 
 def _long_term(reader: Reader, folder: str) -> str | None:
