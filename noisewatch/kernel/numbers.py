@@ -129,6 +129,16 @@ def parse_word(text: str) -> str:
     return stripped
 
 
+def word_of(wanted: str, pattern: re.Pattern[str]) -> Callable[[str], str]:
+    """Return a parser of a file's only word, which raises Malformed if the pattern does not match all of it."""
+
+    def parse(text: str) -> str:
+        word = parse_word(text)
+        return matched(pattern.fullmatch(word), wanted, word)[0]
+
+    return parse
+
+
 _LARGEST = 1 << 62
 
 T = TypeVar("T")

@@ -31,7 +31,7 @@ from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import CpuPlace
-from noisewatch.kernel.numbers import integer_from, parse_count, parse_word
+from noisewatch.kernel.numbers import integer_from, parse_count, parse_word, word_of
 from noisewatch.kernel.reader import NOT_ASKED, Reader
 from noisewatch.patterns import regex
 from noisewatch.text import clean
@@ -188,7 +188,7 @@ _OF_PROCESSOR = regex(
 )
 _FILE = regex(r"temp(\d{1,4})_(?:input|label|crit)")  # a sensor whose _input is gone is still there
 PACKAGE_LABEL = regex(r"(?:Package|Physical) id (\d{1,5})")  # the latter before Linux 4.14
-_OF_CORETEMP = regex(rf"{PACKAGE_LABEL.pattern}|Core \d{{1,5}}", re.ASCII)
+_parse_coretemp_label = word_of("a core or a package", regex(rf"{PACKAGE_LABEL.pattern}|Core \d{{1,5}}", re.ASCII))
 _INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # of one chip
 parse_millidegrees = integer_from(-60_000, 200_000)  # the range of working silicon; a broken sensor reports others
@@ -292,13 +292,6 @@ def _parse_chip(text: str) -> str:
     if not re.fullmatch(r"[!-~]+", stripped):
         raise Malformed("the name of a chip", stripped)
     return stripped
-
-
-def _parse_coretemp_label(text: str) -> str:
-    label = parse_word(text)
-    if not _OF_CORETEMP.fullmatch(label):
-        raise Malformed("a core or a package", label)
-    return label
 
 
 def _choose_numbers(labels: dict[int, str | None], packages: CpuSet) -> list[int]:

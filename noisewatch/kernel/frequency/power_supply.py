@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from noisewatch.errors import Absent, Malformed, Unreadable
 from noisewatch.kernel.frequency.heat import HWMON, chip_folders
-from noisewatch.kernel.numbers import matched, parse_count, parse_flag, parse_word
+from noisewatch.kernel.numbers import matched, parse_count, parse_flag, parse_word, word_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 
@@ -35,8 +35,10 @@ FOLDER = "/sys/class/power_supply"
 NO_SUPPLY = "none"
 _ACPI = "/sys/bus/acpi/devices"
 _BATTERY = regex(r"PNP0C0A:|ACPI0001:")
-_STATES = ("Unknown", "Charging", "Discharging", "Not charging", "Full")
-_KINDS = ("Unknown", "Battery", "UPS", "Mains", "Wireless", "BrickID")  # and what begins with USB
+_parse_status = word_of("the status of a battery", regex("Unknown|Charging|Discharging|Not charging|Full"))
+_parse_kind = word_of(
+    "the type of a power supply", regex("Unknown|Battery|UPS|Mains|Wireless|BrickID|USB.*", re.DOTALL)
+)
 _POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
 
 
@@ -83,20 +85,6 @@ def _battery_without_driver(reader: Reader) -> str | None:
 
 def _is_of_a_device(reader: Reader, name: str) -> bool:
     return (reader.text_or_none(f"{FOLDER}/{name}/scope", expected=False) or "").strip() == "Device"
-
-
-def _parse_kind(text: str) -> str:
-    kind = parse_word(text)
-    if kind not in _KINDS and not kind.startswith("USB"):
-        raise Malformed("the type of a power supply", kind)
-    return kind
-
-
-def _parse_status(text: str) -> str:
-    status = parse_word(text)
-    if status not in _STATES:
-        raise Malformed("the status of a battery", status)
-    return status
 
 
 def _by_status(status_by_path: dict[str, str | None], states: Set[str], is_on: bool) -> MainsPower | None:

@@ -17,15 +17,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from noisewatch.errors import Malformed
-from noisewatch.kernel.numbers import integer_from, parse_count, parse_flag, parse_word
+from noisewatch.kernel.numbers import integer_from, parse_count, parse_flag, parse_word, word_of
 from noisewatch.kernel.reader import Reader
 from noisewatch.patterns import regex
 
 FOLDER = "/sys/class/powercap"
 _ZONE = regex(r"intel-rapl(-mmio)?:\d{1,4}")
 _PACKAGE_ZONE = regex(r"package-(\d{1,5})(?:-die-\d{1,5})?")
-_OTHERS = ("psys", "core", "uncore", "dram")
+_parse_zone = word_of("the name of a zone", regex(rf"psys|core|uncore|dram|{_PACKAGE_ZONE.pattern}"))
 _MOST_CONSTRAINTS = 3
 _parse_microwatts = integer_from(0, 32_768_000_000)  # 15 bits of watts, the coarsest unit
 
@@ -108,13 +107,6 @@ def _named_zones(reader: Reader) -> Iterator[tuple[str, int | None]]:
         match = _PACKAGE_ZONE.fullmatch(zone or "")
         if match is not None or zone is None:
             yield f"{FOLDER}/{name}", None if match is None else int(match[1])
-
-
-def _parse_zone(text: str) -> str:
-    name = parse_word(text)
-    if name not in _OTHERS and not _PACKAGE_ZONE.fullmatch(name):
-        raise Malformed("the name of a zone", name)
-    return name
 
 
 def _constraints(reader: Reader, folder: str) -> Iterator[tuple[str | None, str]]:

@@ -16,16 +16,20 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from noisewatch.errors import CannotMeasure, system_reason
+from noisewatch.machine import wait_readable
 from noisewatch.machine.reading import load_reading
 from noisewatch.machine.reading.python_reading import PROGRESS_WORDS, read_whole
-from noisewatch.machine.tracefs.buffer_sizes import resize_buffers
+from noisewatch.machine.tracefs import buffer_resizer
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path, remove, tracer_of, write_setting
 
 OSNOISE = "osnoise"
@@ -239,3 +243,47 @@ class Switches:
         for descriptor, _ in self._kept:
             os.close(descriptor)
         self._kept = []
+
+
+_READY_DEADLINE_S = 10.0  # an interpreter without libraries takes 0.05 s
+_CPU_DEADLINE_S = 2.0  # to get a moment of a CPU that a thousand threads share takes a second
+_END_DEADLINE_S = 2.0
+
+
+def resize_buffers(instance: Path, cpus: Iterable[int], size_kb: int) -> None:
+    """Set the sizes (kB) of the CPUs' buffers, each from the CPU that writes to it.
+
+    The kernel resizes another CPU's buffer in a kernel thread there, and waits for it uninterruptibly, with the lock of
+    all tracing held: forever where a real-time task leaves no time to others. So a process moves to one CPU after the
+    other. Until it runs there it can be killed, and once it does an ordinary thread gets its time.
+    ring_buffer_resize in https://github.com/torvalds/linux/blob/master/kernel/trace/ring_buffer.c
+
+    Those of CPUs to which this process may not move, and all from the first on that does not run its thread in time,
+    keep the size that the kernel gave them. Raise OSError if no process can be started.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", buffer_resizer.__file__, str(instance), str(size_kb), *map(str, cpus)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        deadline_s = _READY_DEADLINE_S
+        while wait_readable(process.stdout.fileno(), deadline_s) and process.stdout.read(1):
+            deadline_s = _CPU_DEADLINE_S
+    finally:
+        _end_resizer(process)
+
+
+def _end_resizer(process: subprocess.Popen[bytes]) -> None:
+    """End the process, wherever it waits."""
+    process.kill()  # before it is moved, lest it go on from another CPU
+    with suppress(OSError):
+        os.sched_setaffinity(process.pid, os.sched_getaffinity(0))
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_END_DEADLINE_S)
+    if process.stdout is not None:
+        process.stdout.close()

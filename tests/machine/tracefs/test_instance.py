@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from noisewatch.errors import CannotMeasure
-from noisewatch.machine.tracefs import buffer_sizes
-from noisewatch.machine.tracefs.buffer_sizes import resize_buffers
-from noisewatch.machine.tracefs.instance import Instance, how_to_follow
+from noisewatch.machine.tracefs import instance as instances
+from noisewatch.machine.tracefs.instance import Instance, how_to_follow, resize_buffers
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path
 
 
@@ -179,7 +178,7 @@ def test_a_cpu_that_never_runs_the_process_is_waited_for_until_the_deadline(
     instance: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pipe without a reader holds the process up, as a real-time task does that leaves it no time."""
-    monkeypatch.setattr(buffer_sizes, "_CPU_DEADLINE_S", 0.2)
+    monkeypatch.setattr(instances, "_CPU_DEADLINE_S", 0.2)
     cpu = min(os.sched_getaffinity(0))
     path = instance / f"per_cpu/cpu{cpu}/buffer_size_kb"
     path.unlink()
