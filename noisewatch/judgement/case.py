@@ -180,7 +180,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
     clock_comparison: ClockComparison | str | None = None  # CLOCK_MONOTONIC against another clock, or why there is none
     past: Past | None = None  # earlier calibrations of this machine; None if not requested
     rules: Rules = DEFAULT
-    limits: Mapping[Limit, float] = {}  # of the check being evaluated, as far as set by rules
+    limits: Mapping[str, float] = {}  # by their keys, of the check being evaluated, as far as set by rules
     starts_benchmark: bool = True  # whether the benchmark has the same parent; False in a monitor
     remembered: Remembered | None = None  # results of earlier cases
 
@@ -191,7 +191,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     def bound(self, limit: Limit) -> float:
         """Return the value of the limit: the user's, else that of the profile for the budget."""
-        return self.limits.get(limit, limit.under(self.rules.profile, self.budget.max_cv))
+        return self.limits.get(limit.key, limit.under(self.rules.profile, self.budget.max_cv))
 
     def graded(self, **shared: Unpack[AnswerDetails]) -> Graded:
         """Return a builder of answers on this case that share these details."""
