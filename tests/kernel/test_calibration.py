@@ -155,7 +155,7 @@ _NO_LOAD: list[Json] = [
 @pytest.mark.parametrize(
     ("parse", "answer"),
     [*((parse_settling, answer) for answer in _NO_SPEEDS), *((parse_busy_load, answer) for answer in _NO_LOAD)],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", None) or str(value),
 )
 def test_an_answer_without_speeds_or_a_load_is_malformed(parse: Callable[[Json], object], answer: Json) -> None:
     with pytest.raises(Malformed):

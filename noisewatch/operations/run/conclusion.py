@@ -32,6 +32,7 @@ class CommandConclusion(Struct, frozen=True):
 
     command: int
     numbers: tuple[int, ...]  # of its repetitions
+    counted: tuple[int, ...]  # the numbers of the undisturbed ones; of all measured ones if none was undisturbed
     selected: SelectedByCause
     variances: VarianceParts
     placement: Placement  # of its longest run, which has the most looks
@@ -127,6 +128,11 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
     return CommandConclusion(
         command=judged[0].repetition.command,
         numbers=tuple(one.repetition.number for one in judged),
+        counted=tuple(
+            one.repetition.number
+            for one in measured
+            if selected.of_undisturbed is None or _IS_UNDISTURBED[one.verdict.outcome]
+        ),
         selected=selected,
         variances=parts_of(statistics, None if statistics is None else _machine_cv(series.opening, statistics.mean_s)),
         placement=longest.placement,

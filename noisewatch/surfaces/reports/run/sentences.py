@@ -73,8 +73,8 @@ def range_words(series: SeriesStatistics) -> str:
     return f"median {median}, runs from {times_text([series.min_s, series.max_s], series.sd_s, series.mean_s)}"
 
 
-def doubt_words(series: SeriesStatistics, numbers: Sequence[int] | None = None) -> list[str]:
-    """Return clauses on why the interval may be wrong; `numbers` are the runs' numbers, 1, 2, … by default."""
+def doubt_words(series: SeriesStatistics, numbers: Sequence[int]) -> list[str]:
+    """Return clauses on why the interval may be wrong; `numbers` are those of the runs in the statistics."""
     clauses = []
     if series.doubt == OrderDoubt.SERIAL:
         clauses.append(f"runs resemble the one before: {_TOO_NARROW}")
@@ -85,7 +85,7 @@ def doubt_words(series: SeriesStatistics, numbers: Sequence[int] | None = None) 
     elif not series.is_order_tested:
         clauses.append(f"fewer than {FEWEST_FOR_ORDER} runs: whether later ones take longer is unknown")
     if series.far_runs:
-        names = [str(at + 1 if numbers is None else numbers[at]) for at in series.far_runs]
+        names = [str(numbers[at]) for at in series.far_runs]
         clauses.append(f"far from the others: run{'s' * (len(names) > 1)} {', '.join(names)}")
     return clauses
 
@@ -304,7 +304,7 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
         *counts,
         variance_words(command.variances),
         range_words(statistics),
-        *doubt_words(statistics),
+        *doubt_words(statistics, command.counted),
         *_placement_sentences(command),
     ]
 

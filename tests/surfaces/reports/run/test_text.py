@@ -50,6 +50,16 @@ def test_it_says_in_this_order_whether_to_trust_it_the_figures_who_it_was_what_h
     assert places == sorted(places)
 
 
+@pytest.mark.parametrize(("has_two", "number"), [(False, 10), (True, 19)])
+def test_a_run_far_from_the_others_has_its_own_number(has_two: bool, number: int) -> None:
+    """Runs that were disturbed, and those of the other command, count in it."""
+    count = 40 if has_two else 20
+    verdicts = [disturbed_by("hog") if at in (0, 2) else UNDISTURBED for at in range(count)]
+    seconds = [2.0 if at + 1 == number else 1 + at * 7 % 10 / 1000 for at in range(count)]
+    report = rendered("text", timed(written_series(*verdicts, has_two=has_two), seconds))
+    assert f"far from the others: run {number}\n" in report
+
+
 def test_a_result_that_is_refused_says_so_in_the_second_line() -> None:
     report = rendered("text", written_series(UNDISTURBED, disturbed_by("hog"), UNKNOWN))
     assert "no result" in report.splitlines()[1]
