@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -22,8 +22,9 @@ BESIDE_FAMILIES = {"kernel": {"snapshot"}, "judgement/checks": {"calibration"}}
 LONGEST_FILE = 600
 TESTS = Path(__file__).parent
 MEASURING = {"sched_setaffinity", "sleep", "fork", "SharedBuffer"}
+SURFACES = ("surfaces/drawing", "surfaces/reports", "surfaces/tui", "surfaces/cli")
 _DRIVEN_BY_TEXTUAL = ("calm_driver", "monitor", "keys", "palette", "player")
-_DRAWN_WITH_RICH = ("tui/draw/line_view", "tui/draw/text_row")
+_DRAWN_WITH_RICH = ("tui/draw/line_view", "drawing/text_row")
 FROM_SPINNING = {"Progress", "DUTY_SHARE"}  # a record and a figure: neither makes anything spin
 
 
@@ -62,13 +63,14 @@ def _modules_of(root: Path, room: str = ".") -> dict[str, Path]:
     return {str(path.relative_to(root)): path for path in sorted((root / room).rglob("*.py"))}
 
 
-def _wrong_directions(root: Path) -> set[str]:
+def _wrong_directions(root: Path, rooms: Sequence[str] = ROOMS) -> set[str]:
+    packages = [f"noisewatch.{room.replace('/', '.')}" for room in rooms]
     return {
         f"{name} imports {module}"
-        for number, room in enumerate(ROOMS)
+        for number, room in enumerate(rooms)
         for name, path in _modules_of(root, room).items()
         for module in _imports(path)
-        if module.startswith(tuple(f"noisewatch.{other}" for other in ROOMS[number + 1 :]))
+        if module.startswith(tuple(packages[number + 1 :]))
     }
 
 
@@ -139,6 +141,15 @@ def test_no_property_test_is_timed() -> None:
 def test_a_room_imports_only_from_the_rooms_to_its_left() -> None:
     assert all(len(_modules_of(ROOT, room)) > 1 for room in ROOMS)
     assert _wrong_directions(ROOT) == set()
+
+
+def test_the_monitor_is_above_reports_and_both_are_above_what_they_are_drawn_with() -> None:
+    assert all(len(_modules_of(ROOT, room)) > 1 for room in SURFACES)
+    assert _wrong_directions(ROOT, SURFACES) == set()
+    users = {
+        name for name in _users_outside(ROOT, "noisewatch.surfaces.reports", "surfaces/reports") if "/tui/" in name
+    }
+    assert {name for name in users if "/overlays/" not in name} == {"surfaces/tui/app/export.py"}  # which show reports
 
 
 def test_nothing_outside_the_command_line_sees_its_parser() -> None:

@@ -153,7 +153,7 @@ def takes_unicode(output: str | None) -> bool:
 def encoded(text: str, output: str | None) -> bytes:
     """Encode a text report: in UTF-8, or in ASCII for a terminal or pipe that takes nothing else."""
     if not takes_unicode(output):
-        from noisewatch.surfaces.tui.draw.text_row import in_ascii  # most terminals take UTF-8
+        from noisewatch.surfaces.drawing.text_row import in_ascii  # most terminals take UTF-8
 
         text = in_ascii(text)
     return text.encode("utf-8", "replace")

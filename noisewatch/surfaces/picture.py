@@ -29,7 +29,7 @@ from rich.style import Style
 
 from noisewatch.errors import UsageError
 from noisewatch.patterns import regex
-from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
+from noisewatch.surfaces.drawing.colours import ROW_STYLES
 
 Rgb = tuple[int, int, int]
 

@@ -23,8 +23,8 @@ from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS
 from noisewatch.model.interval.interrupt_counts import count_interrupts
 from noisewatch.operations.calibrate import LiveGaps
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.reports.calibration.picture import live_rows
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from tests.written import write_tree
 from tests.written.many_cpus import ManyCpus
 

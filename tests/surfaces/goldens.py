@@ -8,8 +8,8 @@ from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 
+from noisewatch.surfaces.drawing.text_row import Row, length
 from noisewatch.surfaces.tui.draw.line_view import strip_of
-from noisewatch.surfaces.tui.draw.text_row import Row, length
 
 Draw = Callable[[int, int], list[Row]]
 Size = tuple[int, int]

@@ -26,7 +26,7 @@ from noisewatch.model.wanted import decoded_toml, line_of, parsed_toml
 from noisewatch.surfaces.cli.arguments import PREFLIGHT, build_parsers
 from noisewatch.surfaces.cli.parser import did_you_mean
 from noisewatch.surfaces.cli.rules import refuse_unknown_names
-from noisewatch.surfaces.reports.parts.tables import align
+from noisewatch.surfaces.drawing.tables import align
 from noisewatch.text import printable
 
 _OWN, _PROJECT = "noisewatch.toml", "pyproject.toml"

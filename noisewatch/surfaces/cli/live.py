@@ -9,8 +9,8 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from noisewatch.surfaces.drawing.colours import painted_row, plain_row
 from noisewatch.surfaces.output import AUTO, can_move_cursor, encoding_of, in_colour
-from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
 
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
@@ -37,8 +37,8 @@ class _LivePicture:
         """Draw the progress, a few times a second at most."""
         if not self._shows or time.monotonic() < self._next_s:
             return
+        from noisewatch.surfaces.drawing.glyphs import glyphs_for
         from noisewatch.surfaces.reports.calibration.picture import live_rows, progress_line  # only a terminal needs it
-        from noisewatch.surfaces.tui.draw.glyphs import glyphs_for
 
         self._next_s = time.monotonic() + _EVERY_S
         self._live.take(progress)

@@ -8,8 +8,8 @@ from typing import Any
 from noisewatch.judgement.check import Check, Limit, describe_bound, describe_limit
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Ground
-from noisewatch.surfaces.reports.parts.tables import align, table
-from noisewatch.surfaces.reports.parts.wraps import wrap
+from noisewatch.surfaces.drawing.tables import align, table
+from noisewatch.surfaces.drawing.wraps import wrap
 
 GROUNDS: Mapping[Ground, str] = {
     Ground.INVALIDATES: "no measurement can be trusted then, whatever the effect",

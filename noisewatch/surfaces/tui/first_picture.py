@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from noisewatch.errors import UsageError
-from noisewatch.surfaces.reports.parts.colours import painted_row
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, fitted, in_ascii, text_width
+from noisewatch.surfaces.drawing.colours import painted_row
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.text_row import Row, fitted, in_ascii, text_width
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 

@@ -14,11 +14,11 @@ from noisewatch.judgement.finding_words import counts
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Verdict, compose
 from noisewatch.operations.frame.making import frame_of
-from noisewatch.surfaces.reports.parts.colours import STYLES, Meaning, painted
+from noisewatch.surfaces.drawing.colours import STYLES, Meaning, painted
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.surfaces.reports.verdict.text import render
 from noisewatch.surfaces.tui.app.export import window_reports
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.headline import headline_row
 from tests.surfaces.reports.consumers import read_nagios, tables
 from tests.surfaces.reports.verdicts import failed_verdict, quiet_verdict, rendered, unknown_verdict, warned_verdict

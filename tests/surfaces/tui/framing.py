@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from noisewatch.judgement.terms import Counts, Gravity
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, FindingLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.tui.draw.line_view import strip_of
-from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel

@@ -20,11 +20,11 @@ from noisewatch.surfaces.cli.common import (
     report_damage,
 )
 from noisewatch.surfaces.cli.live import listener_of
+from noisewatch.surfaces.drawing.glyphs import UNICODE, glyphs_for
 from noisewatch.surfaces.output import encoding_of, width
 from noisewatch.surfaces.picture import THEMES, png_of, svg_of
 from noisewatch.surfaces.reports.calibration.report import WIDTH, sections_of
 from noisewatch.surfaces.reports.parts.sections import markdown_of_sections, text_of_sections
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE, glyphs_for
 
 
 def run(arguments: Namespace) -> int:

@@ -11,8 +11,8 @@ from noisewatch.errors import UsageError, system_reason
 from noisewatch.integrations import integrations
 from noisewatch.program import named_for_root, started_by
 from noisewatch.surfaces.cli.parser import did_you_mean
+from noisewatch.surfaces.drawing.tables import align
 from noisewatch.surfaces.output import opened_output, print_answer
-from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.text import printable
 
 _SCRIPT, _EXECUTABLE = "#!", 0o111

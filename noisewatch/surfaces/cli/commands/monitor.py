@@ -20,7 +20,7 @@ from noisewatch.surfaces.output import ALWAYS, NEVER, encoding_of, is_interactiv
 if TYPE_CHECKING:
     from noisewatch.machine import Machine
     from noisewatch.operations.preflight import PreflightOptions
-    from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+    from noisewatch.surfaces.drawing.glyphs import Glyphs
     from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
     from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
@@ -93,7 +93,7 @@ def _refuse_what_is_not_there(arguments: Namespace) -> None:
 
 
 def _glyphs(arguments: Namespace, colours: str | None = None) -> Glyphs:
-    from noisewatch.surfaces.tui.draw.glyphs import ASCII, glyphs_for
+    from noisewatch.surfaces.drawing.glyphs import ASCII, glyphs_for
 
     return ASCII if arguments.ascii else glyphs_for(encoding_of(sys.stderr), os.environ.get("TERM", ""), colours)
 
@@ -115,8 +115,8 @@ def machine_access(arguments: Namespace) -> MachineAccess:
 def _print_once(arguments: Namespace) -> int:
     from rich.cells import set_cell_size
 
-    from noisewatch.surfaces.tui.draw.glyphs import ASCII, glyphs_for
-    from noisewatch.surfaces.tui.draw.text_row import in_ascii
+    from noisewatch.surfaces.drawing.glyphs import ASCII, glyphs_for
+    from noisewatch.surfaces.drawing.text_row import in_ascii
     from noisewatch.surfaces.tui.screens.overview import overview_rows
 
     machine = open_machine(machine_options(arguments))

@@ -28,8 +28,8 @@ from noisewatch.surfaces.cli.command_options import CALIBRATION_S, default_runs
 from noisewatch.surfaces.cli.common import machine_options, recorded_to
 from noisewatch.surfaces.cli.live import SilentListener, TerminalListener
 from noisewatch.surfaces.cli.options import FAIL, PASS
+from noisewatch.surfaces.drawing.colours import painted_row
 from noisewatch.surfaces.output import AUTO, can_move_cursor, in_colour, is_utf8, opened_output, width
-from noisewatch.surfaces.reports.parts.colours import painted_row
 from noisewatch.surfaces.reports.run.formats import ReportOptions, opened_report
 from noisewatch.text import printable
 

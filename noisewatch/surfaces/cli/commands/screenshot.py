@@ -108,8 +108,8 @@ def go_to(model: ScreenModel, at_s: float, begin_ns: int) -> None:
 
 async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) -> str:
     """Return the screen after all frames and keys as SVG; equal input makes equal bytes."""
+    from noisewatch.surfaces.drawing.glyphs import TONED
     from noisewatch.surfaces.tui.app.monitor import MonitorApp
-    from noisewatch.surfaces.tui.draw.glyphs import TONED
 
     machine = open_machine(machine_options(arguments))
     read_options = replace(snapshot_options(machine_options(arguments), machine), asks_runs=StatusFiles().texts)

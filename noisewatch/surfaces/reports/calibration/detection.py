@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.detection import WORKLOAD, Needed, SmallestChange, needed_samples, smallest_change_of
 from noisewatch.judgement.noise.smallest_change import MOST_SAMPLES, TEST, samples_needed
-from noisewatch.surfaces.reports.parts.tables import align
-from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
+from noisewatch.surfaces.drawing.tables import align
+from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
 from noisewatch.units import describe_ns, share_text
 
 NOT_CALIBRATED = "no calibration was run"

@@ -18,9 +18,9 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.kinds import INTERRUPT_KINDS, THREADS, Kind
 from noisewatch.model.calibration.statistics import lower_edge, quantile
 from noisewatch.operations.calibrate import LiveGaps
-from noisewatch.surfaces.reports.parts.axis import labels_line, put, rows_for
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, runs
+from noisewatch.surfaces.drawing.axis import labels_line, put, rows_for
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, runs
 from noisewatch.text import printable
 from noisewatch.units import describe_ns
 

@@ -18,6 +18,13 @@ from noisewatch.judgement.noise.by_work import floors_by_work_of
 from noisewatch.judgement.terms import Status
 from noisewatch.model.calibration.figures import CpuFigures
 from noisewatch.operations.calibrate import LiveCpu, LiveGaps
+from noisewatch.surfaces.drawing.axis import labels_line, rows_for
+from noisewatch.surfaces.drawing.charts import strip
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.panel import inner, is_framed, panel, side_by_side
+from noisewatch.surfaces.drawing.tables import right_aligned
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, runs
+from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.calibration.conclusion import Conclusion, conclusion_of
 from noisewatch.surfaces.reports.calibration.gaps import (
     LEAST_ROWS,
@@ -28,13 +35,6 @@ from noisewatch.surfaces.reports.calibration.gaps import (
     live_gaps_of,
 )
 from noisewatch.surfaces.reports.calibration.text import FLOOR_CELLS, cpu_table
-from noisewatch.surfaces.reports.parts.axis import labels_line, rows_for
-from noisewatch.surfaces.reports.parts.charts import strip
-from noisewatch.surfaces.reports.parts.tables import right_aligned
-from noisewatch.surfaces.reports.parts.wraps import wrap
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.panel import inner, is_framed, panel, side_by_side
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, runs
 from noisewatch.units import describe_clock, describe_ns, describe_share, share_text
 
 HEIGHT = 34  # rows, where nothing limits the height: in a terminal that scrolls, and in files

@@ -11,6 +11,11 @@ from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
 from noisewatch.judgement.noise.comparison import Comparison, Difference, loud_cpus
 from noisewatch.judgement.noise.detection import on_cpus
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
+from noisewatch.surfaces.drawing.axis import rows_for
+from noisewatch.surfaces.drawing.charts import work_chart
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.text_row import Row, Style
+from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
 from noisewatch.surfaces.reports.calibration.detection import detect_lines, opening_sentence
 from noisewatch.surfaces.reports.calibration.picture import HEIGHT, CalibrationPicture, picture_rows
 from noisewatch.surfaces.reports.calibration.side_by_side import HEIGHT as CONTRAST_HEIGHT
@@ -23,12 +28,7 @@ from noisewatch.surfaces.reports.calibration.text import (
     note_lines,
     settling_line,
 )
-from noisewatch.surfaces.reports.parts.axis import rows_for
-from noisewatch.surfaces.reports.parts.charts import work_chart
 from noisewatch.surfaces.reports.parts.sections import Section, plain_chart
-from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from noisewatch.units import describe_share
 
 _LONGER_GAP = 4  # a ratio: the longest gaps of equal calibrations differ by as much

@@ -12,6 +12,12 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.comparison import Comparison, Difference, compare
 from noisewatch.model.calibration.statistics import quantile
+from noisewatch.surfaces.drawing.axis import labels_line, rows_for
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.panel import inner, is_framed
+from noisewatch.surfaces.drawing.tables import right_aligned
+from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fits, runs
+from noisewatch.surfaces.drawing.wraps import wrap_all
 from noisewatch.surfaces.reports.calibration.comparison import work_times
 from noisewatch.surfaces.reports.calibration.gaps import (
     CAUSES,
@@ -25,12 +31,6 @@ from noisewatch.surfaces.reports.calibration.gaps import (
     power_above,
 )
 from noisewatch.surfaces.reports.calibration.picture import section
-from noisewatch.surfaces.reports.parts.axis import labels_line, rows_for
-from noisewatch.surfaces.reports.parts.tables import right_aligned
-from noisewatch.surfaces.reports.parts.wraps import wrap_all
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.panel import inner, is_framed
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, runs
 from noisewatch.units import describe_ns, in_one_unit, share_text
 
 HEIGHT = 41  # rows, in a terminal that scrolls, and in files

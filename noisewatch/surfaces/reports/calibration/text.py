@@ -11,9 +11,9 @@ from noisewatch.judgement.noise.by_work import KINDS, FloorsByWork, floors_by_wo
 from noisewatch.judgement.noise.smallest_change import TEST
 from noisewatch.model.calibration.figures import Calibration, CpuFigures
 from noisewatch.model.calibration.settling import SettledCpu, Settling
+from noisewatch.surfaces.drawing.tables import align, right_aligned
+from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.parts.culprits import culprit_lines, gap_lines, root_lines, suspect_words
-from noisewatch.surfaces.reports.parts.tables import align, right_aligned
-from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.turbo import LEAST_S
 from noisewatch.units import (
     describe_chance,

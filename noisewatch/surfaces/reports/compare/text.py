@@ -15,9 +15,9 @@ from noisewatch.judgement.record import FindingState, MachineRecord
 from noisewatch.judgement.terms import Status
 from noisewatch.model.history.facts import FactClass
 from noisewatch.model.history.figures import Nature
+from noisewatch.surfaces.drawing.tables import MOST_BYTES, prose
+from noisewatch.surfaces.drawing.wraps import hanging
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_sections, text_of_sections
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, prose
-from noisewatch.surfaces.reports.parts.wraps import hanging
 from noisewatch.units import describe_count, describe_figure, describe_names, describe_share
 
 _MOST_BLOCKING, _MOST_ALONE = 3, 6

@@ -11,7 +11,9 @@ from noisewatch.judgement.fleet import FLOOR_NS, Fleet, FleetHost, Report, named
 from noisewatch.judgement.history.development import value_words
 from noisewatch.judgement.terms import Outcome
 from noisewatch.model.outliers import LEAST_MACHINES, MOST_DEVIATIONS, OutOfLine
-from noisewatch.surfaces.reports.parts.colours import painted
+from noisewatch.surfaces.drawing.colours import painted
+from noisewatch.surfaces.drawing.tables import MOST_BYTES, align
+from noisewatch.surfaces.drawing.wraps import hanging
 from noisewatch.surfaces.reports.parts.sections import (
     Section,
     Table,
@@ -19,8 +21,6 @@ from noisewatch.surfaces.reports.parts.sections import (
     plain_chart,
     text_of_sections,
 )
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, align
-from noisewatch.surfaces.reports.parts.wraps import hanging
 from noisewatch.text import clean
 from noisewatch.units import describe_chance, describe_count, describe_minute, describe_names, describe_ns, share_text
 

@@ -23,8 +23,8 @@ from noisewatch.model.history.facts import differences
 from noisewatch.model.history.figures import TRAITS, Figure, logarithm
 from noisewatch.model.history.shifts import LEAST_AT_A_LEVEL, LEAST_BEFORE
 from noisewatch.operations.history import HistoryView, damage_words
-from noisewatch.surfaces.reports.parts.tables import align_within, fenced
-from noisewatch.surfaces.reports.parts.wraps import hanging
+from noisewatch.surfaces.drawing.tables import align_within, fenced
+from noisewatch.surfaces.drawing.wraps import hanging
 from noisewatch.units import describe_count, describe_minute
 
 WIDTH = 120  # columns of reports that are not shown in a terminal

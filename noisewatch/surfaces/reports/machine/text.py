@@ -20,8 +20,8 @@ from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.system.platform import describe_machine
 from noisewatch.patterns import regex
-from noisewatch.surfaces.reports.parts.tables import align
-from noisewatch.surfaces.reports.parts.wraps import wrap
+from noisewatch.surfaces.drawing.tables import align
+from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_names
 

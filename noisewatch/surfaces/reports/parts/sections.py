@@ -8,8 +8,8 @@ from math import inf
 from msgspec import Struct
 
 from noisewatch.judgement.terms import FOR_GOOD
-from noisewatch.surfaces.reports.parts.colours import painted_row, plain_row
-from noisewatch.surfaces.reports.parts.tables import (
+from noisewatch.surfaces.drawing.colours import painted_row, plain_row
+from noisewatch.surfaces.drawing.tables import (
     align,
     align_within,
     cell,
@@ -20,8 +20,8 @@ from noisewatch.surfaces.reports.parts.tables import (
     prose,
     table,
 )
-from noisewatch.surfaces.reports.parts.wraps import Kept, hanging, wrap, wrap_after
-from noisewatch.surfaces.tui.draw.text_row import Row, Style
+from noisewatch.surfaces.drawing.text_row import Row, Style
+from noisewatch.surfaces.drawing.wraps import Kept, hanging, wrap, wrap_after
 
 _LEAST_WRAPPED = 30  # columns of a last column that is wrapped beside the others
 

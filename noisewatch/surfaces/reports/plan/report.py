@@ -13,9 +13,9 @@ from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.fixes.fix import BootOptions
 from noisewatch.judgement.plan.plan import Judged, Plan
 from noisewatch.judgement.terms import Gravity, Status
+from noisewatch.surfaces.drawing.marks import painted_mark
+from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.machine.text import describe_platform
-from noisewatch.surfaces.reports.parts.marks import painted_mark
-from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.surfaces.reports.verdict.fix_script import (
     NOT_UNDONE,
     REMOVE_ARGUMENTS,

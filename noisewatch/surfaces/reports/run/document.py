@@ -13,10 +13,11 @@ from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.conclusion import CommandConclusion, RunConclusion, conclude, remedy_in
 from noisewatch.operations.run.results import MarkedResults
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.parts.colours import Meaning, painted
+from noisewatch.surfaces.drawing.colours import Meaning, painted
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.drawing.tables import MOST_BYTES, fitting
+from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_section, text_of_section
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, fitting
-from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
 from noisewatch.surfaces.reports.run.formats import SeriesOptions
 from noisewatch.surfaces.reports.run.picture import picture_rows
 from noisewatch.surfaces.reports.run.sentences import (
@@ -38,7 +39,6 @@ from noisewatch.surfaces.reports.run.sentences import (
     time_of_culprit,
     undisturbed_words,
 )
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.text import printable
 from noisewatch.units import describe_count, describe_ns
 

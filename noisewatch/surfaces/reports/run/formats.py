@@ -134,7 +134,7 @@ class RunReport:
 
 def _for_terminal(form: str, options: SeriesOptions, color: str) -> SeriesOptions:
     """Render for a terminal: its colours and character set. Text repeats the command, which its reader has typed."""
-    from noisewatch.surfaces.tui.draw.glyphs import glyphs_for  # a single run prints nothing
+    from noisewatch.surfaces.drawing.glyphs import glyphs_for  # a single run prints nothing
 
     glyphs = glyphs_for(encoding_of(sys.stdout), os.environ.get("TERM", ""))
     identifies = options.identifies or form == TEXT

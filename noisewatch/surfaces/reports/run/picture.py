@@ -20,11 +20,10 @@ from msgspec import Struct
 from noisewatch.judgement.run.reasons import RunOutcome, RunStanding, describe_reasons, mark_of
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.parts.axis import put, rows_for
-from noisewatch.surfaces.reports.parts.colours import Meaning
-from noisewatch.surfaces.reports.run.sentences import letter_of, times_text
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import (
+from noisewatch.surfaces.drawing.axis import put, rows_for
+from noisewatch.surfaces.drawing.colours import Meaning
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.text_row import (
     Piece,
     Row,
     cut,
@@ -34,6 +33,7 @@ from noisewatch.surfaces.tui.draw.text_row import (
     runs,
     text_width,
 )
+from noisewatch.surfaces.reports.run.sentences import letter_of, times_text
 from noisewatch.text import printable
 from noisewatch.units import NS_PER_S, describe_ns, short_duration
 

@@ -20,10 +20,10 @@ from noisewatch.judgement.check import Check
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Severity
 from noisewatch.patterns import regex
+from noisewatch.surfaces.drawing.colours import painted
+from noisewatch.surfaces.drawing.tables import align, cell, code, table
+from noisewatch.surfaces.drawing.wraps import wrap, wrap_around
 from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
-from noisewatch.surfaces.reports.parts.colours import painted
-from noisewatch.surfaces.reports.parts.tables import align, cell, code, table
-from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_around
 from noisewatch.surfaces.reports.topics import TOPICS, VERDICT
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from noisewatch.kinds import Kind, Tracer
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.model.trace.culprits import TracedCpu
 from noisewatch.operations.trace import TraceRun
+from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.parts.culprits import (
     culprit_lines,
     interruption_lines,
@@ -21,7 +22,6 @@ from noisewatch.surfaces.reports.parts.culprits import (
     share_of,
 )
 from noisewatch.surfaces.reports.parts.sections import Section, Table, text_of_section
-from noisewatch.surfaces.reports.parts.wraps import wrap
 from noisewatch.units import describe_ns, describe_share
 
 _MOST_CULPRITS = 20

@@ -27,10 +27,10 @@ from noisewatch.judgement.noise.budget import NoiseFloor
 from noisewatch.judgement.noise.by_work import chance_line, floors_by_work_of
 from noisewatch.judgement.terms import Gravity, Status
 from noisewatch.judgement.verdict import Finding, Verdict
+from noisewatch.surfaces.drawing.tables import MOST_BYTES, Markdown, code, prose
 from noisewatch.surfaces.reports.calibration.detection import change_sentence, detect_lines
 from noisewatch.surfaces.reports.calibration.text import FLOOR_CELLS
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_sections, plain_chart
-from noisewatch.surfaces.reports.parts.tables import MOST_BYTES, Markdown, code, prose
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable
 from noisewatch.units import describe_chance, describe_ns

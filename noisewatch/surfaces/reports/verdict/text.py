@@ -45,10 +45,10 @@ from noisewatch.judgement.rules import MICRO
 from noisewatch.judgement.terms import FOR_GOOD, NOW, STEP, TRY, UNDO, Status
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.patterns import regex
+from noisewatch.surfaces.drawing.colours import Meaning, painted, painted_row, plain_row, style_of_label
+from noisewatch.surfaces.drawing.marks import grid, legend, marks_by_area, painted_mark
+from noisewatch.surfaces.drawing.wraps import wrap, wrap_around
 from noisewatch.surfaces.reports.machine.text import describe_platform
-from noisewatch.surfaces.reports.parts.colours import Meaning, painted, painted_row, plain_row, style_of_label
-from noisewatch.surfaces.reports.parts.marks import grid, legend, marks_by_area, painted_mark
-from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_around
 from noisewatch.surfaces.reports.topics import VERDICT
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 from noisewatch.text import printable

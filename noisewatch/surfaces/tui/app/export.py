@@ -14,7 +14,7 @@ from noisewatch.errors import UsageError, system_reason
 from noisewatch.judgement.terms import FOR_GOOD, label_of, tally
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CauseLine, CpuLine, CulpritLine, Frame, described_frame
-from noisewatch.surfaces.reports.parts.tables import cell, code, prose, table
+from noisewatch.surfaces.drawing.tables import cell, code, prose, table
 from noisewatch.surfaces.reports.verdict.fix_script import NOT_UNDONE, RESTORES, script, script_steps
 from noisewatch.surfaces.tui.draw.clock_facts import helpful
 from noisewatch.surfaces.tui.events.kinds import Event

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from msgspec import Struct
 from textual.keys import Keys, key_to_character
 
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, length
+from noisewatch.surfaces.drawing.text_row import Row, cut, length
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, EventKind
 from noisewatch.surfaces.tui.screens.table import SCREEN_ENTRIES
 from noisewatch.surfaces.tui.state.screen_model import Screen

@@ -21,6 +21,8 @@ from noisewatch.faults import Boundary, contained
 from noisewatch.kernel.device_events import DeviceListener, listen
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.pinning import pin_all_threads
+from noisewatch.surfaces.drawing.glyphs import UNICODE, Glyphs
+from noisewatch.surfaces.drawing.text_row import Row, in_ascii
 from noisewatch.surfaces.tui.app.calm_driver import CalmDriver
 from noisewatch.surfaces.tui.app.export import (
     command_to_copy,
@@ -33,9 +35,7 @@ from noisewatch.surfaces.tui.app.export import (
 from noisewatch.surfaces.tui.app.keys import COMMANDS, IN_OVERLAY, SCROLLING, WHILE_TYPING, help_rows
 from noisewatch.surfaces.tui.app.player import Player
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess, toggle_idle_probe
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.line_view import LineScreen, LineView
-from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind, kind_of_device
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, OverlayHost, overlay_named, wrapped
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from noisewatch.surfaces.reports.parts.wraps import wrap
+from noisewatch.surfaces.drawing.glyphs import Glyphs, tall_bars
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, runs
+from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, style_of_share, why_no_clock
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, tall_bars
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, runs
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, in_sight, time_row
 from noisewatch.surfaces.tui.state.clock_history import DROP, HOT, ClockGraph, available_figures
 from noisewatch.surfaces.tui.state.noise import highest_if_certain, zoomed

@@ -11,9 +11,9 @@ from noisewatch.cpus import name_cpus, parse_cpu_list
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, ClockPackage, FindingLine, Frame
-from noisewatch.surfaces.reports.parts.wraps import wrap
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, bar
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, facts, first_that_fits
+from noisewatch.surfaces.drawing.glyphs import Glyphs, bar
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, facts, first_that_fits
+from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.tui.state.clock_history import HOT, ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_duration

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockCpu, CpuLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.table import Column, Table, first_row
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, length
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order
-from noisewatch.surfaces.tui.draw.table import Column, Table, first_row
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length
 from noisewatch.surfaces.tui.state.clock_history import ClockRange, ReportedFigures
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import describe_mhz, short_duration, short_share

@@ -8,9 +8,10 @@ from functools import lru_cache
 from noisewatch.cpus import fitting_cpu_list, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces, style_of
-from noisewatch.surfaces.tui.draw.table import Column, Table
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted, text_width
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.table import Column, Table
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, fitted, text_width
+from noisewatch.surfaces.tui.draw.levels import level_pieces, style_of
 from noisewatch.surfaces.tui.state.baseline import Baseline
 from noisewatch.surfaces.tui.state.filters import is_covered, listed_cpus, listed_filter, unreadable_cpus
 from noisewatch.surfaces.tui.state.folding import cpus_of, is_least

@@ -12,9 +12,8 @@ from noisewatch.cpus import format_cpu_list, name_cpus
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind, Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine, Frame
-from noisewatch.surfaces.tui.draw.clock_facts import helpful
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
-from noisewatch.surfaces.tui.draw.text_row import (
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.text_row import (
     Piece,
     Row,
     Style,
@@ -27,6 +26,8 @@ from noisewatch.surfaces.tui.draw.text_row import (
     runs,
     text_width,
 )
+from noisewatch.surfaces.tui.draw.clock_facts import helpful
+from noisewatch.surfaces.tui.draw.levels import style_of
 from noisewatch.surfaces.tui.state.folding import cpus_of, folded, noise_of, what_is_same
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import culprit_of

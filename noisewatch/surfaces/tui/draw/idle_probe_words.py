@@ -9,8 +9,9 @@ from noisewatch.kinds import Role
 from noisewatch.machine.spinning.idle_probe.buffer import DUTY_SHARE
 from noisewatch.model.idle_probe import ProbeState
 from noisewatch.operations.frame.frame import CpuLine, Frame
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.text_row import Piece, Row
+from noisewatch.surfaces.tui.draw.levels import style_of
 from noisewatch.units import short_duration, short_noise, short_share
 
 _MOST = 8  # characters of a state in the table

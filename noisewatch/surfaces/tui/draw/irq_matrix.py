@@ -10,9 +10,9 @@ from msgspec import Struct
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import PlaceLine
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, length, runs
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, length, runs
 from noisewatch.surfaces.tui.state.irq_history import RATES, IrqRow, level_of_rate, uncounted_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 

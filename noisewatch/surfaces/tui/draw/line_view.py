@@ -20,8 +20,8 @@ from textual.widget import Widget
 
 from noisewatch.faults import contained
 from noisewatch.patterns import regex
-from noisewatch.surfaces.reports.parts.colours import ROW_STYLES
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, has_single_width, runs, text_of
+from noisewatch.surfaces.drawing.colours import ROW_STYLES
+from noisewatch.surfaces.drawing.text_row import Row, Style, has_single_width, runs, text_of
 
 
 @cache

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from noisewatch.cpus import format_cpu_strides, name_cpus
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Style
+from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.drawing.text_row import Style
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
 ROLE_STYLES: Mapping[Role, Style] = {Role.TARGET: "strong", Role.SIBLING: "plain"}

@@ -6,11 +6,11 @@ from noisewatch.cpus import format_cpu_list
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, CpuLine, Frame
-from noisewatch.surfaces.reports.parts.colours import STYLE_BY_KIND
-from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, bar
-from noisewatch.surfaces.tui.draw.panel import joined, panel
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, fact
+from noisewatch.surfaces.drawing.colours import STYLE_BY_KIND
+from noisewatch.surfaces.drawing.glyphs import Glyphs, bar
+from noisewatch.surfaces.drawing.marks import MEANINGS, mark_of
+from noisewatch.surfaces.drawing.panel import joined, panel
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, fact
 from noisewatch.surfaces.tui.state.noise import worst_of
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from noisewatch.units import describe_clock, describe_clocks, short_seconds, short_share

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import RunStanding, mark_of
 from noisewatch.operations.frame.frame import RepetitionLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, length, runs
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.text_row import Row, Style, cut, length, runs
+from noisewatch.surfaces.tui.draw.levels import level_pieces
 from noisewatch.surfaces.tui.events.kinds import EventKind, event_mark
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, columns_of
 from noisewatch.surfaces.tui.state.run_history import describe_repetition, overlapping

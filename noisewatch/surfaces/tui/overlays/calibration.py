@@ -13,12 +13,12 @@ from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import CalibratedTarget, CalibrateOptions, LiveGaps, calibrate
 from noisewatch.operations.machines import MachineOptions
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.reports.calibration.json import describe_calibration, describe_noise
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, live_rows, picture_rows
 from noisewatch.surfaces.reports.calibration.report import WIDTH, detail_lines, opening_rows, sections_of
 from noisewatch.surfaces.reports.parts.sections import markdown_of_sections
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
-from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import (
     DISTURBS,
     MachineAccess,

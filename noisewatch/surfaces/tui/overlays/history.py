@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.operations.history import HistoryView, read_history
+from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.reports.history.json import json_of_history
 from noisewatch.surfaces.reports.history.text import history_lines, markdown_of_history
-from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, Overlay, Show
 
 _ELSEWHERE = "Only this host keeps a history: a recording, or a copy, has none to show."

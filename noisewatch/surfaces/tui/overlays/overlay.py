@@ -17,8 +17,8 @@ from noisewatch.cpus import name_cpus
 from noisewatch.errors import CannotMeasure, NoisewatchError
 from noisewatch.faults import Boundary, contained
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.reports.parts.wraps import hanging, wrap_all
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, with_notice
+from noisewatch.surfaces.drawing.text_row import Row, cut, with_notice
+from noisewatch.surfaces.drawing.wraps import hanging, wrap_all
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -15,12 +15,12 @@ from noisewatch.model.calibration.figures import Calibration
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.operations.preflight import preflight
 from noisewatch.patterns import regex
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.drawing.marks import MEANINGS, mark_of
+from noisewatch.surfaces.drawing.text_row import Row, Style
 from noisewatch.surfaces.reports.calibration.picture import live_rows
-from noisewatch.surfaces.reports.parts.marks import MEANINGS, mark_of
 from noisewatch.surfaces.reports.verdict.fix_script import fix_script, undo_script
 from noisewatch.surfaces.reports.verdict.formats import FORMATS, RenderOptions
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
-from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from noisewatch.surfaces.tui.overlays.overlay import (
     DISTURBS,
     MachineAccess,

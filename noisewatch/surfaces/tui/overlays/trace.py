@@ -10,10 +10,10 @@ from noisewatch.cpus import format_cpu_list
 from noisewatch.model.calibration.gap_causes import Interruption
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.trace import KeptTrace, TraceOptions, TraceRun, follow
+from noisewatch.surfaces.drawing.tables import align
+from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.reports.parts.culprits import parts_in_words
-from noisewatch.surfaces.reports.parts.tables import align
 from noisewatch.surfaces.reports.trace.text import text_of_followed
-from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.overlay import (
     MachineAccess,
     Overlay,

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from noisewatch.cpus import format_cpu_list, name_cpus, parse_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import ClockGroup, Frame
-from noisewatch.surfaces.reports.parts.wraps import wrap
+from noisewatch.surfaces.drawing.glyphs import UNICODE, Glyphs
+from noisewatch.surfaces.drawing.panel import Space, joined, panel, side_by_side
+from noisewatch.surfaces.drawing.text_row import Piece, Row, cut
+from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.tui.draw.clock_chart import (
     BY_HEAT,
     BY_POWER,
@@ -29,9 +32,6 @@ from noisewatch.surfaces.tui.draw.clock_facts import (
     why_no_figures,
 )
 from noisewatch.surfaces.tui.draw.clock_table import clock_room, clock_table, rows_for, tables_across
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.panel import Space, joined, panel, side_by_side
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut
 from noisewatch.surfaces.tui.draw.timeline import in_sight
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.clock_history import DROP, ClockGraph

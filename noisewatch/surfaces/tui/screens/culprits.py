@@ -15,13 +15,14 @@ from noisewatch.cpus import format_cpu_strides, name_cpus
 from noisewatch.kinds import INTERRUPT_KINDS, Kind
 from noisewatch.model.vocabulary import explain_thread
 from noisewatch.operations.frame.frame import MOST_CULPRITS, CulpritLine
-from noisewatch.surfaces.reports.parts.wraps import wrap_all
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.panel import Section, Space, rows_in, side_by_side
+from noisewatch.surfaces.drawing.text_row import Row, first_that_fits
+from noisewatch.surfaces.drawing.wraps import wrap_all
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_rows, history_of
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.headline import likely_irq
-from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in, side_by_side
+from noisewatch.surfaces.tui.draw.levels import scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.side_panel import LEAST_WITH_SIDE, SIDE, side_panel
-from noisewatch.surfaces.tui.draw.text_row import Row, first_that_fits
 from noisewatch.surfaces.tui.screens.event_list import latest_section
 from noisewatch.surfaces.tui.screens.irq_panel import NAME, fact_row, irq_title, place_rows
 from noisewatch.surfaces.tui.screens.page import page

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 
 from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame
 from noisewatch.patterns import regex
-from noisewatch.surfaces.reports.parts.wraps import wrap
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, style_of
-from noisewatch.surfaces.tui.draw.panel import Section, Space
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.panel import Section, Space
+from noisewatch.surfaces.drawing.table import Column, Table, around
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, fact, facts, fitted
+from noisewatch.surfaces.drawing.wraps import wrap
+from noisewatch.surfaces.tui.draw.levels import style_of
 from noisewatch.surfaces.tui.draw.side_panel import mark
-from noisewatch.surfaces.tui.draw.table import Column, Table, around
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, fact, facts, fitted
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind, FoldedEvent, begins, folded
 from noisewatch.surfaces.tui.state.filters import worst_cpu
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from noisewatch.surfaces.reports.parts.wraps import wrap_after
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.panel import Section, Space, rows_in, side_by_side
+from noisewatch.surfaces.drawing.table import around
+from noisewatch.surfaces.drawing.text_row import Row, cut, first_that_fits, fitted, text_of
+from noisewatch.surfaces.drawing.wraps import wrap_after
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, scale_label, tall_rows
-from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in, side_by_side
-from noisewatch.surfaces.tui.draw.table import around
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, fitted, text_of
+from noisewatch.surfaces.tui.draw.levels import scale_label, tall_rows
 from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of
 from noisewatch.surfaces.tui.events.kinds import SEVERAL, Event
 from noisewatch.surfaces.tui.screens.culprits import hint

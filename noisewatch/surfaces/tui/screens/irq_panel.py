@@ -10,9 +10,10 @@ from statistics import median
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.kinds import AFTER_AN_INTERRUPT, Kind
 from noisewatch.operations.frame.frame import CulpritLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_pieces, tall_bars
+from noisewatch.surfaces.drawing.glyphs import Glyphs, tall_bars
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, fact, length
 from noisewatch.surfaces.tui.draw.irq_matrix import cpu_words, round_rate
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, fact, length
+from noisewatch.surfaces.tui.draw.levels import level_pieces
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.state.irq_history import FREQUENT_PER_S, IrqRow, uncounted_cpus
 from noisewatch.surfaces.tui.state.irq_table import busiest_first, culprits_of, movable_word, moves_of

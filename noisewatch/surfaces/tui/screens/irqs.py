@@ -10,7 +10,10 @@ from msgspec.structs import replace
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import Frame
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.panel import Section, Space, rows_in
+from noisewatch.surfaces.drawing.table import Column, Table, around
+from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fits, fitted, text_of, text_width
 from noisewatch.surfaces.tui.draw.irq_matrix import (
     Columns,
     columns_for,
@@ -22,9 +25,6 @@ from noisewatch.surfaces.tui.draw.irq_matrix import (
     number_cells,
     rate_cells,
 )
-from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in
-from noisewatch.surfaces.tui.draw.table import Column, Table, around
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, fitted, text_of, text_width
 from noisewatch.surfaces.tui.screens.culprits import filter_rows, fix_keys, fix_rows
 from noisewatch.surfaces.tui.screens.event_list import latest_section
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, irq_title, rates_of

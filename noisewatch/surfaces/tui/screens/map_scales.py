@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from noisewatch.surfaces.drawing.text_row import Style
 from noisewatch.surfaces.tui.draw.clock_facts import base_khz, highest_khz, why_no_clock, why_no_figures
 from noisewatch.surfaces.tui.draw.irq_matrix import round_rate
-from noisewatch.surfaces.tui.draw.text_row import Style
 from noisewatch.surfaces.tui.state.noise import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS, worst_of
 from noisewatch.surfaces.tui.state.screen_model import Quantity, ScreenModel
 from noisewatch.units import describe_rate, short_duration, short_share

@@ -9,13 +9,14 @@ from msgspec import Struct
 from noisewatch.cpus import fitting_cpu_list
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, CulpritLine
-from noisewatch.surfaces.reports.parts.colours import halves_style, tone_of
+from noisewatch.surfaces.drawing.colours import halves_style, tone_of
+from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.drawing.panel import Section, Space, rows_in
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.draw.culprit_panel import culprit_table
-from noisewatch.surfaces.tui.draw.glyphs import OFFLINE_MARK, Glyphs, style_of
 from noisewatch.surfaces.tui.draw.headline import bare_name
-from noisewatch.surfaces.tui.draw.panel import Section, Space, rows_in
+from noisewatch.surfaces.tui.draw.levels import style_of
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, brackets, in_topology_order
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, length, runs
 from noisewatch.surfaces.tui.draw.timeline import axis_of, in_sight
 from noisewatch.surfaces.tui.screens.event_list import latest_section, most_latest
 from noisewatch.surfaces.tui.screens.map_scales import Scale, Values, scale_of

@@ -8,11 +8,12 @@ from msgspec.structs import replace
 
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import KINDS, CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs, level_legend, style_of, tall_rows
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.panel import Section, Space
+from noisewatch.surfaces.drawing.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_row
-from noisewatch.surfaces.tui.draw.panel import Section, Space
+from noisewatch.surfaces.tui.draw.levels import level_legend, style_of, tall_rows
 from noisewatch.surfaces.tui.draw.places import place_title, shared_words
-from noisewatch.surfaces.tui.draw.text_row import Row, cut, first_that_fits, length
 from noisewatch.surfaces.tui.draw.timeline import LABEL, TimeAxis, axis_of, time_row
 from noisewatch.surfaces.tui.screens.culprits import culprit_list
 from noisewatch.surfaces.tui.screens.page import page
@@ -120,7 +121,7 @@ def _gaps(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> list[Row]
     )
     if figures is None or figures.trouble is not None:
         return []
-    from noisewatch.surfaces.reports.parts.charts import (
+    from noisewatch.surfaces.drawing.charts import (
         strip,  # once there is something to draw: the first picture comes first
     )
 

@@ -14,20 +14,13 @@ from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import (
-    OFFLINE_MARK,
-    Glyphs,
-    level_legend,
-    level_of,
-    level_pieces,
-    mark_of,
-    style_of,
-)
+from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs
+from noisewatch.surfaces.drawing.panel import Space, panel, side_by_side
+from noisewatch.surfaces.drawing.table import Column, Table, first_row
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, first_that_fits, fitted
 from noisewatch.surfaces.tui.draw.idle_probe_words import measured_cell
-from noisewatch.surfaces.tui.draw.panel import Space, panel, side_by_side
+from noisewatch.surfaces.tui.draw.levels import level_legend, level_of, level_pieces, mark_of, style_of
 from noisewatch.surfaces.tui.draw.places import ROLE_MARKS, ROLE_STYLES, brackets, in_topology_order, place_title
-from noisewatch.surfaces.tui.draw.table import Column, Table, first_row
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, first_that_fits, fitted
 from noisewatch.surfaces.tui.screens.culprits import culprit_list
 from noisewatch.surfaces.tui.screens.page import has_frames, heights, page
 from noisewatch.surfaces.tui.state.filters import cpus_in_order

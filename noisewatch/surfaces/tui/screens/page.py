@@ -11,11 +11,11 @@ from functools import lru_cache
 from msgspec import Struct
 
 from noisewatch.cpus import format_cpu_strides
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.panel import Space, panel
+from noisewatch.surfaces.drawing.text_row import Piece, Row, cut, ends, length, with_notice
 from noisewatch.surfaces.tui.draw.headline import COPY, checks_row, has_command, head_rows, key_pieces
 from noisewatch.surfaces.tui.draw.idle_probe_words import header_words
-from noisewatch.surfaces.tui.draw.panel import Space, panel
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, cut, ends, length, with_notice
 from noisewatch.surfaces.tui.draw.timeline import number_in, over_limit, timeline_rows, timeline_title
 from noisewatch.surfaces.tui.state.run_history import describe_run
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel

@@ -14,12 +14,12 @@ from noisewatch.cpus import cpu_list_argument
 from noisewatch.judgement.check import describe_limit
 from noisewatch.judgement.terms import FIXES, HELPS, NOW, OPEN, SEE, STEP, TRY, Area, Gravity, tally
 from noisewatch.operations.frame.frame import FindingLine, Frame
-from noisewatch.surfaces.reports.parts.marks import grid, legend, marks_by_area
-from noisewatch.surfaces.reports.parts.wraps import wrap, wrap_all
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.panel import Section, Space
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.marks import grid, legend, marks_by_area
+from noisewatch.surfaces.drawing.panel import Section, Space
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, cut, ends, fact, first_that_fits, fitted, length
+from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
 from noisewatch.surfaces.tui.draw.side_panel import mark
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, cut, ends, fact, first_that_fits, fitted, length
 from noisewatch.surfaces.tui.screens.page import page
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing

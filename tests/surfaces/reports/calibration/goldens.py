@@ -11,9 +11,9 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.kernel.calibration import BusyLoad
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad, LiveGaps
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.reports.calibration.report import contrast_of
 from noisewatch.surfaces.reports.calibration.side_by_side import contrast_rows
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.overlay import OverlayState
 from tests.surfaces.goldens import Draw, Goldens

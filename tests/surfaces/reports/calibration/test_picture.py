@@ -11,6 +11,8 @@ from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise.budget import Budget, NoiseFloor
 from noisewatch.judgement.terms import Status
 from noisewatch.kernel.calibration import parse_calibration
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.drawing.text_row import Row, length
 from noisewatch.surfaces.reports.calibration.conclusion import conclusion_of
 from noisewatch.surfaces.reports.calibration.gaps import (
     CAUSES,
@@ -22,8 +24,6 @@ from noisewatch.surfaces.reports.calibration.gaps import (
 )
 from noisewatch.surfaces.reports.calibration.picture import CalibrationPicture, ladder_rows, legend_rows, picture_rows
 from noisewatch.surfaces.reports.calibration.side_by_side import mirrored_rows
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, length
 from tests.surfaces.reports.calibration.calibrations import ALL, broken, noisy, quiet, recorded, short, traced
 from tests.surfaces.tui.framing import text_of
 from tests.written.calibration import written_calibration

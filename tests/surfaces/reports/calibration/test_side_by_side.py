@@ -8,10 +8,10 @@ from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.comparison import Difference, compare, part_of
 from noisewatch.kernel.calibration import BusyLoad
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.drawing.text_row import length
 from noisewatch.surfaces.reports.calibration.report import contrast_detail_lines, contrast_of
 from noisewatch.surfaces.reports.calibration.side_by_side import Contrast, Side, contrast_rows
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import length
 from tests.surfaces.reports.calibration.calibrations import ALL, broken, noisy, quiet, recorded, short, traced
 from tests.surfaces.tui.framing import text_of
 

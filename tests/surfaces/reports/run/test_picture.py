@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict
 from noisewatch.operations.run.conclusion import conclude
-from noisewatch.surfaces.reports.parts.colours import plain_row
+from noisewatch.surfaces.drawing.colours import plain_row
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.drawing.text_row import length
 from noisewatch.surfaces.reports.run.picture import SeriesProgress, TimeScale, picture_rows
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import length
 from tests.surfaces.reports.run.written_series import UNDISTURBED, UNKNOWN, disturbed_by, timed, written_series
 from tests.surfaces.reports.verdicts import HOSTILE_NAMES
 

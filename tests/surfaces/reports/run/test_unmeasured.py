@@ -15,7 +15,7 @@ from noisewatch.machine.status_files import StatusFile
 from noisewatch.operations.run.conclusion import conclude, gate_of_series
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.operations.run.status import RunStatusWriter
-from noisewatch.surfaces.reports.parts.colours import plain_row
+from noisewatch.surfaces.drawing.colours import plain_row
 from noisewatch.surfaces.reports.run.picture import SeriesProgress
 from tests.surfaces.reports.run.running import read
 from tests.surfaces.reports.run.written_series import UNDISTURBED, disturbed_by, rendered, timed, written_series

@@ -8,10 +8,10 @@ from textual.command import CommandList
 from textual.events import AppBlur, AppFocus
 from textual.pilot import Pilot
 
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.app.keys import IN_HELP, help_rows
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.palette import KeyCommands
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs, glyphs_for
 from noisewatch.surfaces.tui.screens.page import number_at
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor

@@ -24,8 +24,8 @@ from rich.style import Style
 from textual.pilot import Pilot
 
 from noisewatch.errors import UsageError
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.first_picture import TO_ALTERNATE, FirstPicture
 from tests.surfaces.tui.app.piloting import with_monitor
@@ -58,7 +58,7 @@ def _first(work: str, before: str = "") -> list[str]:
     """The picture, while something works."""
     program = f"""
 import fcntl, os, signal, sys, termios, time
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.first_picture import FirstPicture
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C interrupts
 {before}

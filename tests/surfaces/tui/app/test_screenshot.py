@@ -12,8 +12,8 @@ import pytest
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.cli import main
 from noisewatch.surfaces.cli.commands.screenshot import go_to
+from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.state.history import History
 from tests.surfaces.running import Run, record
 from tests.surfaces.tui.framing import SECOND_NS, frame, model_of

@@ -13,9 +13,9 @@ from copy import copy
 from functools import partial
 
 from noisewatch.operations.advise import Advice
+from noisewatch.surfaces.drawing.glyphs import TONED, UNICODE
+from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.tui.app.keys import help_rows
-from noisewatch.surfaces.tui.draw.glyphs import TONED, UNICODE
-from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from noisewatch.surfaces.tui.screens.table import rows_of_screen

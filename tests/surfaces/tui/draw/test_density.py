@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.screens.overview import LABEL_WIDTH, Form, density
 from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen_of

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.events import events_rows
 from noisewatch.surfaces.tui.state.history import History

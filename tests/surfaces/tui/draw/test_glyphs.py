@@ -7,17 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from noisewatch.surfaces.tui.draw.glyphs import (
-    ASCII,
-    OFFLINE_MARK,
-    UNICODE,
-    Glyphs,
-    glyphs_for,
-    level_of,
-    level_pieces,
-    style_of,
-    tall_rows,
-)
+from noisewatch.surfaces.drawing.glyphs import ASCII, OFFLINE_MARK, UNICODE, Glyphs, glyphs_for
+from noisewatch.surfaces.tui.draw.levels import level_of, level_pieces, style_of, tall_rows
 from noisewatch.surfaces.tui.state.noise import LEVELS_NS, OFFLINE_NS
 
 # A CPU loses a second a second at most; estimates of a broken counter may claim some more.

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from noisewatch.judgement.terms import Gravity
 from noisewatch.kinds import Kind
 from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame, IrqLine, IrqSetting
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.drawing.text_row import Row, cut_at_word
 from noisewatch.surfaces.tui.draw.headline import headline_row
-from noisewatch.surfaces.tui.draw.text_row import Row, cut_at_word
 from noisewatch.surfaces.tui.screens.page import tab_row
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel

@@ -15,9 +15,9 @@ from textual._compositor import CompositorUpdate
 from textual.app import App, ComposeResult
 from textual.screen import Screen
 
+from noisewatch.surfaces.drawing.text_row import Row, Style
 from noisewatch.surfaces.tui.draw import line_view
 from noisewatch.surfaces.tui.draw.line_view import DrawnRows, LineScreen, LineView, strip_of
-from noisewatch.surfaces.tui.draw.text_row import Row, Style
 from tests.surfaces.tui.draw.goldens import GOLDENS
 
 _WIDTH, _HEIGHT = 24, 3

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from noisewatch.faults import describe_fault
 from noisewatch.judgement.terms import Gravity
 from noisewatch.operations.frame.frame import CauseLine
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.screens.table import rows_of_screen

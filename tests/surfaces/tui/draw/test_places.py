@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import CpuLine, PlaceLine
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.places import brackets, in_topology_order, place_title, shared_words
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen_of

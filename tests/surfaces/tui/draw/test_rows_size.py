@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from noisewatch.operations.frame.frame import Frame
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.drawing.text_row import length
 from noisewatch.surfaces.tui.app.keys import help_rows
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
-from noisewatch.surfaces.tui.draw.text_row import length
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.screens.table import rows_of_screen

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, Conditions, CpuLine, Frame, Temperature
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.side_panel import side_panel
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, text_of
 

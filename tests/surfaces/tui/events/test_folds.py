@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.operations.frame.frame import CauseLine, Frame
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.app.export import command_to_copy, window_reports
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel

@@ -10,7 +10,7 @@ import pytest
 from noisewatch.judgement.case import Calibrated
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.calibrate import CalibrateOptions, calibrate
-from noisewatch.surfaces.tui.draw.text_row import Row
+from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from tests import MACHINES
 from tests.operations.listening import SilentListener

@@ -9,7 +9,7 @@ import pytest
 
 from noisewatch.machine.history_file import append_entry, machine_key
 from noisewatch.operations.preflight import PreflightOptions
-from noisewatch.surfaces.tui.draw.text_row import length, text_of
+from noisewatch.surfaces.drawing.text_row import length, text_of
 from noisewatch.surfaces.tui.overlays.history import HistoryOverlay
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from tests.surfaces.tui.framing import cpu_line, frame

@@ -13,9 +13,9 @@ from noisewatch.machine import Machine
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.calibrate import LiveGaps
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.reports.calibration.picture import live_rows, progress_line
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, OverlayState
 from tests.surfaces.tui.framing import frame, model_of, screen_of, text_of

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from noisewatch.kinds import Role
 from noisewatch.operations.frame.frame import KINDS, Frame, RepetitionLine, RunLine, decode_frame, encode_frame
-from noisewatch.surfaces.tui.draw.glyphs import ASCII
+from noisewatch.surfaces.drawing.glyphs import ASCII
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, frame, model_of, screen, screen_of, text_of

@@ -14,9 +14,9 @@ from noisewatch.judgement.terms import Gravity
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import Advice, advise
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.culprits import culprits_rows

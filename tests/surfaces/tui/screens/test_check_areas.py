@@ -9,9 +9,9 @@ from textual.pilot import Pilot
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Area
 from noisewatch.operations.frame.frame import FindingLine
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import key_of, with_monitor

@@ -22,8 +22,8 @@ from noisewatch.operations.frame.frame import (
     IrqLine,
     IrqSetting,
 )
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.clock_facts import CHECKS
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.clock_history import ReportedFigures

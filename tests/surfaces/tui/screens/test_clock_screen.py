@@ -25,14 +25,14 @@ from noisewatch.operations.frame.frame import (
     IrqSetting,
     Throttled,
 )
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.drawing.text_row import length
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.clock_chart import braille_line, plain_line
 from noisewatch.surfaces.tui.draw.clock_facts import CHECKS
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
-from noisewatch.surfaces.tui.draw.text_row import length
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel

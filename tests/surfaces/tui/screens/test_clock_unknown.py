@@ -19,7 +19,7 @@ from noisewatch.operations.frame.frame import (
     Temperature,
     Throttled,
 )
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.clock import settings_rows
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.kinds import Role
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel

@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.advise import Advice
 from noisewatch.operations.frame.frame import IrqLine, IrqSetting, PlaceLine
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.table import rows_of_screen

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import Frame, IrqLine, IrqSetting, PlaceLine
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.drawing.text_row import length
 from noisewatch.surfaces.tui.draw.line_view import strip_of
-from noisewatch.surfaces.tui.draw.text_row import length
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.filters import SortOrder
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel

@@ -20,10 +20,10 @@ from noisewatch.operations.frame.frame import (
     IrqSetting,
     PlaceLine,
 )
+from noisewatch.surfaces.drawing.colours import TONES, halves_style
+from noisewatch.surfaces.drawing.glyphs import ASCII, TONED, UNICODE, Glyphs
+from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.picture import THEMES
-from noisewatch.surfaces.reports.parts.colours import TONES, halves_style
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, TONED, UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row
 from noisewatch.surfaces.tui.screens.map_scales import scale_of
 from noisewatch.surfaces.tui.screens.map_screen import lane_rows, pair_legend, pair_row
 from noisewatch.surfaces.tui.screens.table import rows_of_screen

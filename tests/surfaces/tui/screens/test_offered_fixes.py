@@ -5,8 +5,8 @@ from __future__ import annotations
 from noisewatch.kinds import Kind
 from noisewatch.operations.advise import Advice
 from noisewatch.operations.frame.frame import IrqLine, IrqSetting
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.app.export import command_to_copy
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of

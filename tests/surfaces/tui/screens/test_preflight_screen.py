@@ -22,10 +22,10 @@ from noisewatch.operations.preflight import PreflightOptions, preflight
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.commands.preflight import monitor_options
 from noisewatch.surfaces.cli.common import machine_options
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
+from noisewatch.surfaces.drawing.text_row import length
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE, Glyphs
-from noisewatch.surfaces.tui.draw.text_row import length
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen

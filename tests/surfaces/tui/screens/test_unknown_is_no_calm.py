@@ -15,10 +15,10 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.advise import advise
 from noisewatch.operations.frame.frame import KINDS, ClockFigures, ClockPackage, CpuLine, Frame, IrqLine, IrqSetting
 from noisewatch.operations.frame.making import frame_of
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.app.export import window_reports
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.player import Player
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.events.kinds import Event
 from noisewatch.surfaces.tui.events.watches import WATCHES, Episodes
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts, rates_of

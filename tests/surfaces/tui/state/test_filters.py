@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.operations.frame.frame import KINDS, CulpritLine
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.culprits import culprits_rows
 from noisewatch.surfaces.tui.state.filters import matching, mistakes

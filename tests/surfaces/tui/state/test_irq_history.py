@@ -16,7 +16,7 @@ from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.frame import Frame, IrqLine, IrqSetting, decode_frame, encode_frame
 from noisewatch.operations.sampling import sample_frames
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.screens.irq_panel import irq_facts
 from noisewatch.surfaces.tui.state import irq_history
 from noisewatch.surfaces.tui.state.irq_history import IrqHistory

@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 
 from noisewatch.judgement.terms import Gravity
 from noisewatch.operations.frame.frame import CulpritLine, FindingLine, Frame
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.app.export import command_to_copy
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.line_view import style_named
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess

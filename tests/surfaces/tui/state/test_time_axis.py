@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.kinds import Role
-from noisewatch.surfaces.tui.draw.glyphs import UNICODE
+from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.timeline import LABEL, axis_of, number_in, timeline_rows
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.events.log import EventLog

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noisewatch.model.calibration.statistics import Histogram
-from noisewatch.surfaces.reports.parts.charts import strip, work_chart
+from noisewatch.surfaces.drawing.charts import strip, work_chart
 
 
 @given(st.lists(st.integers(0, 10**12), max_size=50), st.integers(1, 60))

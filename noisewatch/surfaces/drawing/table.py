@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from noisewatch.surfaces.tui.draw.text_row import Piece, Row, Style, text_of
+from noisewatch.surfaces.drawing.text_row import Piece, Row, Style, text_of
 
 Line = TypeVar("Line")
 Item = TypeVar("Item")

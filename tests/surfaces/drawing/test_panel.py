@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noisewatch.surfaces.tui.draw.glyphs import ASCII, UNICODE
-from noisewatch.surfaces.tui.draw.panel import inner, is_framed, joined, panel, side_by_side
-from noisewatch.surfaces.tui.draw.text_row import Row, length
+from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
+from noisewatch.surfaces.drawing.panel import inner, is_framed, joined, panel, side_by_side
+from noisewatch.surfaces.drawing.text_row import Row, length
 from tests.surfaces.tui.framing import text_of
 
 

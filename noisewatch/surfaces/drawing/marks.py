@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from noisewatch.judgement.terms import Area, Gravity
-from noisewatch.surfaces.reports.parts.colours import painted
+from noisewatch.surfaces.drawing.colours import painted
 
 if TYPE_CHECKING:
-    from noisewatch.surfaces.tui.draw.text_row import Row, Style
+    from noisewatch.surfaces.drawing.text_row import Row, Style
 
 _MARKS: Mapping[Gravity, str] = {
     Gravity.FAILED: "✗",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from noisewatch.surfaces.tui.draw.text_row import Row, in_ascii, text_width
+from noisewatch.surfaces.drawing.text_row import Row, in_ascii, text_width
 
 _LINES_IN_ASCII = str.maketrans("│─━┊└┴┬┤├┣┫●←◀↑", "|--:+++++[]o<<^")
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from noisewatch.surfaces.drawing.tables import align
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_section, text_of_section
-from noisewatch.surfaces.reports.parts.tables import align
 
 _CELLS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=12)
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.judgement.finding_words import counts
-from noisewatch.surfaces.reports.parts.tables import code
+from noisewatch.surfaces.drawing.tables import code
 from tests.surfaces.reports.consumers import read_markdown, tables
 from tests.surfaces.reports.verdicts import failed_verdict, hostile_verdict, quiet_verdict, rendered
 

@@ -10,8 +10,8 @@ from functools import reduce
 
 from msgspec import Struct
 
-from noisewatch.surfaces.tui.draw.glyphs import Glyphs
-from noisewatch.surfaces.tui.draw.text_row import Row, Style, cut, first_that_fits, fitted, length, text_width
+from noisewatch.surfaces.drawing.glyphs import Glyphs
+from noisewatch.surfaces.drawing.text_row import Row, Style, cut, first_that_fits, fitted, length, text_width
 
 LEAST_FRAMED = (70, 24)  # columns and lines: smaller screens have no room for edges
 _EDGE: Style = "faint"

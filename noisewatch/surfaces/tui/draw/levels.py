@@ -1,0 +1,95 @@
+"""Levels of noise on one logarithmic scale, readable without colour."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from functools import cache
+from math import log
+
+from noisewatch.surfaces.drawing.colours import Meaning
+from noisewatch.surfaces.drawing.glyphs import OFFLINE_MARK, Glyphs, tall_bars
+from noisewatch.surfaces.drawing.text_row import Piece, Row, runs
+from noisewatch.surfaces.tui.state.noise import GRAVE_NS, LEVELS_NS, NOTABLE_NS, OFFLINE_NS
+from noisewatch.units import short_duration
+
+_LEAST_NS = 1_000  # noise from which the first level grows
+
+
+def level_of(noise_ns_per_s: float) -> int:
+    """Return the level of noise: 0 for none, up to 8 for a fifth of all time and more."""
+    return bisect_right(LEVELS_NS, noise_ns_per_s)
+
+
+def style_of(noise_ns_per_s: float | None) -> Meaning:
+    """Return the style of noise; it repeats what the figure shows."""
+    if noise_ns_per_s is None:
+        return "unknown"
+    if noise_ns_per_s >= GRAVE_NS:
+        return "grave"
+    return "notable" if noise_ns_per_s >= NOTABLE_NS else "calm"
+
+
+def level_pieces(noise: Iterable[float | None], glyphs: Glyphs) -> Row:
+    """Return one character for each value, with runs of one style joined."""
+    return runs(_marks_of(noise, glyphs))
+
+
+def mark_of(noise: float | None, glyphs: Glyphs) -> Piece:
+    return _marks_of((noise,), glyphs)[0]
+
+
+def tall_rows(noise: Sequence[float | None], height: int, glyphs: Glyphs) -> list[Row]:
+    """Return bars in `height` rows on the scale of levels: half height from 1 ms/s, full height from 200 ms/s."""
+    if height == 1:
+        return [level_pieces(noise, glyphs)]
+    steps = len(glyphs.ramp) - 1
+    marks = _marks_of(noise, glyphs)
+    heights = [None if lost is None or lost < LEVELS_NS[0] else _height_of(lost, height * steps) for lost in noise]
+    return tall_bars(heights, marks, height, glyphs)
+
+
+def level_legend(glyphs: Glyphs) -> str:
+    """Return every second level with the noise at which it begins."""
+    return "  ".join(f"{glyphs.ramp[level]} {short_duration(LEVELS_NS[level - 1])}" for level in (2, 4, 6, 8))
+
+
+def scale_label(row: int, height: int) -> str:
+    """Return the noise whose bar ends in a row of `tall_rows`, counted from below; of several levels the highest."""
+    level = row * len(LEVELS_NS) // height
+    begins_here = level * height > (row - 1) * len(LEVELS_NS)
+    return short_duration(LEVELS_NS[level - 1]) if begins_here and level > 1 and height > 1 else ""
+
+
+def _height_of(lost: float, most: int) -> int:
+    """Return the height of a bar, at most `most`; any noise is at least 1 and so visible."""
+    level = level_of(lost)
+    if level == len(LEVELS_NS):
+        return most
+    low, high = max(LEVELS_NS[level - 1], _LEAST_NS), LEVELS_NS[level]
+    beyond = max(log(lost / low) / log(high / low), 0.0)
+    return max(int((level + beyond) / len(LEVELS_NS) * most), 1)
+
+
+_BOUNDS_NS = sorted({*LEVELS_NS, NOTABLE_NS, GRAVE_NS})  # the beginnings of levels and styles
+
+
+def _marks_of(noise: Iterable[float | None], glyphs: Glyphs) -> list[Piece]:
+    steps = _steps_of(glyphs)
+    return [
+        steps[bisect_right(_BOUNDS_NS, lost)] if lost is not None and lost >= 0 else _sign_of(lost, glyphs)
+        for lost in noise
+    ]
+
+
+@cache
+def _steps_of(glyphs: Glyphs) -> tuple[Piece, ...]:
+    """Return the marks of noise: below all bounds, then from each bound on."""
+    return (glyphs.quiet, "faint"), *((glyphs.ramp[level_of(bound)], style_of(bound)) for bound in _BOUNDS_NS)
+
+
+def _sign_of(lost: float | None, glyphs: Glyphs) -> Piece:
+    """Return the mark for unknown noise, an offline CPU, or a culprit that is not followed."""
+    if lost is None:
+        return glyphs.unknown, "unknown"
+    return (OFFLINE_MARK if lost == OFFLINE_NS else glyphs.not_followed), "faint"
