@@ -185,7 +185,7 @@ def test_a_killed_sampler_leaves_no_spinner_behind(spins: bool) -> None:
         "import time\n"
         "from noisewatch.machine.spinning.idle_probe.run import Spinners\n"
         f"spinners = Spinners({{{_CPU}}}, 'python')\n"
-        f"while spinners.spun({_CPU}, 0).state == 0: time.sleep(0.01)\n"
+        f"while spinners.spun({_CPU}, 0).state == 0 and spinners.failure is None: time.sleep(0.01)\n"
         f"spinners.renew_lease({_CPU}, {_FOR_LONG_NS if spins else 0})\n"
         "print(*spinners.pids, flush=True)\n"
         "time.sleep(60)\n"

@@ -11,7 +11,7 @@ place of its period, evenly spread over time.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import NamedTuple
 
 from noisewatch.machine.spinning.loops.python_loops import Words
 
@@ -23,7 +23,7 @@ _KEPT = 1024  # slices, in 100 s
 BUFFER_WORDS = _HEADER_WORDS + _KEPT * _SLICE_WORDS
 
 
-class Slice(Struct, frozen=True):
+class Slice(NamedTuple):  # a spinner's interpreter has the standard library alone
     """One slice of spinning. `spun_ns` includes the gaps in it."""
 
     start_ns: int
