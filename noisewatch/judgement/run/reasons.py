@@ -200,9 +200,9 @@ def describe_run(verdict: RepetitionVerdict, repetition: Repetition, most: int =
 
 def left_words(repetition: Repetition) -> str | None:
     """Return `run 3 left running: sleep (pid 812)`, or None if it left no known process."""
-    left = repetition.name_by_left_pid.items()
-    if not left:
+    if not repetition.name_by_left_pid:
         return None
+    left = repetition.name_by_left_pid.items()
     names = [f"{printable(name or 'a process')} (pid {pid})" for pid, name in left]
     return f"run {repetition.number} left running: {describe_names(names, MOST_NAMED)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -73,7 +74,7 @@ class Repetition(Struct, frozen=True, kw_only=True):
     own_cpu_ns: int  # CPU time of noisewatch itself, from the counters before to those after
     windows: tuple[Interval, ...]
     allowed: CpuSet | None  # the CPUs that the command's first thread could run on in the end; None is unknown
-    left_pids: frozenset[int] | None = None  # of its processes that live on; None is unknown
+    name_by_left_pid: Mapping[int, str | None] | None = None  # its processes that live on; None is unknown, and no name
     held_up_ns: int = 0  # by how much noisewatch was woken late although its CPU was free
     seen_late_ns: int | None = 0  # by how much its end was noticed late, at most; None is unknown
     thread_waits: tuple[tuple[int, int], ...] = ()  # by the looks: how long each thread ran, and waited for a CPU
@@ -114,15 +115,6 @@ class Repetition(Struct, frozen=True, kw_only=True):
     def outside(self, window: Interval) -> int:
         """Return the time (ns) of the window outside of the repetition."""
         return window.length_ns - self.within(window)
-
-    @property
-    def name_by_left_pid(self) -> dict[int, str | None]:
-        """The names of the processes that it has left running; None if the look after it had none."""
-        tasks = self.windows[-1].after.tasks if self.windows else None
-        task_by_pid = {
-            pid: tasks.by_tid.get(pid) if tasks is not None else None for pid in sorted(self.left_pids or ())
-        }
-        return {pid: task.name if task is not None else None for pid, task in task_by_pid.items()}
 
     @property
     def slack_ns(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -122,7 +122,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
         books=balance(before, after, before.target.cpus, pending.use.cpu_ns, pending.use.unsure_ns),
         windows=tuple(pending.windows),
         allowed=pending.end.allowed,
-        left_pids=pending.end.left_pids,
+        name_by_left_pid=None if pending.end.left_pids is None else _names_of(pending.end.left_pids, pending.windows),
         thread_waits=tuple(
             (thread.ran_ns, thread.waited_ns) for thread in pending.placement.threads if thread.waited_ns is not None
         ),
@@ -145,6 +145,13 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
     verdict = judge_repetition(repetition, siblings, allowance, calibrated_khz(opening))
     placed = with_placement(verdict, placement, repetition.length_ns)
     return JudgedRepetition(repetition, allowance, placed, placement)
+
+
+def _names_of(pids: Iterable[int], windows: Sequence[Interval]) -> dict[int, str | None]:
+    """Return the names of the processes; None for one that the last look does not have."""
+    last = windows[-1].after.tasks if windows else None
+    tasks = last.by_tid if last is not None else {}
+    return {pid: tasks[pid].name if pid in tasks else None for pid in sorted(pids)}
 
 
 def floors_of(opening: Calibrated | None) -> Sequence[NoiseFloor]:

@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any, NoReturn
 
-from msgspec.structs import asdict
+import msgspec
 
 from noisewatch.errors import CannotStart
 from noisewatch.machine.command import load_launching
@@ -63,7 +63,7 @@ def _plan(options: dict[str, Any]) -> CommandPlan:
 
 
 def _told(ended: EndedCommand) -> dict[str, Any]:
-    told = asdict(ended)
+    told: dict[str, Any] = msgspec.to_builtins(ended)
     return told | {"left_pids": sorted(ended.left_pids or ())}
 
 

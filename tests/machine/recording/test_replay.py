@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from noisewatch.errors import Absent, Unreadable, UsageError
+from noisewatch.kernel.reader import EarlierSnapshots
 from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine.live import LiveMachine
@@ -24,10 +25,12 @@ from tests.plumbing.any_json import ANY_JSON
 from tests.written import SECOND_NS, Files, WrittenMachine, without
 from tests.written.quiet_machine import process, quiet_files
 
+_NOTHING_READ = EarlierSnapshots()
+
 
 def _comparable(snapshot: Snapshot) -> Snapshot:
-    """Less what a recording leaves out on purpose: whose machine it was."""
-    return replace(snapshot, machine_name="", platform=replace(snapshot.platform, host=None))
+    """Return the snapshot without what a recording leaves out on purpose, whose machine it was, and without caches."""
+    return replace(snapshot, machine_name="", platform=replace(snapshot.platform, host=None), earlier=_NOTHING_READ)
 
 
 def _moments(count: int) -> list[dict[str, str]]:

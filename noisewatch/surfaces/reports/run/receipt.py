@@ -152,6 +152,7 @@ def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
     """
     repetition, use = judged.repetition, judged.repetition.use
     trace, freezing = repetition.trace, repetition.freezing
+    left = repetition.name_by_left_pid
     return filled(
         parts.RepetitionPart,
         repetition,
@@ -181,8 +182,8 @@ def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
         placement=placement_of(judged.placement),
         attributed_by="counters" if isinstance(trace, str) else "trace",
         no_trace_reason=_or_none(trace if isinstance(trace, str) else None),
-        left_processes=None if repetition.left_pids is None else sorted(repetition.left_pids),
-        left_names=[None if name is None else printable(name) for name in repetition.name_by_left_pid.values()],
+        left_processes=None if left is None else list(left),
+        left_names=[None if name is None else printable(name) for name in (left or {}).values()],
     )
 
 
