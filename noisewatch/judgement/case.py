@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -59,7 +58,7 @@ class Calibrated(Struct, frozen=True):
     floors: tuple[NoiseFloor, ...]
     budget: Budget
     attribution: Attribution
-    floors_by_work: Mapping[str, WorkFloors] = field(default_factory=dict)
+    floors_by_work: Mapping[str, WorkFloors] = {}
     drift: Drift = USUAL_DRIFT
 
     @property

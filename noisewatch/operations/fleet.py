@@ -333,4 +333,4 @@ def _speeds_by_cpu(calibration: CalibrationPart | None) -> dict[Figure, dict[int
     known = {
         figure: {cpu: value for cpu, value in values.items() if value is not None} for figure, values in speeds.items()
     }
-    return {figure: values for figure, values in known.items() if values and len(values) == len(speeds[figure])}
+    return {figure: values for figure, values in known.items() if values and len(values) == len(cpus)}

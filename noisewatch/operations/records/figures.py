@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from noisewatch.cpus import CpuSet, name_cpus
@@ -239,12 +240,17 @@ def value_of(figure: Figure, cpu: CalibratedCpuPart) -> float | None:
 
 
 def _gap_counts(cpu: CalibratedCpuPart) -> dict[float, float] | None:
-    """Return the counts of gaps by the edges of the buckets; None if the CPU's buffer was too small for all of them."""
+    """Return the counts of gaps by the lower edges of the buckets, in rising order.
+
+    Return None if the CPU's buffer was too small for all gaps, or if the histogram is malformed.
+    """
     histogram = cpu.histogram
     if cpu.gaps_without_room != 0 or histogram is None or None in (histogram.edges_ns, histogram.counts):
         return None
     pairs = list(zip(histogram.edges_ns, histogram.counts, strict=False))
     if any(number_of(number) is None for pair in pairs for number in pair):
+        return None
+    if any(edge >= above for (edge, _), (above, _) in pairwise(pairs)):
         return None
     return dict(pairs)
 

@@ -122,10 +122,11 @@ They differ in what blocks where a blocking check fails on one side but not on t
 answered on the other; and where a figure differs by more than chance (5% false alarms for all figures together) and by
 as much as counts: 1% of speed or run time, 5% of a clock reading, twice the gaps or the noise floor. Facts that
 differ are shown, and do not block. What was measured under load, or on the CPUs of --against, is compared by itself.
+Calibrations and receipts have no checks: of one of them and a verdict, figures and facts are compared.
 
 exit status: 0 no difference in what blocks; 1 they differ in what blocks; 2 usage or input error; 3 unknown: a blocking
-check is ignored or missing on one side, or unknown on both; a figure was not measured on one side, or not in the same
-way on both; speeds are too noisy to compare; or nothing that blocks is known to both sides
+check is ignored or missing in one of two verdicts, or unknown in both; a figure was not measured on one side, or not in
+the same way on both; speeds are too noisy to compare; or nothing that blocks is known to both sides
 """,
     "fleet": """\
 examples:

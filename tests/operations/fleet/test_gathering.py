@@ -106,6 +106,14 @@ def test_a_speed_that_is_not_known_of_each_piece_is_left_out(tmp_path: Path) -> 
         assert (set(report.figures), report.slowest) == ({Figure.NOISE_100MS}, {})
 
 
+def test_speeds_of_a_cpu_that_is_listed_twice_are_unknown(tmp_path: Path) -> None:
+    told = calibration(2e5, 3e5)
+    told["cpus"][1]["cpu"] = told["cpus"][0]["cpu"]
+    report = only(write(tmp_path / "web1.json", calibration=told)).report
+    assert report is not None
+    assert report.slowest == {}
+
+
 def test_a_folder_that_holds_itself_is_read_once(tmp_path: Path) -> None:
     write(tmp_path / "rack/web1.json")
     (tmp_path / "rack/again").symlink_to(tmp_path)

@@ -128,6 +128,7 @@ _OPEN: Sequence[tuple[object, object, str]] = [
     (calibration(), calibration(cpu(latency_work=None)), "latency work"),
     (calibration(), calibration(cpu(effective_khz=None)), "clock"),
     (calibration(), calibration(cpu(gaps_without_room=3)), "gaps below 10 µs"),
+    (calibration(), calibration(cpu(histogram={"edges_ns": [2000, 2000, 4000], "counts": [9, 6]})), "gaps below 10 µs"),
     (calibration(), calibration(_OFFLINE), "latency work"),
     (calibration(_OFFLINE), calibration(_OFFLINE), "speeds before: "),
     (calibration(noise_floor=[]), calibration(noise_floor=[]), "noise floors before: "),
