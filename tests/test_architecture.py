@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import msgspec
@@ -169,6 +170,24 @@ def test_no_record_has_a_field_of_dataclasses_as_a_default() -> None:
     assert len(records) > 300
     wrong = [each for each in records for value in each.__struct_defaults__ if isinstance(value, dataclasses.Field)]
     assert wrong == []
+
+
+def _imported_first(path: Path) -> set[str]:
+    """Return the names that a file imports when it is itself imported: neither for types alone, nor in a function."""
+    found = set()
+    for node in _tree_of(path).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+    return found
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    module_by_file = {name: f"noisewatch.{name.removesuffix('.py').replace('/', '.')}" for name in _modules_of(ROOT)}
+    known = set(module_by_file.values())
+    order = TopologicalSorter({module: _imported_first(ROOT / name) & known for name, module in module_by_file.items()})
+    assert len(list(order.static_order())) == len(known)  # a circle raises CycleError
 
 
 def test_nothing_outside_the_command_line_sees_its_parser() -> None:

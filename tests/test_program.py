@@ -17,7 +17,7 @@ from noisewatch.kinds import Kind
 from noisewatch.machine.tracefs.instance import FOR_ROOT
 from noisewatch.model.interval.disturbance import Disturbance
 from noisewatch.program import as_root, started_by
-from noisewatch.surfaces.cli.arguments import build_parsers
+from noisewatch.surfaces.cli.parsers import build_parsers
 from noisewatch.surfaces.reports.parts.culprits import root_lines
 from tests.surfaces.conftest import run as run
 from tests.surfaces.running import Run

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from noisewatch.judgement.check import Graded, unknown
+from noisewatch.judgement.answer import Graded, unknown
 from noisewatch.judgement.noise.drift import USUAL_DRIFT, Drift
 from noisewatch.judgement.rules import CONFIDENCE_IN, DEFAULT, SHARED, Rules
 from noisewatch.kernel.system.platform import NONE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from noisewatch.cpus import CpuSet
-    from noisewatch.judgement.check import Answer, AnswerDetails, Limit
+    from noisewatch.judgement.answer import Answer, AnswerDetails, Limit
     from noisewatch.judgement.noise.budget import Budget, NoiseFloor
     from noisewatch.judgement.noise.floor import WorkFloors
     from noisewatch.judgement.remembered import Remembered
@@ -194,7 +194,7 @@ class Case(Struct, frozen=True, dict=True, eq=False):
 
     def graded(self, **shared: Unpack[AnswerDetails]) -> Graded:
         """Return a builder of answers on this case that share these details."""
-        return Graded(self, shared)
+        return Graded(self.bound, shared)
 
     def unread(self, *paths: str) -> Answer:
         """Return the unknown answer of a check that needs these files, with the reason of the first unread one."""

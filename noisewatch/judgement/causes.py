@@ -14,8 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
+from noisewatch.judgement.answer import LIMIT
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LIMIT, contained_answer
+from noisewatch.judgement.check import contained_answer
 from noisewatch.judgement.checks.cpus.isolation import FEWER_TARGETS
 from noisewatch.judgement.finding_words import by_gravity
 from noisewatch.judgement.fixes.actions import Move, Write

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from noisewatch.judgement.answer import Answer, Limit
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit
 from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
 from noisewatch.judgement.terms import Status
 from noisewatch.kinds import THREADS, Kind

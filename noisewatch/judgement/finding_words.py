@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from noisewatch.cpus import name_cpus
-from noisewatch.judgement.check import Answer
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.terms import FOR_GOOD, NOW, UNDO, Gravity, Status, label_of, tally
 from noisewatch.judgement.verdict import Finding, Verdict

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import quoted
+from noisewatch.judgement.answer import Answer, Limit, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.case import NO_TARGET, T
-from noisewatch.judgement.check import Answer, Limit, not_applicable, unknown, warns_and_fails
 from noisewatch.judgement.fixes.actions import Setting, Write
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.terms import Area, Status

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 
+from noisewatch.judgement.answer import Answer, unknown
 from noisewatch.judgement.case import KERNELS_NAME, Case
-from noisewatch.judgement.check import Answer, unknown
 from noisewatch.judgement.fixes.actions import pids_of
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.kernel.system.platform import NONE

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from noisewatch.kernel.snapshot.snapshot import Settings
-
-if TYPE_CHECKING:
-    from noisewatch.judgement.case import Case
 
 T = TypeVar("T")
 
@@ -39,22 +36,22 @@ class Remembered:
     """Results computed from the last cases of one machine, for judging case after case."""
 
     def __init__(self) -> None:
-        self._case: Case | None = None
+        self._case: object | None = None
         self._still: tuple[object, ...] = ()
         self._results: dict[Hashable, tuple[tuple[object, ...], Any]] = {}  # with what else they were made of
 
-    def turn_to(self, case: Case) -> None:
+    def turn_to(self, case: object) -> None:
         """Make this the present case, and forget all results if anything is different that rarely is."""
         still = _still_values(case)
         if still != self._still:
             self._results.clear()
         self._case, self._still = case, still
 
-    def is_at(self, case: Case) -> bool:
+    def is_at(self, case: object) -> bool:
         """Return whether this is the present case itself, and not a case derived from it."""
         return case is self._case
 
-    def get(self, key: Hashable, work: Callable[[Case], T], of: tuple[object, ...] = ()) -> T:
+    def get(self, key: Hashable, work: Callable[[Any], T], of: tuple[object, ...] = ()) -> T:
         """Return the result of `work` for the present case; it may read what is still in it, and `of`."""
         assert self._case is not None
         if key not in self._results or self._results[key][0] != of:

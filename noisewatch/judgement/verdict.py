@@ -14,9 +14,10 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from noisewatch.judgement.answer import Answer, not_applicable, unknown
 from noisewatch.judgement.case import NOT_READ_AFTER, Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import Answer, Check, contained_answer, not_applicable, unknown
+from noisewatch.judgement.check import Check, contained_answer
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.rules import DEFAULT, SHARED, STRICT, Rules
 from noisewatch.judgement.terms import EXIT_STATUS, FLOOR_CHECK, Counts, Gravity, Ground, Outcome, Severity, Status

@@ -14,7 +14,7 @@ import yaml
 
 from noisewatch.integrations import Integration, integrations
 from noisewatch.program import named_for_root
-from noisewatch.surfaces.cli.arguments import build_parsers
+from noisewatch.surfaces.cli.parsers import build_parsers
 from tests.surfaces.running import Run
 
 ALL = integrations()

@@ -10,9 +10,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Calibrated, Case, calibrated_with
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import Answer, Check
+from noisewatch.judgement.check import Check
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.terms import FLOOR_CHECK

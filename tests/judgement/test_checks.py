@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from noisewatch.judgement.answer import LIMIT, MINIMUM, Answer
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import LIMIT, MINIMUM, Answer, Check
+from noisewatch.judgement.check import Check
 from noisewatch.judgement.checks import check_with_id
 from noisewatch.judgement.finding_words import said_in_full
 from noisewatch.judgement.rules import PROFILES

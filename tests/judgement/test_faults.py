@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from noisewatch.documents.document import written
 from noisewatch.faults import RAISED
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import Answer
 from noisewatch.judgement.rules import SHARED, Rules
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot

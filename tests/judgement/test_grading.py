@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.answer import Answer, Limit
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit
 from noisewatch.judgement.grading import grade_cpus
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from tests.written import WrittenMachine

@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
+from noisewatch.judgement.answer import Limit
 from noisewatch.judgement.case import rules_for
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import Limit
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import PROFILES, Rules
 from noisewatch.judgement.terms import Ground, Severity

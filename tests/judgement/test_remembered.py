@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.faults import RAISED
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import Answer, Check
+from noisewatch.judgement.check import Check
 from noisewatch.judgement.remembered import Remembered
 from noisewatch.judgement.terms import Area, Status
 from noisewatch.judgement.verdict import judge

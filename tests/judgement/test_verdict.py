@@ -7,8 +7,8 @@ import time
 import pytest
 from msgspec.structs import replace
 
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import Answer
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.verdict import Finding, compose, link_measurements

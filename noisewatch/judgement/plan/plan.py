@@ -13,8 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from noisewatch.cpus import cpu_list_argument, fitting_cpu_list, format_cpu_list, name_cpu_sets, name_cpus
+from noisewatch.judgement.answer import Answer, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Check, contained_answer, unknown
+from noisewatch.judgement.check import Check, contained_answer
 from noisewatch.judgement.checks.cpus.isolation import isolate, partition_needs, target_not_isolated
 from noisewatch.judgement.checks.cpus.neighbours import CANNOT_SEE
 from noisewatch.judgement.checks.cpus.scheduler import (

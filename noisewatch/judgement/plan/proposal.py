@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
 from noisewatch.errors import UsageError
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer
 from noisewatch.judgement.checks.interrupts.devices import delivered_to
 from noisewatch.judgement.plan.cores import BOOT_CPU, Core, Wishes, choose, cores_of, for_housekeeping, online_of
 from noisewatch.kernel.cpus.online import CPUS

@@ -23,8 +23,8 @@ from msgspec import Struct
 
 from noisewatch.errors import UsageError, UsageErrors
 from noisewatch.model.wanted import decoded_toml, line_of, parsed_toml
-from noisewatch.surfaces.cli.arguments import PREFLIGHT, build_parsers
 from noisewatch.surfaces.cli.parser import did_you_mean
+from noisewatch.surfaces.cli.parsers import PREFLIGHT, build_parsers
 from noisewatch.surfaces.cli.rules import refuse_unknown_names
 from noisewatch.surfaces.drawing.tables import align
 from noisewatch.text import printable

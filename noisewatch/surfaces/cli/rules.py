@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from noisewatch.errors import UsageError
+from noisewatch.judgement.answer import FAILS, Limit
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import FAILS, Check, Limit
+from noisewatch.judgement.check import Check
 from noisewatch.judgement.checks.tasks.jobs import machine_locked
 from noisewatch.judgement.rules import MICRO, Rules
 from noisewatch.judgement.terms import Severity

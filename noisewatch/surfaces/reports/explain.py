@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from noisewatch.judgement.check import Check, Limit, describe_bound, describe_limit
+from noisewatch.judgement.answer import Limit, describe_bound, describe_limit
+from noisewatch.judgement.check import Check
 from noisewatch.judgement.rules import PROFILES
 from noisewatch.judgement.terms import Ground
 from noisewatch.surfaces.drawing.tables import align, table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noisewatch.judgement.check import Answer
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.plan.plan import Criterion, Plan
 from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.plan import PlanOptions, make_plan

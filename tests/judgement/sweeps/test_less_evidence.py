@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import Answer
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.terms import Severity, Status
 from noisewatch.judgement.verdict import Finding, Verdict

@@ -9,7 +9,7 @@ from pathlib import Path
 from argparse_manpage.manpage import Manpage
 
 import noisewatch
-from noisewatch.surfaces.cli.arguments import build_parsers
+from noisewatch.surfaces.cli.parsers import build_parsers
 
 ROOT = Path(noisewatch.__file__).parent
 PAGE, CHANGES = ROOT / "surfaces/cli/noisewatch.1", ROOT.parent / "CHANGELOG.md"

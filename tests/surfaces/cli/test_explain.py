@@ -14,7 +14,8 @@ from markdown_it import MarkdownIt
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.check import Check
 from noisewatch.program import started_by
-from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.parsers import build_parsers
 from noisewatch.surfaces.reports.explain import differences, text_of_check
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from tests import CHECKOUT

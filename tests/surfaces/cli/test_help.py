@@ -10,8 +10,9 @@ import sys
 import pytest
 
 import noisewatch
-from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
+from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.help import COMMANDS, COMMANDS_BY_QUESTION
+from noisewatch.surfaces.cli.parsers import build_parsers
 from tests.surfaces.cli.manual import PAGE, manual, newest_release
 from tests.surfaces.running import Run
 

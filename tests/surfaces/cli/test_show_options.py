@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from noisewatch.surfaces.cli.arguments import build_parsers
+from noisewatch.surfaces.cli.parsers import build_parsers
 from tests.surfaces.running import Ran, Run
 
 _FILE = """

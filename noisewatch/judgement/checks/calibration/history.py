@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from noisewatch.cpus import CpuSet
+from noisewatch.judgement.answer import Answer, not_applicable, unknown
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.check import Answer, Check, check, not_applicable, unknown
+from noisewatch.judgement.check import Check, check
 from noisewatch.judgement.grading import MICROBENCHMARK, not_calibrated, why_incomplete
 from noisewatch.judgement.history.development import (
     Development,

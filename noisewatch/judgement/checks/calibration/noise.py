@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.answer import Answer, Limit, passing_and_failing, unknown
 from noisewatch.judgement.case import Calibrated, Case
-from noisewatch.judgement.check import Answer, Limit, check, passing_and_failing, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.effect import BLOCKS_AT, blocking_limit
 from noisewatch.judgement.grading import (
     AREA,

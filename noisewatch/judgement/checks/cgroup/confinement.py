@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from itertools import cycle
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.judgement.answer import Answer, not_applicable, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import Move, Pin, write_all
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.programs import why_unseen

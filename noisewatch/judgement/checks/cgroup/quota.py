@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from noisewatch.judgement.answer import MINIMUM, Answer, Graded, Limit, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import MINIMUM, Answer, Graded, Limit, check, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import Action, run_command, write
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread

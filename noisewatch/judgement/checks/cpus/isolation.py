@@ -12,8 +12,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
+from noisewatch.judgement.answer import Answer, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.checks.cpus.scheduler import can_offload
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import (

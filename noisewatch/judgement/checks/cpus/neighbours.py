@@ -8,8 +8,9 @@ from functools import partial
 from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus
+from noisewatch.judgement.answer import Answer, Limit, passing_and_failing, unknown, warns_and_fails
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, passing_and_failing, unknown, warns_and_fails
+from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.fixes.actions import write_cpus

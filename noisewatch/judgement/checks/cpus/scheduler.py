@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, format_cpu_mask, name_cpus
+from noisewatch.judgement.answer import Answer, Graded, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Graded, check, not_applicable, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import Run, move, write, write_cpus
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, set_for_good
 from noisewatch.judgement.grading import unread

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpu_sets, name_cpus
+from noisewatch.judgement.answer import MINIMUM, Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import write_cpus
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.grading import MICROBENCHMARK, by_cpu, why_incomplete

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
+from noisewatch.judgement.answer import Answer, not_applicable, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, check, not_applicable, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import run_command, write, write_cpus
 from noisewatch.judgement.fixes.fix import Fix, set_for_good
 from noisewatch.judgement.grading import by_cpu, hardware_without, unread

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from noisewatch.cpus import name_cpus
 from noisewatch.errors import quoted
+from noisewatch.judgement.answer import Answer, Limit, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, passing_and_failing, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import hardware_without
 from noisewatch.judgement.terms import Area, Ground, Severity, Status

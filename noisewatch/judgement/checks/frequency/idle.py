@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.answer import Answer, Limit, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import hardware_without

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from noisewatch.cpus import name_cpus
+from noisewatch.judgement.answer import Answer, Graded, Limit, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Graded, Limit, check, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.checks.frequency.cpufreq import ACTIVE_DRIVERS, clocks_of, why_no_clock
 from noisewatch.judgement.checks.frequency.heat import BETTER_SUPPLY, supply_voltages
 from noisewatch.judgement.fixes.actions import Setting, Write

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, format_cpu_mask, name_cpus, parse_cpu_mask
 from noisewatch.errors import Malformed
+from noisewatch.judgement.answer import Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted, why_untold
 from noisewatch.judgement.effect import WHEN, effect, limits_of_taken, part_of
 from noisewatch.judgement.fixes.actions import Setting, Write, run_command, write, write_all

@@ -8,8 +8,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.answer import Answer, Limit, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, passing_and_failing, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import why_softirqs_uncounted, why_uncounted
 from noisewatch.judgement.effect import graver_while_calibrating
 from noisewatch.judgement.grading import by_cpu, grade_cpus

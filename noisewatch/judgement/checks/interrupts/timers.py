@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.answer import Answer, Limit, passing_and_failing, unknown
 from noisewatch.judgement.case import NO_TARGET, NOT_READ_AFTER, Case
-from noisewatch.judgement.check import Answer, Limit, check, passing_and_failing, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.effect import WHEN, limits_of_taken, timers_while_calibrating
 from noisewatch.judgement.fixes.actions import write_all

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.cpus import CpuSet, cpu_list_argument, format_cpu_list, name_cpus
+from noisewatch.judgement.answer import Answer, Counted, Limit, not_applicable, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, Counted, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import grown_in_all, why_not_grown
 from noisewatch.judgement.fixes.actions import Run
 from noisewatch.judgement.fixes.fix import Fix

@@ -10,17 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from noisewatch.judgement.answer import Answer, Counted, Graded, Limit, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import (
-    Answer,
-    Counted,
-    Graded,
-    Limit,
-    check,
-    not_applicable,
-    passing_and_failing,
-    unknown,
-)
+from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import grown, grown_in_all, grown_in_vmstat, total, why_not_grown
 from noisewatch.judgement.effect import blocking_limit
 from noisewatch.judgement.fixes.actions import SwitchSwapOff, write

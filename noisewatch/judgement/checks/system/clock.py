@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from noisewatch.judgement.answer import Answer, Limit, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, passing_and_failing, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import BootOptions, ByHand, Fix, boot_without
 from noisewatch.judgement.grading import MICROBENCHMARK, grade_worst_cpu

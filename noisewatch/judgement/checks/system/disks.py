@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from noisewatch.judgement.answer import Answer, Limit, unknown, warns_and_fails
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, unknown, warns_and_fails
+from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import grown
 from noisewatch.judgement.fixes.actions import write_all
 from noisewatch.judgement.fixes.fix import Fix

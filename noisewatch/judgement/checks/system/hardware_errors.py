@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from noisewatch.judgement.answer import LOOKED_BACK, Answer, Counted, Limit, not_applicable, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LOOKED_BACK, Answer, Counted, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import grown, why_uncounted
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import hardware_without

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list, name_cpus, parse_cpu_list
+from noisewatch.judgement.answer import MINIMUM, Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import MINIMUM, Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import write
 from noisewatch.judgement.fixes.fix import Fix, boot_without, set_for_good
 from noisewatch.judgement.grading import judged_knob, unread

@@ -7,8 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from noisewatch.judgement.answer import Answer, not_applicable
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, check, not_applicable
+from noisewatch.judgement.check import check
 from noisewatch.judgement.terms import Area, Ground, Severity
 from noisewatch.kernel.cpus.cpuinfo import PATH as CPUINFO
 from noisewatch.kernel.cpus.online import CPUS

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from noisewatch.judgement.answer import Answer, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, check, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.rules import SHARED
 from noisewatch.judgement.terms import Area, Severity, Status

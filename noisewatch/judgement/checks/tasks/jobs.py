@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from noisewatch.cpus import CpuSet
 from noisewatch.errors import Malformed
+from noisewatch.judgement.answer import LOOKED_AHEAD, Answer, Limit, not_applicable, passing_and_failing, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import LOOKED_AHEAD, Answer, Limit, check, not_applicable, passing_and_failing, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.actions import Run, run_command
 from noisewatch.judgement.fixes.fix import Fix
 from noisewatch.judgement.programs import (

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.answer import Answer, Limit, not_applicable, passing_and_failing, unknown, warns_and_fails
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import (
-    Answer,
-    Limit,
-    check,
-    not_applicable,
-    passing_and_failing,
-    unknown,
-    warns_and_fails,
-)
+from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import why_untimed
 from noisewatch.judgement.effect import (
     BLOCKS_AT,

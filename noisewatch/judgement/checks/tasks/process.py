@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from noisewatch.cpus import cpu_list_argument, name_cpus
+from noisewatch.judgement.answer import Answer, unknown
 from noisewatch.judgement.case import NO_TARGET, Case
-from noisewatch.judgement.check import Answer, check, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.fixes.fix import ByHand, Fix
 from noisewatch.judgement.grading import turned, unread
 from noisewatch.judgement.terms import Area, Severity

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from noisewatch.cpus import CpuSet, name_cpus
+from noisewatch.judgement.answer import Answer, Limit, not_applicable, unknown
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer, Limit, check, not_applicable, unknown
+from noisewatch.judgement.check import check
 from noisewatch.judgement.counted import why_uncounted
 from noisewatch.judgement.fixes.actions import Setting, StopEvents, Write
 from noisewatch.judgement.fixes.fix import ByHand, Fix, set_for_good

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.surfaces.cli.arguments import build_parsers
+from noisewatch.surfaces.cli.parsers import build_parsers
 from noisewatch.surfaces.cli.rules import areas
 from noisewatch.surfaces.output import print_answer
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS

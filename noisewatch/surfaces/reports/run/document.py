@@ -18,7 +18,7 @@ from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.drawing.tables import MOST_BYTES, fitting
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_all
 from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_of_section, text_of_section
-from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.options import SeriesOptions
 from noisewatch.surfaces.reports.run.picture import picture_rows
 from noisewatch.surfaces.reports.run.sentences import (
     advice_parts_of,

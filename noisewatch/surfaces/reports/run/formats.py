@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from noisewatch.errors import UsageError
 from noisewatch.surfaces.output import ALWAYS, AUTO, encoding_of, fill_step_summary, opened_output, takes_colour
+from noisewatch.surfaces.reports.run.options import PRINTED, SeriesOptions
 
 if TYPE_CHECKING:
     from noisewatch.operations.run.results import MarkedResults
@@ -25,22 +26,6 @@ if TYPE_CHECKING:
     from noisewatch.surfaces.reports.run.receipt import ReceiptKeeper
 
 TEXT, LINES, GITHUB = "text", "jsonl", "github"
-PRINTED = (None, "-")  # paths of standard output
-
-
-class SeriesOptions(Struct, frozen=True):
-    """What a report has to fit, and whether it may contain the commands' arguments and folders of this host.
-
-    `results` are the runs of a results file that the command wrote, if one was read. `is_gated` means that the exit
-    status depends on the verdict. `in_colour` and `in_unicode` say what the terminal can show.
-    """
-
-    width: int = 100
-    identifies: bool = False
-    results: MarkedResults | None = None
-    is_gated: bool = False
-    in_colour: bool = False
-    in_unicode: bool = True
 
 
 _RENDERERS: Mapping[str, tuple[str, str]] = {  # module and function

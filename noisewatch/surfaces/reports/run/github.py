@@ -7,7 +7,7 @@ from noisewatch.operations.run.conclusion import CommandConclusion, conclude, ga
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.workflow import annotation_lines, workflow_command
-from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.options import SeriesOptions
 from noisewatch.surfaces.reports.run.sentences import (
     advice_parts_of,
     command_sentences,

@@ -19,7 +19,7 @@ from noisewatch.operations.run.conclusion import conclude
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.series import RunSeries
 from noisewatch.surfaces.reports.parts.junit import add_case, add_result, add_suite, document_with_totals, timestamp
-from noisewatch.surfaces.reports.run.formats import SeriesOptions
+from noisewatch.surfaces.reports.run.options import SeriesOptions
 from noisewatch.surfaces.reports.run.sentences import (
     COMMANDS,
     command_words,

@@ -34,7 +34,7 @@ from noisewatch.operations.run.series import RunBeginning, RunListener, RunSerie
 from noisewatch.surfaces.reports.calibration.json import describe_floors
 from noisewatch.surfaces.reports.machine.json import describe_cgroup
 from noisewatch.surfaces.reports.parts.json import describe_facts, describe_machine
-from noisewatch.surfaces.reports.run.formats import PRINTED, SeriesOptions
+from noisewatch.surfaces.reports.run.options import PRINTED, SeriesOptions
 from noisewatch.surfaces.reports.run.sentences import COMMANDS, program_of
 from noisewatch.text import clean, printable
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from noisewatch.cpus import cpu_list_argument
-from noisewatch.judgement.check import describe_limit
+from noisewatch.judgement.answer import describe_limit
 from noisewatch.judgement.terms import FIXES, HELPS, NOW, OPEN, SEE, STEP, TRY, Area, Gravity, tally
 from noisewatch.operations.frame.frame import FindingLine, Frame
 from noisewatch.surfaces.drawing.glyphs import Glyphs

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.faults import RAISED
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.judgement.check import Answer
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import DEFAULT, Rules
 from noisewatch.judgement.terms import Severity

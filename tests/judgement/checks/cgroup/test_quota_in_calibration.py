@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.noise.dominance import MEMORY, QUOTA, dominating_cause
 from noisewatch.judgement.rules import Rules

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Case
-from noisewatch.judgement.check import Answer
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from tests.judgement.example import Example
 from tests.judgement.judging import calibrated_by, found_in

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from noisewatch.errors import NothingUndisturbed
 from noisewatch.operations.run.series import RunSeries
-from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
+from noisewatch.surfaces.reports.run.formats import render_series
+from noisewatch.surfaces.reports.run.options import SeriesOptions
 from tests.surfaces.reports.consumers import (
     read_github,
     read_junit,

@@ -11,7 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.judgement.run.reasons import RepetitionVerdict
-from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
+from noisewatch.surfaces.reports.run.formats import render_series
+from noisewatch.surfaces.reports.run.options import SeriesOptions
 from tests.judgement.judging import quiet_calibration
 from tests.surfaces.reports.run.running import ran, words
 from tests.surfaces.reports.run.written_series import (

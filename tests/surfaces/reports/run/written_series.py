@@ -15,7 +15,8 @@ from noisewatch.model.run.repetition import Repetition
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.operations.run.series import RunSeries, WatchingCost
-from noisewatch.surfaces.reports.run.formats import SeriesOptions, render_series
+from noisewatch.surfaces.reports.run.formats import render_series
+from noisewatch.surfaces.reports.run.options import SeriesOptions
 from tests.judgement.run.test_placement_reasons import placed
 from tests.kernel.tasks.commands import thread_look
 from tests.model.run.places import ONE_NODE, placement_of

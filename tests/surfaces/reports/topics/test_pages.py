@@ -12,7 +12,8 @@ from noisewatch.errors import UsageError
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.terms import Area
 from noisewatch.kinds import Work
-from noisewatch.surfaces.cli.arguments import build_parsers, parse_arguments
+from noisewatch.surfaces.cli.arguments import parse_arguments
+from noisewatch.surfaces.cli.parsers import build_parsers
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, GUIDES, SUBJECTS, TOPICS, report
 from noisewatch.surfaces.reports.topics.report import BlockKind, TopicPage, parse_page, read_page
 from noisewatch.surfaces.reports.verdict.formats import FORMATS

@@ -1,0 +1,224 @@
+"""The answer of a check, the limits that it goes by, and their text.
+
+The text on a limit names the value from which the check warns or fails, and its part of the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+from msgspec import Struct
+
+from noisewatch.judgement.noise.budget import DEFAULT_MAX_CV
+from noisewatch.judgement.terms import Severity, Status
+from noisewatch.patterns import regex
+from noisewatch.units import describe_value, share_text
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from noisewatch.cpus import CpuSet
+    from noisewatch.judgement.fixes.fix import Fix
+    from noisewatch.model.interval.disturbance import Disturbance
+
+FAILS = "fails"
+LIMIT, MINIMUM, LOOKED_BACK, LOOKED_AHEAD = "limit", "minimum", "looked back", "looked ahead"  # what a number is
+
+
+class Limit(Struct, frozen=True):
+    """A bound of a check, and the reason for its value. `key` names it within the check: `--limit ID.key=…`.
+
+    `of_budget` is set for limits on a share of time: `value` is then the limit at the default budget. The limit is
+    proportional to the budget, and rises at most to the part `of_budget` of it.
+    """
+
+    key: str
+    name: str
+    value: float
+    unit: str
+    reason: str
+    value_in: Mapping[str, float] = {}  # by profile, if it differs
+    set_by: str | None = None  # the option that sets it in place of --limit
+    of_budget: float | None = None
+    is_least: bool = False  # values below it warn or fail
+
+    def under(self, profile: str, max_cv: float = DEFAULT_MAX_CV) -> float:
+        """Return the limit's value under the profile, for samples that may vary by `max_cv`."""
+        value = self.value_in.get(profile, self.value)
+        if self.of_budget is None or max_cv == DEFAULT_MAX_CV:
+            return value
+        return min(value * max_cv / DEFAULT_MAX_CV, max(value, self.of_budget * min(max_cv, 1.0)))
+
+
+def passing_and_failing(
+    name: str,
+    unit: str,
+    passes: tuple[float, str] | tuple[float, str, float],
+    fails: tuple[float, str] | tuple[float, str, float],
+    prefix: str = "",
+    is_plural: bool = False,
+    is_least: bool = False,
+) -> tuple[Limit, Limit]:
+    """Return the limits up to which a value passes, and from which it fails.
+
+    Each is given by its value, the reason and, if it scales with the budget, its part of that. `prefix` is that of the
+    keys.
+    """
+    limits = []
+    for verb, (value, reason, *of_budget) in (("passes", passes), ("fails", fails)):
+        full_name = f"{name} that {verb.removesuffix('es' if verb == 'passes' else 's') if is_plural else verb}"
+        key, part = f"{prefix}{verb}", of_budget[0] if of_budget else None
+        limits.append(Limit(key, full_name, value, unit, reason, of_budget=part, is_least=is_least))
+    return limits[0], limits[1]
+
+
+class Answer(Struct, frozen=True):
+    """The result of a check on one machine. `said` is text for people only."""
+
+    status: Status
+    said: str
+    measured: Any = None
+    limit: float | None = None
+    unit: str | None = None
+    cpus: CpuSet = frozenset()
+    reason: str | None = None  # why it is unknown or not applicable, or a warning that may be a failure
+    evidence: Mapping[str, Any] = {}
+    culprits: tuple[Disturbance, ...] = ()
+    fix: Fix | None = None
+    severity: Severity | None = None  # if this answer has another weight than the check
+    is_fault: bool = False  # noisewatch itself failed, which counts under every profile
+    items: tuple[str, ...] = ()  # the details that `said` summarizes, a line each in a list
+    limit_role: str = LIMIT  # or MINIMUM, LOOKED_BACK, LOOKED_AHEAD: what `limit` is
+
+
+class AnswerDetails(TypedDict, total=False):
+    """Fields of an answer beside its status and its text."""
+
+    measured: Any
+    limit: float | None
+    unit: str | None
+    cpus: CpuSet
+    reason: str | None
+    evidence: Mapping[str, Any]
+    culprits: tuple[Disturbance, ...]
+    fix: Fix | None
+    severity: Severity | None
+    items: tuple[str, ...]
+    limit_role: str
+
+
+class Counted(NamedTuple):
+    """A count, and the limit above which the check has this status with this text. None is unknown."""
+
+    number: int | None
+    limit: Limit
+    status: Status
+    text: str
+
+
+class Graded:
+    """A builder of answers on one case that share details, such as their evidence.
+
+    Details of one answer take precedence. `case.graded(...)` makes it.
+    """
+
+    __slots__ = ("_bound", "_shared")
+
+    def __init__(self, bound: Callable[[Limit], float], shared: AnswerDetails) -> None:
+        self._bound, self._shared = bound, shared
+
+    def by(self, limit: Limit, measured: float | None) -> Graded:
+        """Return a builder of answers that also share a value and the limit that it is compared with."""
+        role, bound = MINIMUM if limit.is_least else LIMIT, self._bound(limit)
+        graded: AnswerDetails = {"measured": measured, "limit": bound, "unit": limit.unit, "limit_role": role}
+        return Graded(self._bound, self._shared | graded)
+
+    def by_counts(
+        self, counts: Sequence[Counted], calm: str, why_unknown: str | None, fix: Fix | None = None
+    ) -> Answer:
+        """Return the answer by the first count above its limit, whatever else is unknown; the gravest come first."""
+        for number, limit, status, text in counts:
+            if number is not None and number > self._bound(limit):
+                return self.by(limit, number).answer(status, text, fix=fix)
+        if why_unknown is not None:
+            return unknown(why_unknown)
+        return self.by(counts[0].limit, counts[0].number).passes(calm)
+
+    def passes(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return self.answer(Status.PASS, text, **details)
+
+    def warns(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return self.answer(Status.WARN, text, **details)
+
+    def fails(self, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return self.answer(Status.FAIL, text, **details)
+
+    def unknown(self, reason: str | None, text: str = "unknown") -> Answer:
+        """Return the answer of a check that should be answerable and is not, with the shared details."""
+        return self.answer(Status.UNKNOWN, text, reason=reason)
+
+    def not_applicable(self, reason: str) -> Answer:
+        """Return the answer of a check whose subject cannot exist here, with the shared details."""
+        return self.answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
+
+    def answer(self, status: Status, text: str, **details: Unpack[AnswerDetails]) -> Answer:
+        return Answer(status, text, **(self._shared | details))
+
+
+def unknown(reason: str) -> Answer:
+    """Return the answer of a check that should be answerable and is not."""
+    return Answer(Status.UNKNOWN, "unknown", reason=reason)
+
+
+def not_applicable(reason: str) -> Answer:
+    """Return the answer of a check whose subject cannot exist here."""
+    return Answer(Status.NOT_APPLICABLE, "does not apply", reason=reason)
+
+
+_VERBS = {"passes": "warns", "fails": "fails"}  # by the last word of the key
+_OUTCOME_IN_NAME = regex(r" (?:that (?:pass|fail)(?:es|s)?|without a warning|below which it fails)\b")
+_PARTS = {0.5: "half", 0.2: "a fifth"}
+
+
+def warns_and_fails(warns: float, fails: float, unit: str) -> str:
+    """Return ` (warns from 1%, fails from 5%)`, for the end of a sentence."""
+    return f" (warns {_from(warns, unit)}, fails {_from(fails, unit)})"
+
+
+def describe_limit(limit: Limit) -> str:
+    """Return `busy share of a target CPU: warns from 1% (two ticks of 10 ms in a 3 s sample)`."""
+    name = _OUTCOME_IN_NAME.sub("", limit.name) if _verb(limit) else limit.name
+    return f"{name}: {describe_bound(limit, limit.value)} ({'; '.join(_reasons(limit))})"
+
+
+def describe_bound(limit: Limit, value: float) -> str:
+    """Return `warns from 1%` of a value of the limit, or the value alone if the key does not say what it does."""
+    verb = _verb(limit)
+    return _value(value, limit.unit) if verb is None else f"{verb} {_from(value, limit.unit, limit.is_least)}"
+
+
+def _verb(limit: Limit) -> str | None:
+    return _VERBS.get(limit.key.rpartition("-")[2])
+
+
+def _reasons(limit: Limit) -> list[str]:
+    """Return why the limit has its value; one in proportion to the budget says so first."""
+    if limit.of_budget is None:
+        return [limit.reason]
+    budget = share_text(DEFAULT_MAX_CV)
+    part = f"{_PARTS.get(limit.of_budget, f'{limit.of_budget:g} times')} of the budget".replace("times of", "times")
+    if abs(limit.value - limit.of_budget * DEFAULT_MAX_CV) < 1e-9:
+        whole = f"{part} of {budget}"
+        rest = limit.reason.removeprefix(part)
+        return [whole, limit.reason] if rest == limit.reason else [whole + rest]
+    level = share_text(limit.value / limit.of_budget)
+    return [f"for a budget of {budget}: less in proportion below it, {part} above {level}", limit.reason]
+
+
+def _from(value: float, unit: str, is_least: bool = False) -> str:
+    return f"{'below' if is_least else 'from' if value else 'above'} {_value(value, unit)}"
+
+
+def _value(value: float, unit: str) -> str:
+    return share_text(value) if unit == "share" else describe_value(value, unit)
