@@ -23,7 +23,7 @@ class ChangedFactPart(DocumentPart, frozen=True, kw_only=True, rename={"of_class
 
 
 class AcceptancePart(DocumentPart, frozen=True, kw_only=True):
-    """The last acceptance of the machine as it was then (`history accept`).
+    """The last acceptance of the machine's state (`history accept`).
 
     at: Seconds since 1970.
     """

@@ -1,4 +1,4 @@
-"""The answer of a check, the limits that it goes by, and their text.
+"""The answer of a check, its limits, and their text.
 
 The text on a limit names the value from which the check warns or fails, and its part of the budget.
 """

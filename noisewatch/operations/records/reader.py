@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from noisewatch.documents.document import read_part, view_of
-from noisewatch.documents.run import ByExitPart, RepetitionPart, RunDocument, RunOptionsPart
+from noisewatch.documents.run import ByExitPart, CommandPart, RepetitionPart, RunDocument, RunOptionsPart
 from noisewatch.errors import Unreadable, UsageError
 from noisewatch.judgement.comparison import SideComparison, compare_records
 from noisewatch.judgement.record import FindingState, MachineRecord, MeasuredFigure, RecordKind
@@ -213,12 +214,20 @@ def run_times(header: RunDocument, repetitions: Iterable[RepetitionPart]) -> dic
 
 
 def commands_of(header: RunDocument) -> dict[str, str]:
-    """Return the commands in the receipt, by name: the whole command line, or the program alone."""
+    """Return the commands in the receipt, by name: the whole command line, or the program alone without --identify."""
     return {
-        command.command: " ".join(map(clean, command.argv or [command.program or "?"]))
+        command.command: " ".join(map(clean, _words_of(command)))
         for command in header.commands or ()
         if command.command in _RUN_TIME
     }
+
+
+def _words_of(command: CommandPart) -> list[str]:
+    """Return the words of the command line; a malformed one has a question mark for its arguments."""
+    if isinstance(command.argv, list) and command.argv:
+        return command.argv
+    arguments = [] if command.argv is UNSET else ["?"]
+    return [command.program or "?", *arguments]
 
 
 def _mean(times: _Times, least_share: float) -> Estimate | None:

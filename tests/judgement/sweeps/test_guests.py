@@ -148,7 +148,7 @@ def _sound(guest: int) -> tuple[Verdict, tuple[str, ...]]:
 
 @cache
 def _checks(guest: int) -> list[Check]:
-    """Return the blocking checks. That of the noise floor goes by the calibration alone, and is not asked again."""
+    """Return the blocking checks. That of the noise floor depends on the calibration alone, and is not asked again."""
     floor = finding(_sound(guest)[0], FLOOR_CHECK)
     return [replace(each, answer=lambda _: floor.answer) if each is floor.check else each for each in _BLOCKING]
 

@@ -229,9 +229,14 @@ def test_a_series_with_too_few_undisturbed_runs_says_nothing(compare: Compare) -
     assert "cut short, the receipt has no end" in ran.words
 
 
-def test_other_commands_are_told(compare: Compare) -> None:
-    other = receipt(times(0.1), commands=[{"command": "a", "program": "bench2"}])
-    assert "other commands were run: bench before, bench2 after" in compare(receipt(times(0.1)), other).words
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [({"program": "bench2"}, "bench2"), ({"program": "bench", "argv": ["bench", 7]}, "bench ?")],
+    ids=["program", "malformed arguments"],
+)
+def test_other_commands_are_named(compare: Compare, command: dict[str, Any], name: str) -> None:
+    other = receipt(times(0.1), commands=[{"command": "a", **command}])
+    assert f"other commands were run: bench before, {name} after" in compare(receipt(times(0.1)), other).words
 
 
 def test_a_document_of_a_series_is_the_same_as_its_lines(compare: Compare) -> None:
