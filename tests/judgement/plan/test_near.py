@@ -36,7 +36,7 @@ def test_a_machine_that_does_not_tell_says_so() -> None:
     found = answer(planned(_TWO_NODES | _at(-1), 1, near="eth0"), Criterion.DEVICE)
     assert (found.status, found.reason) == (
         Status.UNKNOWN,
-        "this machine does not tell at which node eth0 is: numa_node is -1",
+        "this machine does not report the node of eth0: numa_node is -1",
     )
 
 

@@ -106,9 +106,7 @@ _OLD = {"/proc/sys/kernel/osrelease": "5.15.0\n", "/proc/version": "Linux versio
 def test_of_what_a_partition_needs_only_what_is_missing_is_called_missing(files: Files, told: str) -> None:
     plan = planned({**_FILES, **files}, 1)
     assert plan.steps.partition is None
-    assert plan.why_no_partition == (
-        f"The CPUs cannot be isolated without a reboot: for that this machine lacks {told}"
-    )
+    assert plan.why_no_partition == (f"The CPUs cannot be isolated without a reboot: this machine lacks {told}")
 
 
 def test_what_this_kernel_cannot_do_is_left_out_and_said() -> None:

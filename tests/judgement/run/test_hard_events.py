@@ -68,7 +68,7 @@ def test_a_command_whose_control_group_was_frozen(is_estimate: bool) -> None:
 def test_a_control_group_that_cannot_be_seen_may_have_been_frozen() -> None:
     verdict = judge(replace(_quiet(), freezing=Freezing(unknown="/sys/fs/cgroup/a/cgroup.events: permission denied")))
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert "whether its control group was frozen is not known: /sys/fs/cgroup/a/cgroup.events" in verdict.unknowns[0]
+    assert "cannot tell whether its control group was frozen: /sys/fs/cgroup/a/cgroup.events" in verdict.unknowns[0]
 
 
 def test_a_noisewatch_that_was_frozen_with_its_command_needs_no_other_explanation() -> None:
@@ -141,7 +141,7 @@ def test_where_a_quota_counts_no_period_it_counts_no_stop_either() -> None:
         for enforced in (20, 10)
     )
     assert counted.outcome == RunOutcome.UNDISTURBED
-    assert still.unknowns == ("whether the CPU quota of /sys/fs/cgroup/ci stopped it is not known",)
+    assert still.unknowns == ("cannot tell whether the CPU quota of /sys/fs/cgroup/ci stopped it",)
 
 
 def test_without_vmstat_nobody_knows_whether_pages_were_swapped() -> None:
@@ -186,7 +186,7 @@ def test_a_quota_that_stopped_a_group_which_the_command_went_to() -> None:
 def test_whether_a_group_was_stopped_of_which_there_was_no_look_before_is_unknown() -> None:
     verdict = judge(_in_a_group(None, 5))
     assert verdict.outcome == RunOutcome.UNKNOWN
-    assert verdict.unknowns == ("whether the CPU quota of /sys/fs/cgroup/scope stopped it is not known",)
+    assert verdict.unknowns == ("cannot tell whether the CPU quota of /sys/fs/cgroup/scope stopped it",)
     assert judge(_in_a_group(None, 0)).outcome == RunOutcome.UNDISTURBED
     assert judge(_in_a_group(None, 5, quota_share=UNLIMITED)).outcome == RunOutcome.UNDISTURBED
 
@@ -224,7 +224,7 @@ def test_a_command_that_may_have_been_stopped_with_noisewatch_is_unknown() -> No
     for use in (less, threaded):  # the threads of the other one might have had two CPUs
         verdict = judge(replace(ran_on, use=use))
         assert verdict.outcome != RunOutcome.UNDISTURBED
-        assert any("whether the command was stopped too is not known" in each for each in verdict.unknowns)
+        assert any("cannot tell whether the command was stopped too" in each for each in verdict.unknowns)
 
 
 def test_where_all_cpus_were_idle_nobody_knows() -> None:

@@ -55,7 +55,9 @@ def test_a_command_waits_for_a_file_server_for_a_millisecond_a_wait(waits: int, 
 
 
 def test_waits_of_which_none_can_be_for_a_file_server_are_unknown() -> None:
-    assert "and for no disk: whether" in _unknowns(traced(_second(), own_ms=500, blocked_ms=30, waits=30))
+    assert "and for no disk: a frozen control group" in _unknowns(
+        traced(_second(), own_ms=500, blocked_ms=30, waits=30)
+    )
 
 
 def test_neither_disks_nor_a_file_server_explain_a_debugger() -> None:
@@ -73,9 +75,7 @@ def test_a_command_waits_for_disks_for_as_long_as_they_were_busy(io: dict[str, A
     held = traced(repetition, own_ms=500, blocked_ms=400)
     assert "waited in the kernel for 400 ms, and for disks for 210 ms at most" in _unknowns(held)
     without = repeat(ran(), ran({2: 500}, 1.0), own_ms=500, use=repetition.use, gone=["/proc/diskstats"])
-    assert "how long disks were busy is not known (/proc/diskstats)" in _unknowns(
-        traced(without, own_ms=500, blocked_ms=190)
-    )
+    assert "disk busy times are unavailable (/proc/diskstats)" in _unknowns(traced(without, own_ms=500, blocked_ms=190))
 
 
 def test_waits_are_as_long_as_an_idle_cpu_takes_to_begin() -> None:

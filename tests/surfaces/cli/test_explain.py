@@ -70,13 +70,13 @@ def test_a_page_has_all_sections_with_all_that_is_declared(run: Run, check: Chec
 def test_a_limit_says_what_it_does_and_which_part_of_the_budget_it_is(run: Run) -> None:
     words = run("explain", "tasks-on-target").words
     assert (
-        "passes: share of a target CPU that one task may take: warns from 0.2% (a fifth of the budget of 1%)" in words
+        "passes: share of a target CPU that one task may take: warns above 0.2% (a fifth of the budget of 1%)" in words
     )
     assert (
-        "fails: share of a target CPU that one task may take: fails from 0.5% (half of the budget of 1%: two" in words
+        "fails: share of a target CPU that one task may take: fails above 0.5% (half of the budget of 1%: two" in words
     )
     words = run("explain", "target-cpu-busy").words
-    assert "fails from 5% (for a budget of 1%: less in proportion below it, half of the budget above 10%; a" in words
+    assert "fails above 5% (for a budget of 1%; proportionally less below it, half of the budget above 10%; a" in words
     assert "fails: share of memory left: fails below 5% (" in run("explain", "memory-short").words
     assert (
         "fails: pages swapped in or out, under latency and strict: fails above 0 pages ("

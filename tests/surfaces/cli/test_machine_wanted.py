@@ -113,7 +113,7 @@ def test_nobody_waits_for_another_machine_without_being_told(place: Path) -> Non
 
 def test_without_a_description_no_machine_is_asked_for(run: Run, place: Path) -> None:
     found = _judged(run, {})
-    assert (found["status"], found["reason"]) == ("not-applicable", "no machine was asked for (--machine)")
+    assert (found["status"], found["reason"]) == ("not-applicable", "no machine was requested (--machine)")
 
 
 def test_the_file_of_options_names_one_beside_itself(run: Run, described: Path) -> None:

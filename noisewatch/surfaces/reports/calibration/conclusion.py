@@ -111,7 +111,7 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
     margin = calibrated.drift.margin_at(by_work.budget.at_ns)
     if alone is not None and by_work.cpus_above[ALONE]:
         of_quota = any(is_of_quota(calibrated, figures) for figures in calibrated.complete if figures.cpu == alone.cpu)
-        cause = QUOTA.said if of_quota else "move what shares this CPU"
+        cause = QUOTA.said if of_quota else "move other work off this CPU"
         share = share_text(alone.cv_expected)
         return f"Interruptions alone are over the budget (CV {share}): {cause}.{_most_of_the_gaps(gaps)}"
     chain, dense = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT))

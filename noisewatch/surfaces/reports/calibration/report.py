@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from noisewatch.cpus import name_cpus
 from noisewatch.judgement.case import Calibrated
 from noisewatch.judgement.noise.budget import LOSES_TOO_MUCH
-from noisewatch.judgement.noise.comparison import Comparison, Difference, loud_cpus
+from noisewatch.judgement.noise.comparison import Comparison, Difference, noisy_cpus
 from noisewatch.judgement.noise.detection import on_cpus
 from noisewatch.operations.calibrate import CalibratedTarget, CalibratedUnderLoad
 from noisewatch.surfaces.drawing.axis import rows_for
@@ -113,7 +113,7 @@ def contrast_of(result: CalibratedTarget) -> Contrast | None:
 
 def _unquiet_remark(calibrated: Calibrated) -> str:
     """Return why the comparison with a load proves nothing; an empty text if the CPUs were quiet before it."""
-    noisy = loud_cpus(calibrated)
+    noisy = noisy_cpus(calibrated)
     if not noisy:
         return ""
     lost, cpu = max(

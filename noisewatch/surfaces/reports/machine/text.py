@@ -140,7 +140,7 @@ def _unreadable(reasons: Mapping[str, str], width: int, is_whole: bool) -> str:
         names = describe_names([path for path, _ in faults], _MOST_PATHS)
         lines += wrap(printable(f"{faults[0][1]}: {names}"), width, "  ", "    ")
     if rest := by_reason[_MOST_REASONS:]:
-        lines.append(f"  for {len(rest)} other reasons: {sum(map(len, rest))} more")
+        lines.append(f"  for {describe_count(len(rest), 'other reason')}: {sum(map(len, rest))} more")
     return "\n".join(lines)
 
 

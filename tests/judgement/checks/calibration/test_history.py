@@ -112,7 +112,7 @@ def test_one_entry_apart_is_noted_and_two_are_and_three_fail() -> None:
     alone, two, three = (_judged([*old, *_past(number)]) for number in range(3))
     assert [finding(each, _SLOWER).status for each in (alone, two, three)] == ["warn", "warn", "fail"]
     assert [finding(each, _SLOWER).is_note for each in (alone, two, three)] == [True, True, False]
-    assert "11.1% slower in the newest entry alone, so an outlier or a move" in finding(alone, _SLOWER).answer.said
+    assert "11.1% slower in the newest entry alone, an outlier or a move" in finding(alone, _SLOWER).answer.said
     assert "in the newest two entries alone" in finding(two, _SLOWER).answer.said
     assert not any(finding(each, _SLOWER).is_blocking_failure for each in (alone, two, three)), "unless one asks"
 
@@ -123,7 +123,7 @@ def test_after_few_entries_a_machine_that_stays_slow_is_told_until_its_ranks_pro
     assert [each.status for each in judged][:3] == ["warn"] * 3
     assert {each.status for each in judged[3:]} <= {"warn", "fail"}
     assert judged[-1].status == "fail"
-    assert f"in the newest 3 entries alone, after {before}, which are too few to prove a move" in judged[2].answer.said
+    assert f"in the newest 3 entries alone, after {before}, too few to prove a move" in judged[2].answer.said
 
 
 def test_under_strict_a_move_blocks_and_one_entry_apart_is_unknown() -> None:
@@ -135,7 +135,7 @@ def test_under_strict_a_move_blocks_and_one_entry_apart_is_unknown() -> None:
 
 def test_where_nothing_recorded_changed_what_is_left_is_told() -> None:
     said = finding(_judged([*_past(20, LATENCY=0.9), *_past(4)]), _SLOWER).answer.said
-    assert "no recorded fact changed: what is left is" in said
+    assert "no recorded fact changed: the cause is not recorded" in said
 
 
 def test_a_machine_that_went_back_is_as_usual() -> None:
@@ -191,13 +191,13 @@ def test_a_drift_fails_with_what_changed_meanwhile(figure: str, share: float, wr
 def test_with_few_entries_nothing_is_judged(count: int) -> None:
     verdict = _judged(_past(count, LATENCY=0.5))
     assert _statuses(verdict) == ["not-applicable"] * 3
-    assert f"remembering: {count} of 5" in (finding(verdict, _SLOWER).answer.reason or "")
+    assert f"collecting: {count} of 5" in (finding(verdict, _SLOWER).answer.reason or "")
 
 
 def test_once_accepted_what_came_before_is_not_compared() -> None:
     verdict = _judged([*_past(20, LATENCY=0.9), *_past(3)], accepted=20)
     assert _statuses(verdict) == ["not-applicable"] * 3
-    assert "3 of 5 entries like this one since the machine was accepted" in str(finding(verdict, _SLOWER).answer.reason)
+    assert "3 of 5 comparable entries since the machine was accepted" in str(finding(verdict, _SLOWER).answer.reason)
 
 
 def test_without_a_history_nothing_applies() -> None:
@@ -245,7 +245,7 @@ def test_a_figure_that_is_usually_measured_and_was_not_now_is_no_pass() -> None:
     verdict = _judged_without_memory(_past(20))
     assert _statuses(verdict) == ["unknown", "unknown", "pass"]
     reason = finding(verdict, _SLOWER).answer.reason or ""
-    assert "as fast as usual by what was measured, but most earlier entries have as well: memory walk, memory" in reason
+    assert "as fast as usual as far as measured, but most earlier entries also contain: memory walk, memory" in reason
     moved = _judged_without_memory([*_past(20, LATENCY=0.9), *_past(3)])
     assert finding(moved, _SLOWER).status == "fail", "whatever else is unknown"
 
@@ -272,6 +272,4 @@ def test_facts_that_most_entries_lack_are_unknown() -> None:
 
 def test_figures_that_no_earlier_entry_has_are_unknown() -> None:
     entries = [replace(each, figures={Figure.LONG_GAPS: 1e-3}) for each in _past(20)]
-    assert "none of this was measured now and in 5 entries before" in str(
-        finding(_judged(entries), _SLOWER).answer.reason
-    )
+    assert "not measured both now and in 5 earlier entries" in str(finding(_judged(entries), _SLOWER).answer.reason)

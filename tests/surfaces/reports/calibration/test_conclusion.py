@@ -18,7 +18,7 @@ def test_interruptions_that_alone_are_too_much_come_before_what_slows_one_kind()
     calibrated = replace(noisy(), budget=_SMALL)
     helps = conclusion_of(calibrated, gaps_of(calibrated)).helps
     assert helps.startswith("Interruptions alone are over the budget (CV ")
-    assert "move what shares this CPU" in helps
+    assert "move other work off this CPU" in helps
 
 
 def test_a_quota_that_makes_them_is_named() -> None:

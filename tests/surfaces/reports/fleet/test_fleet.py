@@ -101,7 +101,7 @@ def test_what_changed_is_told_with_since_when(run: Run, fleet: Path) -> None:
 def test_a_host_that_is_only_in_the_baseline_is_told_with_when_it_last_reported(run: Run, fleet: Path) -> None:
     write(fleet / "before/db9.json", at=1_700_000_000.0)
     words = run("fleet", fleet / "yesterday", "--baseline", fleet / "before").words
-    assert "has not reported, said stable in the baseline" in words
+    assert "has not reported, was stable in the baseline" in words
     assert re.search(r"db9 UNKNOWN \? \? - 2023-11-1[45]", words)  # by the zone of the reader
 
 

@@ -55,7 +55,7 @@ def test_a_fact_that_one_side_does_not_know_may_have_changed(history: History) -
     lines[0]["facts"]["settings"] |= {"turbo": "on"}
     lines[21]["facts"]["settings"] = {"governor": "performance", "turbo": None}
     told = history(lines).words
-    assert "may have changed, as only one side knows it: turbo" in told
+    assert "may have changed, but only one side has it: turbo" in told
     assert "no recorded fact changed" not in told
 
 
@@ -177,7 +177,7 @@ def test_what_is_no_history_gets_one_line(run: Run, tmp_path: Path, kind: str) -
 
 def test_the_newest_entry_apart_is_told_as_the_check_does(history: History) -> None:
     told = history(slowed(after=1)).words
-    assert "% slower in the newest entry alone, so an outlier or a move: the next entries tell" in told
+    assert "% slower in the newest entry alone, an outlier or a move; the next entries decide" in told
     assert "no move found" not in told
 
 

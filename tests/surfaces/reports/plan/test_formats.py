@@ -38,7 +38,7 @@ def test_the_proposal_comes_first_and_then_why_and_what_to_do(run: Run, tree: Pa
     lines = run("plan", "2", "--sysroot", tree).out.splitlines()
     assert lines[:2] == [
         "proposed: CPUs 4-5 (2 cores of node 1, L3 of CPUs 4-7,12-15)",
-        "run on 4-5, leave 12-13 idle; takes 4 of 16 CPUs from everybody else",
+        "run on 4-5, leave 12-13 idle; takes 4 of 16 CPUs from other work",
     ]
     headings = [line.partition("  ")[0] for line in lines if re.match("[A-Z]{3}", line)]
     assert [heading.partition(",")[0] for heading in headings] == ["WHY THESE", "NOW", "FOR GOOD", "RUN THE BENCHMARK"]
@@ -114,7 +114,7 @@ def _old(tmp_path: Path) -> Path:
 
 
 _NO_PARTITION = (
-    "The CPUs cannot be isolated without a reboot: for that this machine lacks Linux 6.1 or newer (it has cgroup v2 "
+    "The CPUs cannot be isolated without a reboot: this machine lacks Linux 6.1 or newer (it has cgroup v2 "
     "with the cpuset controller).\n"
 )
 _NO_TICKLESS = "target-not-tickless: this kernel cannot stop the tick"

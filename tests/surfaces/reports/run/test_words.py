@@ -266,7 +266,7 @@ def test_what_is_not_known_is_said() -> None:
     placement = replace(placed([thread_look(9, 1, 5)], used_ns=50), reason="no children")
     assert placement_lines(placement)[-2:] == [
         "unknown: no children",
-        "unknown: where its threads ran is known for 10% of their CPU time only",
+        "unknown: where its threads ran is known for only 10% of their CPU time",
     ]
     assert placement_lines(placed(used_ns=50))[0] == "no look at its threads: it was too short"
 
