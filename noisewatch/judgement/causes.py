@@ -48,7 +48,7 @@ class Way(StrEnum):
 class Cause(Struct, frozen=True, kw_only=True):
     """Findings that belong together, the gravest first, and what to do about them.
 
-    The action removes the findings in `settles`. Those in `helps` have other reasons too, or need more than the action.
+    The action removes the findings in `settles`. Findings in `helps` have other reasons too, or need more than it.
     """
 
     gravity: Gravity

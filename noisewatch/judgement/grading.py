@@ -164,7 +164,7 @@ def judge_knob(
     quiet: int,
     is_quiet: Callable[[int], bool] = lambda value: value == 0,
 ) -> Answer:
-    """Return the answer for a knob that should be quiet; otherwise it is the text `fault`, with a place for `value`."""
+    """Return the answer for a knob that should be quiet; `fault` is the text if it is not, with a place for `value`."""
     value = case.snapshot.settings.knobs.integer(knob)
     if value is None:
         return unread(case, knob)

@@ -34,7 +34,7 @@ _OF_THE_HOST = (
     "The host or the firmware causes it: nothing inside this system helps. Use a dedicated host, or measure at "
     "another time."
 )
-TO_HOUSEKEEPING = "Move {} to the housekeeping CPUs; isolated CPUs only run what is pinned to them."
+TO_HOUSEKEEPING = "Move {} to the housekeeping CPUs; isolated CPUs only run pinned tasks."
 _NO_HOUSEKEEPING = "No CPU is left to move it to: stop it, or choose fewer target CPUs."
 _NOT_MOVED = "The kernel does not allow moving it: stop it, or the work that it does."
 _OF_ONE_CPU = regex(r"(ksoftirqd|ktimers|migration|cpuhp|idle_inject|irq_work|kworker)/\d+\b")

@@ -33,7 +33,7 @@ _still_values = attrgetter(*STILL)
 
 
 class Remembered:
-    """Results computed from the last cases of one machine, for judging case after case."""
+    """Results of previous cases of one machine, reused when case after case is judged."""
 
     def __init__(self) -> None:
         self._case: object | None = None

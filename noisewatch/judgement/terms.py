@@ -1,6 +1,6 @@
 """The terms of a verdict, each a type, and the number of checks by status.
 
-Frames contain them before the first picture is drawn, so nothing of the checks is imported here.
+Frames contain them before the first picture is drawn, so this module imports no checks.
 """
 
 from __future__ import annotations

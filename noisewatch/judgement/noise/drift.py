@@ -26,7 +26,7 @@ ENDS = 1.645  # standard deviations; nine of ten values lie within them
 
 
 class _Usual(NamedTuple):
-    """The standard deviation of the logarithm of measured by expected CV, for samples up to this length.
+    """The standard deviation of log(measured CV / expected CV), for samples up to this length.
 
     From tests/truth, on a virtual machine with changing neighbours, where two halves of one calibration differ by as
     much: nine of ten benchmarks lie within ends that are moved apart by it.
@@ -69,7 +69,7 @@ class Drift(Struct, frozen=True):
         return math.exp(ENDS * self.deviation_at(length_ns))
 
     def deviation_at(self, length_ns: int) -> float:
-        """Return the standard deviation of the logarithm of measured by expected CV."""
+        """Return the standard deviation of log(measured CV / expected CV)."""
         usual = _usual_at(length_ns)
         learned = self._learned_at(usual)
         square = (WEIGHT * usual.deviation**2 + learned.changes * learned.mean_square) / (WEIGHT + learned.changes)

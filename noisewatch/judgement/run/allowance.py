@@ -101,7 +101,7 @@ class OwnWork(Struct, frozen=True):
     def split(self, threads: Iterable[RunReason]) -> tuple[list[RunReason], list[RunReason]]:
         """Return the threads that disturbed the command, and the work that threads did for it.
 
-        Only kernel threads that write, or free memory, for others can work for it.
+        Only kernel threads that write to disks or free memory can work for it.
         """
         foreign: list[RunReason] = []
         own: list[RunReason] = []

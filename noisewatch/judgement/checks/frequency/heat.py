@@ -73,7 +73,7 @@ def throttled(case: Case) -> Answer:
     unreadable = [path for path, count in counts if count is None]
     if unreadable:
         return case.unread(*unreadable)
-    doubtful = [interval for interval in case.intervals if not _are_uncounted_calm(interval)]
+    doubtful = [interval for interval in case.intervals if not _are_uncounted_cores_calm(interval)]
     if doubtful:
         return unknown("thermal interrupts on cores whose throttle counts were not read")
     counts_power = any(slowdown.by == BY_POWER for interval in case.intervals for slowdown in slowed_between(interval))
@@ -118,7 +118,7 @@ def _times(slowdowns: Iterable[Slowdown]) -> str:
     return f"{times} time{'s' if times > 1 else ''}"
 
 
-def _are_uncounted_calm(interval: Interval) -> bool:
+def _are_uncounted_cores_calm(interval: Interval) -> bool:
     """Return whether cores beyond the counters that are read had no thermal interrupt, and so were not throttled."""
     uncounted = interval.after.background.throttling.uncounted
     if not uncounted:

@@ -191,7 +191,7 @@ _FAR_AWAY = frozenset(
     reads=(f"{TEMPORARY_FILES}: $TMPDIR, or /tmp, in /proc/self/mounts",),
     why=(
         "Access to files on a server, or on the host of a virtual machine, depends on the network and on other "
-        "clients. Keep inputs and outputs in memory if they are not what is measured."
+        "clients. Keep inputs and outputs in memory unless their access is measured."
     ),
     remedy="Set TMPDIR to a folder on a local disk or in /dev/shm.",
     sources=("https://llvm.org/docs/Benchmarking.html",),
