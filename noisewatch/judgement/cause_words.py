@@ -120,12 +120,16 @@ def commands_against(fix: Fix) -> tuple[tuple[str, str], ...]:
         single = [command for command in commands if command is not None]
         if single and len(single) == len(commands):
             whole = separator.join(single)
-            shown = [whole] if len(whole) <= _LONGEST_LINE else [part for command in single for part in parted(command)]
+            shown = (
+                [whole]
+                if len(whole) <= _LONGEST_LINE
+                else [part for command in single for part in split_command(command)]
+            )
             lines += [(name if not index else "", printable(line)) for index, line in enumerate(shown)]
     return tuple(lines)
 
 
-def parted(command: str, longest: int = _LONGEST_LINE) -> list[str]:
+def split_command(command: str, longest: int = _LONGEST_LINE) -> list[str]:
     """Split a long command after each `&&`, where a shell waits for the next line. Quoted commands are not split."""
     if len(command) <= longest or "'" in command or "{" in command:
         return [command]
@@ -379,7 +383,7 @@ def summary_of_verdict(verdict: Verdict, exit_status: int, causes: Sequence[Caus
     more = f", and {len(decisive) - 1} more" if len(decisive) > 1 else ""
     about = _outcome_text(decisive[0], case) if decisive else _why_stable(verdict)
     word, end = verdict.verdict.upper(), f"{more} (exit {exit_status})"
-    return f"{word}: {shortened(about, _LONGEST_SUMMARY - len(word) - 2 - len(end))}{end}"
+    return f"{word}: {shorten(about, _LONGEST_SUMMARY - len(word) - 2 - len(end))}{end}"
 
 
 def _outcome_text(cause: Cause, case: Case) -> str:
@@ -400,7 +404,7 @@ def _why_stable(verdict: Verdict) -> str:
     return "no check blocks" + ("; no noise floor was measured" if verdict.case.calibrated is None else "")
 
 
-def shortened(text: str, room: int) -> str:
+def shorten(text: str, room: int) -> str:
     """Return the text without its trailing parenthesis, or cut after a word, with `…`, if it does not fit."""
     if len(text) > room and text.endswith(")"):
         text = text.rpartition(" (")[0]

@@ -356,7 +356,7 @@ def figure_differences(before: MachineRecord, after: MachineRecord, excluded: fr
     figures = (
         figure
         for name, (old, new) in pairs.items()
-        for figure in _compared(name, old, new, significance, old.by_cpu if name in by_cpu else ())
+        for figure in _compare(name, old, new, significance, old.by_cpu if name in by_cpu else ())
     )
     return _Figures(tuple(figures), significance, len(by_cpu))
 
@@ -378,7 +378,7 @@ def _is_speed(figure: ComparedFigure) -> bool:
     return figure.cpu is None and figure.traits.nature != Nature.NOISE and figure.name not in readings
 
 
-def _compared(
+def _compare(
     name: str, before: MeasuredFigure, after: MeasuredFigure, significance: float, cpus: Collection[int]
 ) -> Iterator[ComparedFigure]:
     def figure(old: Estimate, new: Estimate, cpu: int | None = None) -> ComparedFigure:

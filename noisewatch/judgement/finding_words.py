@@ -137,7 +137,7 @@ def measured(verdict: Verdict) -> str:
     return printable(text)
 
 
-def seconds_measured(verdict: Verdict) -> str:
+def describe_seconds(verdict: Verdict) -> str:
     """Return `3 s sample, 3 s calibration`."""
     calibrated = verdict.case.calibrated
     calibration = "no" if calibrated is None else f"{calibrated.calibration.seconds:.0f} s"

@@ -130,7 +130,7 @@ def other_noisewatches(case: Case) -> Mapping[int, int]:
     return others
 
 
-def named_by(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
+def names_in_fix(fix: Fix | None, case: Case) -> tuple[tuple[int, str], ...]:
     """Return the processes and threads that a fix contains by number, each with its current name in the kernel."""
     pids = {pid for action in (fix.actions if fix is not None else ()) for pid in pids_of(action)}
     if not pids:

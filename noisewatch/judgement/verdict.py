@@ -170,12 +170,12 @@ def judge(
         asked = [_remembered_finding(check, case, remembered) for check in checks]
     findings = _answered_by_floor(link_measurements(asked), case)
     if case.rules.profile == SHARED and case.is_guest:
-        findings = [_excused(finding) for finding in findings]
+        findings = [_excuse(finding) for finding in findings]
     return Verdict(compose(findings, strict), tuple(findings), case, is_strict=strict)
 
 
 def _finding_of(check: Check, case: Case) -> Finding:
-    return _undecided(Finding(check, _over_calibration(check, case), None, case.rules))
+    return _with_doubt(Finding(check, _over_calibration(check, case), None, case.rules))
 
 
 def _remembered_finding(check: Check, case: Case, remembered: Remembered) -> Finding:
@@ -229,7 +229,7 @@ def _without_starter(check: Check, case: Case) -> Answer:
     return not_applicable(_ELSEWHERE) if answer.status == Status.UNKNOWN and not answer.is_fault else answer
 
 
-def _undecided(finding: Finding) -> Finding:
+def _with_doubt(finding: Finding) -> Finding:
     """Return the finding, as unknown if it is a warning with a reason why it may be a blocking failure."""
     if finding.status != Status.WARN or finding.answer.reason is None or finding.severity != Severity.BLOCKING:
         return finding
@@ -292,7 +292,7 @@ def _answered_by_floor(findings: list[Finding], case: Case) -> list[Finding]:
 _IN_SAMPLES = (Ground.EFFECT, Ground.RISK)  # unlike a wrong clock rate or errors of the memory
 
 
-def _excused(finding: Finding) -> Finding:
+def _excuse(finding: Finding) -> Finding:
     """Return the finding under the profile `shared`: questions only for the host do not apply, unless they block."""
     if not finding.is_unknown_to_guests or finding.is_blocking_unknown:
         return finding

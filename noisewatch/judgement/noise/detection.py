@@ -51,7 +51,7 @@ def needed_samples(calibrated: Calibrated, share: float) -> list[Needed]:
     lengths_ns = sorted({*SAMPLE_LENGTHS_NS, calibrated.budget.at_ns})
     by_work, doubt = _floors_by_work(calibrated), _doubt(calibrated)
     return [
-        _needed(work, length_ns, floors, share, doubt or _missing(calibrated, work))
+        _samples_needed(work, length_ns, floors, share, doubt or _missing(calibrated, work))
         for work, floors in by_work.items()
         for length_ns in lengths_ns
     ]
@@ -81,7 +81,9 @@ def on_cpus(calibrated: Calibrated, cpus: CpuSet) -> Calibrated:
     return replace(part_of(calibrated, cpus), floors_by_work=by_work)
 
 
-def _needed(work: str, length_ns: int, floors: Mapping[int, NoiseFloor], share: float, doubt: str | None) -> Needed:
+def _samples_needed(
+    work: str, length_ns: int, floors: Mapping[int, NoiseFloor], share: float, doubt: str | None
+) -> Needed:
     floor = floors.get(length_ns)
     reason = doubt or _why_unusable(floor)
     if reason is not None or floor is None:

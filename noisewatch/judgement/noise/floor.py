@@ -109,11 +109,11 @@ def _floors_of(
     floors: list[NoiseFloor] = []
     for length_ns in lengths_ns:
         if _is_enough(timelines, length_ns):
-            floor = _predicted(timelines, cpu, length_ns, budget, drift, draws)
+            floor = _predict(timelines, cpu, length_ns, budget, drift, draws)
             is_coarse = length_ns < _FEWEST_PIECES * timelines.piece_ns
             floors.append(replace(floor, extrapolated=True, chance=None) if is_coarse else floor)
         elif floors:
-            floors.append(_extrapolated(floors, length_ns, timelines))
+            floors.append(_extrapolate(floors, length_ns, timelines))
     return floors
 
 
@@ -127,7 +127,7 @@ def _is_enough(timelines: Timelines, length_ns: int) -> bool:
     return is_worked and timelines.steady.useful_ns >= length_ns and timelines.useful_ns >= FEWEST_SAMPLES * length_ns
 
 
-def _predicted(timelines: Timelines, cpu: int, length_ns: int, budget: Budget, drift: Drift, draws: int) -> NoiseFloor:
+def _predict(timelines: Timelines, cpu: int, length_ns: int, budget: Budget, drift: Drift, draws: int) -> NoiseFloor:
     samples = budget.samples
     cvs, maxima = _draw(timelines, length_ns, samples, draws)
     low, high = drift.widened(*shortest_interval(cvs, CONFIDENCE), length_ns)
@@ -184,7 +184,7 @@ def shortest_interval(values: Sequence[float], share: float) -> tuple[float, flo
     return min(pairs, key=lambda pair: pair[1] / pair[0] if pair[0] > 0 else math.inf if pair[1] > 0 else 1.0)
 
 
-def _extrapolated(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timelines) -> NoiseFloor:
+def _extrapolate(floors: Sequence[NoiseFloor], length_ns: int, timelines: Timelines) -> NoiseFloor:
     """Return the floor at a length extrapolated from the longest predicted sample.
 
     The variation of independent noise falls with the square root of the sample's length, that of drift does not: the

@@ -83,7 +83,7 @@ class Proposal(Struct, frozen=True):
         return replace(self.case, snapshot=snapshot).why_unknown(*paths)
 
 
-def given(case: Case, readings: PlacementReadings, cpus: CpuSet) -> Proposal:
+def proposal_of(case: Case, readings: PlacementReadings, cpus: CpuSet) -> Proposal:
     """Return the proposal of these CPUs, whatever they are."""
     return _proposal(case, readings, cpus, is_given=True)
 

@@ -86,7 +86,7 @@ def _mark(
     allowance = allowance_for(part.length_ns, watched.floors)
     verdict = judge_repetition(part, watched.siblings, allowance, watched.khz_by_cpu)
     if hooked is not None:
-        verdict = _with_hooked(verdict, hooked, part, allowance)
+        verdict = _with_own_waits(verdict, hooked, part, allowance)
     return MarkedRun(run, verdict, began_ns, ended_ns)
 
 
@@ -109,7 +109,7 @@ def _why_moves_unknown(placement: Placement, length_ns: int) -> str | None:
     return why_placement_unknown(placement)
 
 
-def _with_hooked(
+def _with_own_waits(
     verdict: RepetitionVerdict, hooked: HookedRun, part: Repetition, allowance: Allowance
 ) -> RepetitionVerdict:
     """Return the verdict combined with the run's own measurement of its waits.

@@ -36,7 +36,7 @@ def placement_reasons(placement: Placement, length_ns: int) -> tuple[list[RunRea
         moves = {ReasonKind.NODE_CHANGED: thread.node_moves, ReasonKind.CORES_CHANGED: thread.kind_moves}
         moved += (RunReason(kind=kind, name=thread.name, pid=thread.tid) for kind, count in moves.items() if count)
     moved += (RunReason(kind=ReasonKind.DEBUGGED, name=name, pid=pid) for pid, name in sorted(placement.debuggers))
-    return moved, list(_stacked(placement, length_ns))
+    return moved, list(_stacked_reasons(placement, length_ns))
 
 
 def weighty_threads(placement: Placement) -> list[ThreadPlacement]:
@@ -61,7 +61,7 @@ def stacked_wait_ns(placement: Placement) -> int | None:
     return sum(known_waits) if len(known_waits) == len(waits) else None
 
 
-def _stacked(placement: Placement, length_ns: int) -> Iterator[RunReason]:
+def _stacked_reasons(placement: Placement, length_ns: int) -> Iterator[RunReason]:
     stacking = placement.stacking
     if stacking is not None and is_stacked(placement, length_ns):
         yield RunReason(

@@ -135,7 +135,7 @@ def mark_of(standing: RunStanding, in_unicode: bool = True) -> str:
     return _MARKS[standing][not in_unicode]
 
 
-def named(noise: Kind | None, name: str) -> str:
+def name_with_kind(noise: Kind | None, name: str) -> str:
     """Return the name with its kind, `softirq RCU`; the name alone if it is a process's or contains the kind."""
     is_clear = noise is None or noise == Kind.THREAD or re.search(rf"\b(interrupts|{noise})\b", name)
     return name if noise is None or is_clear else noise.with_name(name)
@@ -147,7 +147,7 @@ def describe_reason(reason: RunReason, length_ns: int | None = None) -> str:
     The times are left out if they cover the whole length.
     """
     who = printable(reason.name) + (f" (pid {reason.pid})" if reason.pid is not None else "")
-    who = named(reason.noise, who) + _VERBS.get(reason.kind, "")
+    who = name_with_kind(reason.noise, who) + _VERBS.get(reason.kind, "")
     where = f" on {_place(reason)}" if reason.cpu is not None and reason.kind != ReasonKind.OFFLINE else ""
     return f"{who}{where}{_cost(reason)}{_when(reason, length_ns)}"
 
@@ -229,7 +229,7 @@ def _sum_words(reasons: Sequence[RunReason], length_ns: int, most: int) -> str:
     ns_by_who: dict[str, int] = defaultdict(int)
     name_by_pid: dict[int, str] = {}
     for reason in sorted(reasons, key=lambda reason: -(reason.ns or 0)):
-        who = named(reason.noise, printable(reason.name))
+        who = name_with_kind(reason.noise, printable(reason.name))
         if reason.pid is not None and reason.noise in THREADS:
             who = name_by_pid.setdefault(reason.pid, f"{who} (pid {reason.pid})")
         ns_by_who[who] += reason.ns or 0

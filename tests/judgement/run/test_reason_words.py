@@ -11,7 +11,7 @@ from noisewatch.judgement.run.reasons import (
     RunReason,
     conclude_repetition,
     describe_reason,
-    named,
+    name_with_kind,
 )
 from noisewatch.kinds import Kind
 from tests.written.repetitions import MS
@@ -68,4 +68,4 @@ def test_when_is_told_only_of_a_part() -> None:
     ],
 )
 def test_a_name_that_says_its_kind_is_enough(kind: Kind, name: str, said: str) -> None:
-    assert named(kind, name) == said
+    assert name_with_kind(kind, name) == said

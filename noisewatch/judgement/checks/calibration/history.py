@@ -99,7 +99,7 @@ def _check_of_figures(
         asks_calibration=True,
         severity_in={STRICT: Severity.BLOCKING},
         **about,
-    )(lambda case: _judged(case, natures, is_wrong, calm))
+    )(lambda case: _judge(case, natures, is_wrong, calm))
 
 
 slower_than_usual = _check_of_figures(
@@ -143,7 +143,7 @@ noisier_than_usual = _check_of_figures(
 )
 
 
-def _judged(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str) -> Answer:
+def _judge(case: Case, natures: Collection[Nature], is_wrong: Callable[[FigureMove], bool], calm: str) -> Answer:
     past, calibrated = case.past, case.calibrated
     if past is None or not past.is_kept:
         return not_applicable(_NO_HISTORY)

@@ -283,7 +283,7 @@ def cpu_quota(case: Case) -> Answer:
     }
     graded = case.graded(evidence=evidence)
     if throttles:
-        return _throttled(case, throttles, graded)
+        return _throttled_answer(case, throttles, graded)
     fix = lift(cgroup.limited_by, cgroup.limit_text)
     too_few = case.graded(limit=needed, unit="CPUs", evidence=evidence, fix=fix, limit_role=MINIMUM)
     if cgroup.known_quota_share < needed:
@@ -340,7 +340,7 @@ def _uncounted(case: Case) -> list[CgroupLevel]:
     ]
 
 
-def _throttled(case: Case, throttles: list[Throttle], graded: Graded) -> Answer:
+def _throttled_answer(case: Case, throttles: list[Throttle], graded: Graded) -> Answer:
     """Return the failure for a quota that stopped threads in the sample or in the calibration."""
     worst = max(throttles, key=lambda throttle: (throttle.ns or 0, throttle.periods))
     periods = max(throttle.periods for throttle in throttles)

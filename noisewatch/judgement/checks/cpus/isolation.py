@@ -305,7 +305,7 @@ def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
     movable, by_hand = _movable(case, culprits), []
     if any(not task.is_kernel for task in movable.values()):
         by_hand.append(ByHand(f"for a service: AllowedCPUs={cpu_list_argument(case.housekeeping)} in its unit"))
-    fixed = [task.name for task in _blamed(case, culprits).values() if task.has_deadline]
+    fixed = [task.name for task in _culprit_tasks(case, culprits).values() if task.has_deadline]
     if fixed:
         by_hand.append(ByHand(f"{DEADLINE} ({', '.join(fixed)})"))
     if not movable and not by_hand:
@@ -315,10 +315,10 @@ def move_threads(case: Case, culprits: Sequence[Culprit]) -> Fix | None:
 
 def _movable(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
     """Return the culprits that taskset can move, by thread id."""
-    return {tid: task for tid, task in _blamed(case, culprits).items() if not task.has_deadline}
+    return {tid: task for tid, task in _culprit_tasks(case, culprits).items() if not task.has_deadline}
 
 
-def _blamed(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
+def _culprit_tasks(case: Case, culprits: Sequence[Culprit]) -> dict[int, Task]:
     """Return the culprits that still exist and may be moved, by thread id.
 
     Parents of ended processes are left out, and so are other noisewatches with their commands: they measure where they

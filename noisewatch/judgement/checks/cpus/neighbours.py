@@ -198,18 +198,18 @@ _VISIBLE = 0.05  # CPUs; less busy neighbours are not named
 )
 def busy_cache_neighbour(case: Case) -> Answer:
     if case.snapshot.online.online is None:
-        return _weighed(case, case.unread(f"{CPUS}/online"))
+        return _with_weight(case, case.unread(f"{CPUS}/online"))
     caches = set(cache_neighbourhoods(case).values())
     if None in caches or not caches:
-        return _weighed(case, unknown(why_no_cache(case, case.target)))
+        return _with_weight(case, unknown(why_no_cache(case, case.target)))
     neighbours = [(cache & case.running) - case.target - case.siblings for cache in caches if cache is not None]
     read_caches = {place.last_level_cache for place in case.snapshot.topology.values()}
     what = "last-level cache" if caches <= read_caches else "package (the kernel shows no shared cache)"
     answer = _graver(case, frozenset().union(*neighbours), partial(_of_neighbours, neighbours=neighbours, what=what))
-    return _weighed(case, answer)
+    return _with_weight(case, answer)
 
 
-def _weighed(case: Case, answer: Answer) -> Answer:
+def _with_weight(case: Case, answer: Answer) -> Answer:
     """Return the answer, blocking if a neighbour slows the benchmark's kind of work."""
     return replace(answer, severity=Severity.BLOCKING) if case.budget.work in _SHARED_WORK else answer
 

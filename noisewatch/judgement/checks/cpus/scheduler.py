@@ -80,7 +80,7 @@ def target_not_tickless(case: Case) -> Answer:
     sources=(_THREADS_DOC, _OPTIONS_DOC),
 )
 def rcu_callbacks_on_target(case: Case) -> Answer:
-    offloaded, why_not = _offloaded(case)
+    offloaded, why_not = _offloaded_cpus(case)
     if offloaded is None:
         return unknown(why_not)
     graded = case.graded(evidence={"rcu_nocbs": sorted(offloaded)})
@@ -105,7 +105,7 @@ def can_offload(case: Case) -> bool | None:
     return True if case.snapshot.isolation.nohz_full or has_threads else _has(case, "RCU_NOCB_CPU")
 
 
-def _offloaded(case: Case) -> tuple[CpuSet | None, str]:
+def _offloaded_cpus(case: Case) -> tuple[CpuSet | None, str]:
     """Return the CPUs whose RCU callbacks are offloaded, and why they are unknown or none."""
     if _has(case, "RCU_NOCB_CPU") is False:
         return frozenset(), ", this kernel is built without CONFIG_RCU_NOCB_CPU"

@@ -258,7 +258,7 @@ def _among_targets(case: Case) -> Answer:
             limit, status = (_WORK_DIFFERS, Status.FAIL) if is_grave else (ALIKE, Status.WARN)
             return graded.by(limit, difference).answer(status, text, cpus=weaker)
     if len(designs) < len(case.target) or not strengths:
-        return _measured(case)
+        return _by_measurement(case)
     why_unread = _partly_exported(case, {"design": designs, "rank": _ranks(case)}) or _why_no_base(case, case.target)
     if why_unread is not None:
         return unknown(why_unread)
@@ -399,7 +399,7 @@ def _strengths(case: Case) -> dict[str, dict[int, int]]:
     return {what: dict(sorted(own.items())) for what, own in strengths.items() if own and len(own) == len(case.target)}
 
 
-def _measured(case: Case) -> Answer:
+def _by_measurement(case: Case) -> Answer:
     """Return the answer by how long the same work took on each target CPU, as no file contains the kinds of core."""
     if not case.target:
         return unknown(NO_TARGET)

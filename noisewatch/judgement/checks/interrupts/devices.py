@@ -412,7 +412,7 @@ def irqbalance_may_move_irqs(case: Case) -> Answer:
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})]
     if not bans:
         return passes_if_visible(case, "irqbalance is not running")
-    fix = Fix((run_command("systemctl stop irqbalance", "systemctl start irqbalance"),), (_banned(case),))
+    fix = Fix((run_command("systemctl stop irqbalance", "systemctl start irqbalance"),), (_ban_by_hand(case),))
     for ban in sorted(bans, key=lambda ban: ban.cpus is None):
         exposed = case.target - (_banned_by_default(case) if ban.cpus is None else ban.cpus)
         text = f"irqbalance runs (pid {ban.pid}) and may use {name_cpus(exposed)} for interrupts"
@@ -458,7 +458,7 @@ def _banned_by_default(case: Case) -> CpuSet:
     return (isolation.boot or frozenset()) | (isolation.nohz_full or frozenset())
 
 
-def _banned(case: Case) -> ByHand:
+def _ban_by_hand(case: Case) -> ByHand:
     """Return the setting that adds the target CPUs to irqbalance's automatic ban, which a list would replace."""
     irqbalance = case.snapshot.settings.irqbalance
     sources = [*irqbalance.started_with.values(), *(irqbalance.configured or {}).values()]
@@ -470,7 +470,7 @@ def _banned(case: Case) -> ByHand:
 def kept_from_balancer(case: Case) -> tuple[ByHand, ...]:
     """Return the steps that keep irqbalance from moving IRQs back to target CPUs; none if it is known not to do so."""
     bans = [_ban(case, task.pid) for task in running(case, {IRQBALANCE})] if case.target else []
-    return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_banned(case),)
+    return () if all(ban.cpus is not None and case.target <= ban.cpus for ban in bans) else (_ban_by_hand(case),)
 
 
 def irq_balancer(case: Case) -> str | None:

@@ -253,7 +253,7 @@ def timers_on_target(case: Case) -> Answer:
             if culprit in traced
         ]
         answer = graded.warns("; ".join(parts), cpus=above, culprits=culprits)
-        return _judged(case, beyond if is_by_number else {}, costs, answer)
+        return _judge(case, beyond if is_by_number else {}, costs, answer)
     reason = _why_unknown(case)
     if reason is not None:
         return graded.unknown(reason)
@@ -264,7 +264,7 @@ def timers_on_target(case: Case) -> Answer:
         severity = Severity.BLOCKING if worst > SMALLEST_HZ + failing_rate else None
         return graded.answer(Status.UNKNOWN, "unknown", reason=reason, severity=severity)
     answer = graded.passes(f"{worst:.0f} timer interrupts/s at most")
-    return _judged(case, beyond if is_by_number else {}, costs, answer)
+    return _judge(case, beyond if is_by_number else {}, costs, answer)
 
 
 def _rates(case: Case) -> dict[int, float]:
@@ -285,7 +285,7 @@ def _sums(disturbances: Iterable[Disturbance], value: Callable[[Disturbance], fl
     return dict(sums)
 
 
-def _judged(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], answer: Answer) -> Answer:
+def _judge(case: Case, rates: Mapping[int, float], costs: Mapping[int, float], answer: Answer) -> Answer:
     """Return the answer with its deciding value, and as a blocking failure if that is too high.
 
     The rate decides if rates count, unless the cost alone fails.

@@ -262,10 +262,10 @@ def memory_from_other_nodes(case: Case) -> Answer:
     allowed = settings.own.allowed_memory_nodes
     if allowed is None:
         return case.unread(STATUS)
-    return _judged(case, own, allowed & with_memory, settings.own.memory_policy)
+    return _judge(case, own, allowed & with_memory, settings.own.memory_policy)
 
 
-def _judged(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | None) -> Answer:
+def _judge(case: Case, own: CpuSet, allowed: CpuSet, policy: MemoryPolicy | None) -> Answer:
     """Return the answer by the nodes that the cpuset allows, restricted by the memory policy."""
     location = f"{name_cpus(case.target)} in node {format_cpu_list(own)}"
     graded = case.graded(

@@ -321,7 +321,7 @@ def clock_rate_wrong(case: Case) -> Answer:
     if comparison is None:
         answer = not_applicable("compared only in a preflight with a calibration")
     else:
-        answer = unknown(comparison) if isinstance(comparison, str) else _compared(case, comparison)
+        answer = unknown(comparison) if isinstance(comparison, str) else _compare(case, comparison)
     if answer.status in (Status.FAIL, Status.WARN):
         return answer
     rate = case.snapshot.settings.clock_rate
@@ -332,7 +332,7 @@ def clock_rate_wrong(case: Case) -> Answer:
     return graded.by(_CORRECTION, abs(rate.deviation_ppm)).warns(text)
 
 
-def _compared(case: Case, comparison: ClockComparison) -> Answer:
+def _compare(case: Case, comparison: ClockComparison) -> Answer:
     """Return the answer by the first two readings; a deviation has to be confirmed by the third."""
     ratios, limit = comparison.ratios, case.bound(WRONG)
     if not ratios:

@@ -205,7 +205,7 @@ def kernel_traced(case: Case) -> Answer:
     others = (maker for instance in active if (maker := instance.maker))
     makers = [maker for maker in others if maker.is_alive is not True or maker.owner.pid not in own_pids]
     if foreign or stack_tracer or makers:
-        texts = [f"{clean(instance.folder)}: {_what_is_traced(instance)}" for instance in foreign]
+        texts = [f"{clean(instance.folder)}: {_describe_traced(instance)}" for instance in foreign]
         texts += ["the stack depth at each function"] if stack_tracer else []
         fix = _stop_tracing(case, foreign, bool(stack_tracer)) if texts else None
         return graded.fails("; ".join([*texts, *_other_noisewatches(makers)]), fix=fix)
@@ -248,7 +248,7 @@ def _events_of(instance: TraceInstance) -> list[str]:
     return [event for event in instance.events or () if not event.startswith(_RARE_EVENTS)]
 
 
-def _what_is_traced(instance: TraceInstance) -> str:
+def _describe_traced(instance: TraceInstance) -> str:
     tracer, events = _tracer_of(instance), _events_of(instance)
     more = f" and {len(events) - _MAX_NAMED} more" if len(events) > _MAX_NAMED else ""
     traced = [f"tracer {tracer}"] if tracer else []

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from noisewatch import __version__
 from noisewatch.cpus import cpu_list_argument, format_cpu_list, name_cpus
-from noisewatch.judgement.cause_words import parted
+from noisewatch.judgement.cause_words import split_command
 from noisewatch.judgement.finding_words import describe_host
 from noisewatch.judgement.fixes.fix import BootOptions
 from noisewatch.judgement.plan.plan import Judged, Plan
@@ -110,7 +110,7 @@ def _now(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
     for step in plan.steps.now:
         yield f"{_INDENT}{step.about}"
         for action in step.fix.actions:
-            yield from (f"{_INDENT * 2}{printable(line)}" for line in parted(action.do, options.width))
+            yield from (f"{_INDENT * 2}{printable(line)}" for line in split_command(action.do, options.width))
     if not plan.steps.now:
         yield f"{_INDENT}nothing to do, as far as is known" if plan.steps.unknown else f"{_INDENT}nothing to do"
     if plan.why_no_partition is not None:

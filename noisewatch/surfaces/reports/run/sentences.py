@@ -20,7 +20,7 @@ from noisewatch.judgement.run.placement import (
     weighty_threads,
     why_placement_unknown,
 )
-from noisewatch.judgement.run.reasons import Unwatched, left_words, named
+from noisewatch.judgement.run.reasons import Unwatched, left_words, name_with_kind
 from noisewatch.judgement.run.run_culprits import RunCulprit
 from noisewatch.model.distributions import POWER, SIGNIFICANCE
 from noisewatch.model.run.mean_difference import FEWEST_PAIRS, MeanDifference
@@ -507,7 +507,7 @@ def name_of_culprit(culprit: RunCulprit) -> str:
     if culprit.pids:
         rest = len(culprit.pids) - 1
         name += f" (pid {culprit.pids[0]}" + (f" and {rest} more)" if rest else ")")
-    return named(culprit.noise, name)
+    return name_with_kind(culprit.noise, name)
 
 
 def time_of_culprit(culprit: RunCulprit) -> str:

@@ -10,7 +10,7 @@ from noisewatch.cpus import name_cpus
 from noisewatch.judgement.check import Check
 from noisewatch.judgement.finding_words import said_in_full
 from noisewatch.judgement.fixes.fix import Fix, merged_arguments
-from noisewatch.judgement.programs import named_by
+from noisewatch.judgement.programs import names_in_fix
 from noisewatch.judgement.verdict import Finding, Verdict
 from noisewatch.surfaces.reports.machine.text import describe_platform
 from noisewatch.text import one_line
@@ -114,7 +114,7 @@ def undo_steps(undone: Iterable[tuple[Check, str | None]], removals: Iterable[tu
 
 
 def _names(verdict: Verdict, fixes: Iterable[tuple[Finding, Fix]]) -> dict[int, str]:
-    return {pid: name for _, fix in fixes for pid, name in named_by(fix, verdict.case)}
+    return {pid: name for _, fix in fixes for pid, name in names_in_fix(fix, verdict.case)}
 
 
 def _fixable(verdict: Verdict) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from noisewatch.judgement.cause_words import (
     is_one_line,
     others_of,
     short_title,
-    shortened,
+    shorten,
     steps_against,
     summary_of_verdict,
     title_of,
@@ -35,10 +35,10 @@ from noisewatch.judgement.finding_words import (
     counts,
     culprit_line,
     describe_limit_of,
+    describe_seconds,
     label,
     measured,
     remark_on_commands,
-    seconds_measured,
     unnamed_culprits,
 )
 from noisewatch.judgement.rules import MICRO
@@ -164,7 +164,7 @@ def _basis(verdict: Verdict) -> str:
     """Return `CPU 1 · profile shared (virtual machine) · 3 s sample, 3 s calibration`."""
     case, snapshot, rules = verdict.case, verdict.case.snapshot, verdict.case.rules
     reason = f" ({rules.profile_reason.removeprefix('a ')})" if rules.profile_reason is not None else ""
-    words = [name_cpus(case.target), f"profile {verdict.profile}{reason}", seconds_measured(verdict)]
+    words = [name_cpus(case.target), f"profile {verdict.profile}{reason}", describe_seconds(verdict)]
     words += [] if snapshot.is_live else [snapshot.machine_name]
     words += _changed_rules(verdict)
     return printable(" · ".join(words))
@@ -227,7 +227,7 @@ def _brief_cause(number: int, cause: Cause, case: Case, level: int, options: Ren
         return lines
     others = others_of(cause, case)
     if others and level == 0:
-        lines.append(shortened(f"{'':{margin}}{'who':<{STEP}}{', '.join(others)}", width))
+        lines.append(shorten(f"{'':{margin}}{'who':<{STEP}}{', '.join(others)}", width))
     return lines + _steps(cause, case, level, margin, width)
 
 
@@ -252,7 +252,7 @@ def _cut(lines: list[str], most: int, width: int) -> list[str]:
     last = lines[most - 1]
     indent = last[: len(last) - len(last.lstrip())]
     rest = " ".join(line.strip() for line in lines[most - 1 :])
-    return [*lines[: most - 1], indent + shortened(rest, width - len(indent))]
+    return [*lines[: most - 1], indent + shorten(rest, width - len(indent))]
 
 
 def _steps(cause: Cause, case: Case, level: int, margin: int, width: int) -> list[str]:
