@@ -183,7 +183,7 @@ def test_a_shell_reads_the_completions(run: Run, shell: str, tmp_path: Path) -> 
 def test_a_word_that_is_no_check_has_the_area_and_near_names_suggested(run: Run, word: str, area: str) -> None:
     ran = run("explain", word)
     assert ran.status == 2
-    assert f"there is no such check, area or topic; did you mean {area}" in ran.err
+    assert f"no such check, area, topic or term; did you mean {area}" in ran.err
 
 
 @pytest.mark.parametrize("command", ["preflight", "calibrate", "screenshot"])

@@ -9,8 +9,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from noisewatch.judgement.catalogue import CATALOGUE
-from noisewatch.surfaces.reports.topics import ALL_TOPICS, SUBJECTS, TOPICS
-from noisewatch.surfaces.reports.topics.report import parse_page, read_page, text_of_page
+from noisewatch.judgement.terms import Area
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, GLOSSARY, SUBJECTS, TOPICS
+from noisewatch.surfaces.reports.topics.report import parse_page, read_page, terms, text_of_page
 from tests.surfaces.running import Run, loaded_by, on_a_terminal
 
 _ISOLATION = [each for each in CATALOGUE if each.area == "isolation"]
@@ -141,7 +142,7 @@ def test_topics_are_listed_after_the_checks_and_alone(run: Run) -> None:
 def test_a_word_that_is_no_topic_has_near_ones_suggested(run: Run, word: str, topic: str) -> None:
     ran = run("explain", word)
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert "there is no such check, area or topic; did you mean " in ran.err
+    assert "no such check, area, topic or term; did you mean " in ran.err
     assert topic in re.split(r", | or |\?", ran.err.partition("did you mean ")[2])
 
 
@@ -158,7 +159,7 @@ def test_a_hostile_name_is_refused_in_one_line(run: Run, name: str) -> None:
 def test_an_option_for_checks_takes_no_topic(run: Run, option: str, unchanged_tree: Path) -> None:
     ran = run("preflight", option, "numa", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree)
     assert ran.status == 2
-    assert "there is no such check or area" in ran.err
+    assert "no such check or area" in ran.err
 
 
 @pytest.mark.parametrize("arguments", [("explain",), ("explain", "cpu-quota"), ("explain", ALL_TOPICS)])
@@ -173,3 +174,24 @@ def test_a_shell_is_offered_topics_and_areas(run: Run, shell: str) -> None:
     script = run("completion", shell).out
     (offered,) = [line for line in script.splitlines() if "tasks-on-target" in line and "hyper-threads" in line]
     assert all(re.search(rf"\b{name}\b", offered) for name in (*TOPICS, ALL_TOPICS, "interrupts"))
+
+
+@pytest.mark.parametrize("name", ["MDE", "mde", "minimum-detectable-effect", "exit", "Exit status", "unattributed"])
+def test_a_term_prints_its_section_of_the_glossary(run: Run, name: str) -> None:
+    printed = run("explain", name)
+    heading = printed.out.partition("\n")[0]
+    assert name.lower().replace("-", " ") in heading.lower().split(", ")
+    assert printed.out.strip() in run("explain", GLOSSARY).out
+    section = run("explain", name, "--format", "json").json
+    assert section["heading"] == heading
+    assert run("explain", name, "--format", "markdown").out == f"## {heading}\n\n{section['text']}\n"
+
+
+def test_a_misspelt_term_is_suggested(run: Run) -> None:
+    assert "no such check, area, topic or term; did you mean unattributed" in run("explain", "unatributed").err
+
+
+def test_no_term_hides_a_check_area_or_topic() -> None:
+    assert terms().keys() & {check.id for check in CATALOGUE} == set()
+    assert terms().keys() & {*TOPICS, ALL_TOPICS} == set()
+    assert terms().keys() & set(Area) == set()
