@@ -19,12 +19,13 @@ from tests.written.calibration import written_calibration
 _MS = 1_000_000
 
 
-def _calibrated(budget: Budget | None = None, **written: Any) -> Calibrated:
+def calibrate_written(budget: Budget | None = None, **written: Any) -> Calibrated:
+    """Return a written calibration, judged by the budget."""
     return calibrated_by(written_calibration(**written), budget or Budget())
 
 
 def test_without_a_kind_the_least_chance_of_all_kinds_counts() -> None:
-    calibrated = _calibrated(others={MEMORY: every_third_slow})
+    calibrated = calibrate_written(others={MEMORY: every_third_slow})
     floors = {work: calibrated.floors_by_work[work].worst for work in KINDS}
     chances = {work: floor.chance for work, floor in floors.items() if floor is not None and floor.chance is not None}
     chance, of_what = chance_within_budget(calibrated)
@@ -34,7 +35,7 @@ def test_without_a_kind_the_least_chance_of_all_kinds_counts() -> None:
 
 
 def test_a_requested_kind_has_its_own_chance() -> None:
-    calibrated = _calibrated(Budget(work=Work.INTERPRETER), others={MEMORY: every_third_slow})
+    calibrated = calibrate_written(Budget(work=Work.INTERPRETER), others={MEMORY: every_third_slow})
     chance, of_what = chance_within_budget(calibrated)
     assert (chance or 0.0) > 0.9
     assert of_what == "interpreter work"
@@ -42,7 +43,7 @@ def test_a_requested_kind_has_its_own_chance() -> None:
 
 @pytest.mark.parametrize("work", [None, Work.LATENCY])
 def test_an_extrapolated_length_has_no_chance(work: Work | None) -> None:
-    calibrated = _calibrated(Budget(1000 * _MS, work=work), seconds=5.0)
+    calibrated = calibrate_written(Budget(1000 * _MS, work=work), seconds=5.0)
     assert chance_within_budget(calibrated).value is None
     assert "chance unknown (" in chance_line(calibrated)
 
@@ -52,7 +53,7 @@ def test_a_failing_chance_is_kept_if_other_cpus_are_unknown(work: Work | None) -
     others = {MEMORY: every_third_slow}
     incomplete: tuple[dict[int, dict[str, object]], ...] = ({3: {"state": "moved"}}, {3: {LATENCY: []}})
     for changes in incomplete:
-        chance, of_what = chance_within_budget(_calibrated(Budget(work=work), others=others, changes=changes))
+        chance, of_what = chance_within_budget(calibrate_written(Budget(work=work), others=others, changes=changes))
         assert (chance or 0.0) <= 0.1
         assert chance is not None
         assert of_what == "memory work"
@@ -60,11 +61,11 @@ def test_a_failing_chance_is_kept_if_other_cpus_are_unknown(work: Work | None) -
 
 @pytest.mark.parametrize("work", [None, Work.LATENCY])
 def test_an_unmeasured_cpu_makes_the_chance_unknown(work: Work | None) -> None:
-    assert chance_within_budget(_calibrated(Budget(work=work), changes={3: {"state": "moved"}})).value is None
+    assert chance_within_budget(calibrate_written(Budget(work=work), changes={3: {"state": "moved"}})).value is None
 
 
 def test_real_time_priority_makes_the_chance_unknown() -> None:
-    calibrated = _calibrated()
+    calibrated = calibrate_written()
     samples = replace(calibrated.calibration.samples, is_realtime=True)
     preempting = replace(calibrated, calibration=replace(calibrated.calibration, samples=samples))
     assert chance_within_budget(calibrated).value is not None

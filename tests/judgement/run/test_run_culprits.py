@@ -18,7 +18,7 @@ from tests.written.repetitions import MS, ran, repeat
 
 
 @cache
-def _machine() -> Snapshot:
+def quiet_snapshot() -> Snapshot:
     return repeat(ran(), ran(seconds=1.0)).windows[-1].after
 
 
@@ -105,7 +105,7 @@ def _culprit() -> RunCulprit:
 
 
 def test_a_running_culprit_is_moved_with_all_its_threads_and_back() -> None:
-    machine = _machine()
+    machine = quiet_snapshot()
     tasks = _tasks_with_hog(machine)
     remedy = remedy_of_run(_culprit(), tasks, Case(replace(machine, tasks=tasks)))
     assert remedy is not None
@@ -116,7 +116,7 @@ def test_a_running_culprit_is_moved_with_all_its_threads_and_back() -> None:
 
 @pytest.mark.parametrize("later", ["ended", "recycled"])
 def test_an_ended_culprit_or_a_reused_pid_has_no_fix(later: str) -> None:
-    machine = _machine()
+    machine = quiet_snapshot()
     now = machine if later == "ended" else replace(machine, tasks=_tasks_with_hog(machine, started_ticks=777))
     remedy = remedy_of_run(_culprit(), _tasks_with_hog(machine), Case(now))
     assert remedy is not None
@@ -130,6 +130,6 @@ def test_each_kind_of_disturbance_has_a_remedy(kind: ReasonKind) -> None:
     noise = Kind.UNATTRIBUTED if kind in (ReasonKind.FOREIGN, ReasonKind.SIBLING) else noise
     reason = RunReason(kind=kind, name="RCU", noise=noise)
     (culprit,) = rank_culprits([(1, _disturbed(reason))])
-    remedy = remedy_of_run(culprit, None, Case(_machine()))
+    remedy = remedy_of_run(culprit, None, Case(quiet_snapshot()))
     assert remedy is not None
     assert remedy.said

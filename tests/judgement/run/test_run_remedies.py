@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 import pytest
 from msgspec.structs import replace
@@ -17,25 +16,21 @@ from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits, rem
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.kinds import Kind
-from tests.written.repetitions import MS, ran, repeat
+from tests.judgement.run.test_run_culprits import quiet_snapshot
+from tests.written.repetitions import MS
 
 _ALLOWED = frozenset({0, 2})
 
 
-@cache
-def _machine() -> Snapshot:
-    return repeat(ran(), ran(seconds=1.0)).windows[-1].after
-
-
 def _task(pid: int, name: str = "hog") -> Task:
-    tasks = _machine().tasks
+    tasks = quiet_snapshot().tasks
     assert tasks is not None
     some = next(iter(tasks.by_tid.values()))
     return replace(some, tid=pid, pid=pid, name=name, is_kernel=False, is_bound=False, allowed=_ALLOWED)
 
 
 def _machine_with(*tasks: Task) -> Snapshot:
-    return replace(_machine(), tasks=_tasks({task.tid: task for task in tasks}))
+    return replace(quiet_snapshot(), tasks=_tasks({task.tid: task for task in tasks}))
 
 
 def _tasks(by_tid: Mapping[int, Task]) -> Tasks:
@@ -122,7 +117,7 @@ def test_a_process_that_may_still_run_is_not_reported_as_ended(case: str) -> Non
         "unseen then": hog,
     }[case]
     then = _tasks({}) if case == "unseen then" else hog
-    remedy = remedy_of_run(_culprit(900), then, Case(replace(_machine(), tasks=tasks)))
+    remedy = remedy_of_run(_culprit(900), then, Case(replace(quiet_snapshot(), tasks=tasks)))
     assert remedy is not None
     assert (remedy.fix, remedy.said.startswith("Whether it has ended is unknown.")) == (None, True)
 
