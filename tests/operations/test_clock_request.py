@@ -96,7 +96,7 @@ def test_a_package_that_is_not_read_has_the_reason(monkeypatch: pytest.MonkeyPat
     *_, last = islice(sample_frames(machine, options, 1.0, lambda _: machine.advance(), clock=clock), 4)
     assert last.clock is not None
     assert last.clock.packages[0].watts is None
-    assert last.clock.packages[0].long_limit_w == 65.0  # as the run began
+    assert last.clock.packages[0].long_limit_w == 65.0  # the limit at the start
     assert {last.clock.reasons[name] for name in ("watts", "uncore_khz", "core_celsius", "celsius")} == {
         "asking would interrupt a target CPU"
     }

@@ -122,8 +122,8 @@ def test_decoded_frames_equal_the_encoded_ones_if_lines_omit_unchanged_fields(
     frames: list[Frame], causes: list[tuple[CauseLine, ...]], gravities: list[str]
 ) -> None:
     sent = received = NO_FIELDS
-    for plain, some, places in zip(frames, causes, gravities, strict=False):
-        whole = replace(plain, causes=some, gravities=places)
+    for plain, frame_causes, places in zip(frames, causes, gravities, strict=False):
+        whole = replace(plain, causes=frame_causes, gravities=places)
         decoded = decode_frame(encode_frame(whole, sent), received)
         assert decoded == whole
         sent, received = stable_fields(whole), stable_fields(decoded)
@@ -241,8 +241,8 @@ def test_threads_in_a_command_have_their_names() -> None:
 
 def test_an_unjudged_check_keeps_its_place_among_the_gravities() -> None:
     verdict = failed_verdict()
-    some = replace(verdict, findings=verdict.findings[::2])
-    shown = frame_of(verdict.case.snapshot, verdict.case.interval, some, sampler_cpu_s=None).gravities
+    partial = replace(verdict, findings=verdict.findings[::2])
+    shown = frame_of(verdict.case.snapshot, verdict.case.interval, partial, sampler_cpu_s=None).gravities
     assert len(shown) == len(verdict.findings)
     assert set(shown[1::2]) == {str(list(Gravity).index(Gravity.LEFT_OUT))}
 

@@ -124,7 +124,7 @@ def test_few_entries_at_the_end_of_a_huge_file_are_doubtful(tmp_path: Path) -> N
     for count, is_doubtful in ((10, True), (200, False)):
         text = b"\n" + _text([_line(number) | {"machine": machine_key()} for number in range(count)])
         with path.open("wb") as file:
-            file.truncate(300_000_000)  # which takes no room on the disk
+            file.truncate(300_000_000)  # a sparse file
             file.seek(0, os.SEEK_END)
             file.write(text)
         past = read_past(path)

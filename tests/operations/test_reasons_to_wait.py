@@ -39,7 +39,7 @@ def test_a_finding_without_a_culprit_is_named_by_its_check() -> None:
 
 
 def test_warnings_are_named_if_nothing_blocks() -> None:
-    assert name_reasons(warned_verdict()) == "cpu 2 is not isolated on CPU 2"  # so the culprit there is called
+    assert name_reasons(warned_verdict()) == "cpu 2 is not isolated on CPU 2"  # the culprit's name in that verdict
 
 
 def test_all_large_culprits_are_named_or_else_the_first() -> None:

@@ -221,11 +221,11 @@ def _live_frames(monkeypatch: pytest.MonkeyPatch, *moments: Files) -> tuple[list
     host = _Host(*moments, answers=ANSWERS, seconds_between=1.0)
     judged_at: list[float] = []
 
-    def judge_noted(case: Case, *args: Any, **options: Any) -> Verdict:
+    def judge_and_note(case: Case, *args: Any, **options: Any) -> Verdict:
         judged_at.append((case.snapshot.taken_at_ns - first.taken_at_ns) / 1e9)
         return judge(case, *args, **options)
 
-    monkeypatch.setattr(sampling, "judge", judge_noted)
+    monkeypatch.setattr(sampling, "judge", judge_and_note)
     frames = sample_frames(host, SnapshotOptions(), 1.0, lambda _: host.advance())
     first = next(frames)
     return [first, *islice(frames, len(moments) - 1)], judged_at

@@ -94,7 +94,7 @@ def test_no_command_appends() -> None:
     appending = [command for command in commands if "tee -a" in command or ">>" in command]
     assert [
         command for command in appending if "/set_event" not in command
-    ] == []  # where the kernel itself keeps a set
+    ] == []  # the kernel keeps a set in this file
 
 
 @pytest.mark.parametrize("number", range(8))

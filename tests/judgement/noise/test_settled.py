@@ -38,7 +38,7 @@ def _floor(calibrated: CalibrationSamples, work: str, drift: Drift = USUAL_DRIFT
     return next(floor for floor in floors if floor.sample_ns == 10 * _MS)
 
 
-def _inside(floor: NoiseFloor, **others: Any) -> Budget:
+def _budget_inside(floor: NoiseFloor, **others: Any) -> Budget:
     """Return a budget inside the floor's interval: whether the floor exceeds it is uncertain."""
     return Budget(10 * _MS, max_cv=floor.cv_expected, **others)
 
@@ -50,13 +50,17 @@ def test_a_calibration_is_settled_once_the_budget_is_outside_of_all_intervals(
     calibrated = _samples(work=_swinging, others={MEMORY: _in_bursts})
     floor = _floor(calibrated, "memory")
     assert floor.cv_high > 4 * floor.cv_low, "too wide to decide"
-    budget = _inside(floor) if max_cv is None else Budget(10 * _MS, max_cv={0.5: floor.cv_high * 2}.get(max_cv, max_cv))
+    budget = (
+        _budget_inside(floor)
+        if max_cv is None
+        else Budget(10 * _MS, max_cv={0.5: floor.cv_high * 2}.get(max_cv, max_cv))
+    )
     assert is_settled(calibrated, budget, USUAL_DRIFT) is is_enough
 
 
 def test_only_a_requested_kind_has_to_be_settled() -> None:
     calibrated = _samples(others={MEMORY: _in_bursts})
-    budget = _inside(_floor(calibrated, "memory"))
+    budget = _budget_inside(_floor(calibrated, "memory"))
     assert not is_settled(calibrated, budget, USUAL_DRIFT)
     assert is_settled(calibrated, Budget(10 * _MS, max_cv=budget.max_cv, work=Work.LATENCY), USUAL_DRIFT)
 
@@ -80,7 +84,7 @@ def test_an_interval_that_is_wide_by_drift_alone_is_settled() -> None:
     calibrated = _samples(work=_swinging)
     floor = _floor(calibrated, "latency", _WILD)
     assert floor.cv_high > 50 * floor.cv_low
-    assert is_settled(calibrated, _inside(floor, work=Work.LATENCY), _WILD)
+    assert is_settled(calibrated, _budget_inside(floor, work=Work.LATENCY), _WILD)
 
 
 def test_extrapolated_samples_or_a_missing_kind_are_not_settled() -> None:

@@ -31,7 +31,7 @@ def test_whole_cores_of_one_node_and_cache_without_cpu_0_are_proposed(sockets: i
     assert len(own) == 3
     assert plan.proposal.taken == {cpu for core in own for cpu in core.cpus}
     assert len({(core.node, core.cache) for core in own}) == 1
-    assert own[0].cache != 0  # which is CPU 0's
+    assert own[0].cache != 0  # cache 0 is CPU 0's
     assert all(result.answer.status in (Status.PASS, Status.NOT_APPLICABLE) for result in plan.criteria)
 
 

@@ -88,9 +88,9 @@ def test_clocks_are_watched_where_they_are_readable_and_calibrated() -> None:
 
 def test_unreadable_clocks_are_not_watched_and_change_no_verdict() -> None:
     paths = [f"{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in range(4)]
-    silent = repeat(ran(), ran({2: 1000}, 1.0), own_ms=1000, gone=paths)
-    assert _verdict(silent) == RepetitionVerdict(RunOutcome.UNDISTURBED)
-    assert [item for item in not_watched(silent.span.after, _KHZ) if item.what == "the clock of CPUs 2-3"]
+    unreadable = repeat(ran(), ran({2: 1000}, 1.0), own_ms=1000, gone=paths)
+    assert _verdict(unreadable) == RepetitionVerdict(RunOutcome.UNDISTURBED)
+    assert [item for item in not_watched(unreadable.span.after, _KHZ) if item.what == "the clock of CPUs 2-3"]
 
 
 def test_uncounted_heat_and_steal_are_not_watched() -> None:
@@ -98,8 +98,8 @@ def test_uncounted_heat_and_steal_are_not_watched() -> None:
     text = " ".join(map(str, not_watched(machine, _KHZ)))
     assert "steal" not in text  # on bare metal there is none
     counts = replace(machine.background.throttling, count_by_core_cpu={2: None})
-    silent = replace(machine, background=replace(machine.background, throttling=counts))
-    assert "heat" in " ".join(map(str, not_watched(silent, _KHZ)))
+    uncounted = replace(machine, background=replace(machine.background, throttling=counts))
+    assert "heat" in " ".join(map(str, not_watched(uncounted, _KHZ)))
     virtual = replace(machine, platform=replace(machine.platform, virtual="kvm"))
     assert "steal" in " ".join(map(str, not_watched(virtual, _KHZ)))
     times = {cpu: replace(time, ticks=(*time.ticks[:7], 1)) for cpu, time in (machine.cpu_time or {}).items()}

@@ -87,7 +87,7 @@ def _second_of_two(own_ms: float) -> RepetitionVerdict:
     return judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=own_ms, use=THREADED))
 
 
-def test_a_hog_of_the_repetition_before_is_not_blamed_on_this_one() -> None:
+def test_a_hog_of_the_earlier_repetition_does_not_disturb_the_later_one() -> None:
     assert _second_of_two(own_ms=100).outcome == RunOutcome.UNDISTURBED
 
 
@@ -170,7 +170,7 @@ def test_ticks_show_long_foreign_time() -> None:
 
 
 def test_the_looks_detect_a_hog_that_is_still_running() -> None:
-    """/proc/schedstat has not counted it yet, and a repetition of 10 ms is too short for ticks."""
+    """/proc/schedstat does not count the hog while it runs, and a repetition of 100 ms is too short for ticks."""
     hog = [process(900, "hog", 3, ms * MS, allowed="3") for ms in (0, 400)]
     moments = [late(ran(seconds=at / 10), [5 + at, 5, 5, 5]) | hog[at == 5] for at in range(6)]
     verdict = judge(repeat(*moments, seconds=0.1, marks=(2, 3), use=THREADED))
@@ -182,7 +182,7 @@ def test_all_tasks_that_may_have_had_a_part_are_named() -> None:
     hogs = [
         process(900, "hog", 2, ms * MS, allowed="2") | process(901, "pig", 3, ms * MS, allowed="3") for ms in (0, 20)
     ]
-    files = [ran({2: had, 3: had}, at / 10) for at, had in enumerate((0, 10, 10.5, 20))]
+    files = [ran({2: busy_ms, 3: busy_ms}, at / 10) for at, busy_ms in enumerate((0, 10, 10.5, 20))]
     moments = [moment | hogs[at == 3] for at, moment in enumerate(files)]
     verdict = judge(repeat(*moments, seconds=0.1, marks=(1, 2), use=THREADED))
     assert {reason.name for reason in verdict.reasons} == {"hog", "pig"}

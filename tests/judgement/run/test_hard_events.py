@@ -156,7 +156,7 @@ def test_an_unreadable_counter_of_heat_is_unknown() -> None:
     assert _CORE in verdict.unknowns[0]
 
 
-def _in_a_group(*stops: int | None, quota_share: float = 0.5) -> Repetition:
+def _repetition_in_group(*stops: int | None, quota_share: float = 0.5) -> Repetition:
     """Return a repetition whose process 77 has a cgroup of its own.
 
     `stops` are the cgroup's throttled periods before each look, or None if it was not read.
@@ -178,18 +178,18 @@ def _in_a_group(*stops: int | None, quota_share: float = 0.5) -> Repetition:
 
 
 def test_a_quota_that_stopped_a_group_the_command_moved_to_disturbs() -> None:
-    (reason,) = judge(_in_a_group(2, 5)).reasons
+    (reason,) = judge(_repetition_in_group(2, 5)).reasons
     assert (reason.kind, reason.ns) == (ReasonKind.QUOTA, 3 * MS)
     assert "scope" in reason.name
-    assert judge(_in_a_group(5, 5)).outcome == RunOutcome.UNDISTURBED
+    assert judge(_repetition_in_group(5, 5)).outcome == RunOutcome.UNDISTURBED
 
 
 def test_a_group_without_an_earlier_look_is_unknown_if_it_was_stopped() -> None:
-    verdict = judge(_in_a_group(None, 5))
+    verdict = judge(_repetition_in_group(None, 5))
     assert verdict.outcome == RunOutcome.UNKNOWN
     assert verdict.unknowns == ("whether the CPU quota of /sys/fs/cgroup/scope stopped it is not known",)
-    assert judge(_in_a_group(None, 0)).outcome == RunOutcome.UNDISTURBED
-    assert judge(_in_a_group(None, 5, quota_share=UNLIMITED)).outcome == RunOutcome.UNDISTURBED
+    assert judge(_repetition_in_group(None, 0)).outcome == RunOutcome.UNDISTURBED
+    assert judge(_repetition_in_group(None, 5, quota_share=UNLIMITED)).outcome == RunOutcome.UNDISTURBED
 
 
 def test_a_repetition_not_covered_by_windows_is_unknown() -> None:
@@ -199,7 +199,7 @@ def test_a_repetition_not_covered_by_windows_is_unknown() -> None:
     assert judge(replace(quiet, ended_ns=quiet.ended_ns + MS)).outcome == RunOutcome.UNKNOWN
 
 
-def _held_up(busy_ms: float, length_s: float, held_up_ms: int = 500) -> Repetition:
+def _held_up_repetition(busy_ms: float, length_s: float, held_up_ms: int = 500) -> Repetition:
     """Return a repetition of 2 s, of which the CPUs count `length_s`.
 
     CPUs 0 and 2 were busy for `busy_ms`; CPU 2 has no tick.
@@ -211,32 +211,32 @@ def _held_up(busy_ms: float, length_s: float, held_up_ms: int = 500) -> Repetiti
 
 
 def test_a_paused_machine_misses_the_ticks_of_the_pause() -> None:
-    (reason,) = (reason for reason in judge(_held_up(1400, 1.5)).reasons if reason.kind == ReasonKind.PAUSED)
+    (reason,) = (reason for reason in judge(_held_up_repetition(1400, 1.5)).reasons if reason.kind == ReasonKind.PAUSED)
     assert (reason.ns, reason.share) == (500 * MS, 0.25)
 
 
 def test_a_cpu_that_ran_on_shows_that_noisewatch_alone_was_stopped() -> None:
-    assert judge(_held_up(1900, 2.0)).outcome == RunOutcome.UNDISTURBED
+    assert judge(_held_up_repetition(1900, 2.0)).outcome == RunOutcome.UNDISTURBED
 
 
 def test_a_command_that_may_have_been_stopped_with_noisewatch_is_not_undisturbed() -> None:
-    ran_on = _held_up(1900, 2.0)
+    ran_on = _held_up_repetition(1900, 2.0)
     less, threaded = replace(ran_on.use, user_ns=1500 * MS), replace(ran_on.use, ran_alone=False)
-    for use in (less, threaded):  # the threads of the other one might have had two CPUs
+    for use in (less, threaded):  # several threads might have had two CPUs
         verdict = judge(replace(ran_on, use=use))
         assert verdict.outcome != RunOutcome.UNDISTURBED
         assert any("whether the command was stopped too is not known" in unknown for unknown in verdict.unknowns)
 
 
 def test_a_delay_while_all_cpus_were_idle_is_unknown() -> None:
-    verdict = judge(_held_up(100, 2.0))
+    verdict = judge(_held_up_repetition(100, 2.0))
     assert verdict.outcome == RunOutcome.UNKNOWN
     assert "stood still" in verdict.unknowns[0]
 
 
 def test_a_short_delay_or_a_stop_is_not_a_pause() -> None:
-    assert judge(_held_up(100, 2.0, held_up_ms=90)).outcome == RunOutcome.UNDISTURBED
-    stopped = _held_up(100, 2.0)
+    assert judge(_held_up_repetition(100, 2.0, held_up_ms=90)).outcome == RunOutcome.UNDISTURBED
+    stopped = _held_up_repetition(100, 2.0)
     stopped = replace(stopped, use=replace(stopped.use, stopped_ns=450 * MS))
     assert ReasonKind.PAUSED not in _kinds(stopped)
     assert judge(stopped).unknowns == ()
@@ -263,7 +263,7 @@ def test_an_end_with_an_unknown_delay_is_unknown_unless_the_command_ran_until_th
 
 
 def test_a_delay_of_unknown_cause_does_not_mention_a_free_cpu() -> None:
-    idle = _held_up(100, 2.0)
+    idle = _held_up_repetition(100, 2.0)
     explained, unexplained = judge(idle), judge(replace(idle, seen_late_ns=None))
     assert "though its CPU was free" in explained.unknowns[0]
     assert "though" not in unexplained.unknowns[0]

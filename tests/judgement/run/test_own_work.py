@@ -20,7 +20,7 @@ def _judge(
     is_alone: bool = False,
     system_ms: int = 0,
 ) -> RepetitionVerdict:
-    moments = [process(50, name, 2, had * MS, allowed="2", flags=flags) for had in (0, ms)]
+    moments = [process(50, name, 2, used_ms * MS, allowed="2", flags=flags) for used_ms in (0, ms)]
     use = replace(ALONE if is_alone else THREADED, blocks_out=blocks_out, system_ns=system_ms * MS)
     use = replace(use, waited_ns=ms * MS)
     return judge(repeat(ran() | moments[0], ran({2: 900}, 1.0) | moments[1], own_ms=900 - ms, use=use))
@@ -55,9 +55,9 @@ def test_a_process_with_the_name_of_a_writer_is_foreign() -> None:
 
 def test_several_writers_share_the_upper_bound_of_own_writing() -> None:
     moments = [
-        process(50, "jbd2/sda1-8", 2, had * MS, allowed="2", flags=_KERNEL)
-        | process(51, "loop0", 2, had * MS, allowed="2", flags=_KERNEL)
-        for had in (0, 80)
+        process(50, "jbd2/sda1-8", 2, used_ms * MS, allowed="2", flags=_KERNEL)
+        | process(51, "loop0", 2, used_ms * MS, allowed="2", flags=_KERNEL)
+        for used_ms in (0, 80)
     ]
     use = replace(THREADED, blocks_out=80_000)
     verdict = judge(repeat(ran() | moments[0], ran({2: 900}, 1.0) | moments[1], own_ms=740, use=use))

@@ -86,9 +86,9 @@ def test_a_partly_estimated_culprit_is_an_estimate() -> None:
 def _tasks_with_hog(machine: Snapshot, started_ticks: int = 500) -> Tasks:
     """Return the tasks of the machine, and a process of two threads on a target CPU."""
     assert machine.tasks is not None
-    some = next(iter(machine.tasks.by_tid.values()))
+    any_task = next(iter(machine.tasks.by_tid.values()))
     hog = replace(
-        some,
+        any_task,
         tid=900,
         pid=900,
         name="hog",
@@ -117,8 +117,8 @@ def test_a_running_culprit_is_moved_with_all_its_threads_and_back() -> None:
 @pytest.mark.parametrize("later", ["ended", "recycled"])
 def test_an_ended_culprit_or_a_reused_pid_has_no_fix(later: str) -> None:
     machine = quiet_snapshot()
-    now = machine if later == "ended" else replace(machine, tasks=_tasks_with_hog(machine, started_ticks=777))
-    remedy = remedy_of_run(_culprit(), _tasks_with_hog(machine), Case(now))
+    current = machine if later == "ended" else replace(machine, tasks=_tasks_with_hog(machine, started_ticks=777))
+    remedy = remedy_of_run(_culprit(), _tasks_with_hog(machine), Case(current))
     assert remedy is not None
     assert remedy.fix is None
     assert "taskset -c 0-1 COMMAND" in remedy.said

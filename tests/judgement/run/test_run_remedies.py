@@ -25,8 +25,8 @@ _ALLOWED = frozenset({0, 2})
 def _task(pid: int, name: str = "hog") -> Task:
     tasks = quiet_snapshot().tasks
     assert tasks is not None
-    some = next(iter(tasks.by_tid.values()))
-    return replace(some, tid=pid, pid=pid, name=name, is_kernel=False, is_bound=False, allowed=_ALLOWED)
+    any_task = next(iter(tasks.by_tid.values()))
+    return replace(any_task, tid=pid, pid=pid, name=name, is_kernel=False, is_bound=False, allowed=_ALLOWED)
 
 
 def _machine_with(*tasks: Task) -> Snapshot:
@@ -47,8 +47,8 @@ def _culprit(*pids: int, name: str = "hog", noise: Kind = Kind.THREAD) -> RunCul
     return rank_culprits([(1, RepetitionVerdict(RunOutcome.DISTURBED, tuple(reasons)))])[0]
 
 
-def _remedy(culprit: RunCulprit, machine: Snapshot, then: Tasks | None = None) -> Remedy:
-    remedy = remedy_of_run(culprit, then or machine.tasks, Case(machine))
+def _remedy(culprit: RunCulprit, machine: Snapshot, earlier_tasks: Tasks | None = None) -> Remedy:
+    remedy = remedy_of_run(culprit, earlier_tasks or machine.tasks, Case(machine))
     assert remedy is not None
     return remedy
 
@@ -116,8 +116,8 @@ def test_a_process_that_may_still_run_is_not_reported_as_ended(case: str) -> Non
         "left out": Tasks({}, frozenset({900}), frozenset()),
         "unseen then": hog,
     }[case]
-    then = _tasks({}) if case == "unseen then" else hog
-    remedy = remedy_of_run(_culprit(900), then, Case(replace(quiet_snapshot(), tasks=tasks)))
+    earlier_tasks = _tasks({}) if case == "unseen then" else hog
+    remedy = remedy_of_run(_culprit(900), earlier_tasks, Case(replace(quiet_snapshot(), tasks=tasks)))
     assert remedy is not None
     assert (remedy.fix, remedy.said.startswith("Whether it has ended is unknown.")) == (None, True)
 

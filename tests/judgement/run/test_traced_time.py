@@ -113,7 +113,7 @@ def test_a_command_that_ran_elsewhere_is_unknown(own_ms: float, outcome: RunOutc
     assert ("other than the target CPUs" in "".join(verdict.unknowns)) == (outcome == RunOutcome.UNKNOWN)
 
 
-def test_time_that_may_have_been_idle_is_neither_a_culprits_nor_ignored() -> None:
+def test_possibly_idle_time_is_not_a_culprits_and_may_leave_a_trace_unsettled() -> None:
     """The allowance is 5 ms."""
     repetition = _busy()
     for_sure = traced(repetition, thread_time("hog", 900, 20, doubt_ms=12), own_ms=900)
@@ -167,10 +167,10 @@ def test_a_trace_that_shows_less_than_the_command_waited_is_rejected() -> None:
     """The allowance is 5 ms, and 2 ms for twenty wakeups."""
     use = replace(ALONE, waited_ns=28 * MS, switches=20)
     repetition = repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=use)
-    silent = traced(repetition, thread_time("hog", 900, 4), own_ms=900)
-    assert "waited 28" in str(why_not_settled(silent, _NO_SIBLINGS, ALLOWED))
-    assert judge(silent).outcome == RunOutcome.DISTURBED
+    contradicted = traced(repetition, thread_time("hog", 900, 4), own_ms=900)
+    assert "waited 28" in str(why_not_settled(contradicted, _NO_SIBLINGS, ALLOWED))
+    assert judge(contradicted).outcome == RunOutcome.DISTURBED
     explained = traced(repetition, thread_time("hog", 900, 22), own_ms=900)
     assert why_not_settled(explained, _NO_SIBLINGS, ALLOWED) is None
-    threaded = replace(silent, use=replace(silent.use, ran_alone=False))
+    threaded = replace(contradicted, use=replace(contradicted.use, ran_alone=False))
     assert why_not_settled(threaded, _NO_SIBLINGS, ALLOWED) is None

@@ -317,14 +317,14 @@ time.sleep(1)
 
 def test_the_time_of_an_unreaped_child_is_not_an_unobserved_tasks() -> None:
     argv = (sys.executable, "-S", "-c", _REAPED)
-    blamed = set()
+    culprits = set()
     for _ in range(3):  # unobserved tasks of this host do not run each time
         (judged,) = _run(RunOptions(argv=argv, machine=_MACHINE)).repetitions
         assert not judged.repetition.use.ran_alone
-        blamed = {reason.name for reason in judged.verdict.reasons}
-        if UNSEEN not in blamed:
+        culprits = {reason.name for reason in judged.verdict.reasons}
+        if UNSEEN not in culprits:
             break
-    assert UNSEEN not in blamed
+    assert UNSEEN not in culprits
 
 
 def test_each_command_has_the_file_server_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
