@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -170,6 +172,12 @@ def read_markdown(report: str) -> list[str]:
     assert {count for table in tables(report) for count in map(len, table)} <= {2, 4}
     assert [len({len(row) for row in table}) for table in tables(report)] == [1] * len(tables(report))
     return [token.content for token in flat if token.type in ("text", "code_inline", "fence")]
+
+
+def assert_shellcheck_passes(script: Path) -> None:
+    shellcheck = str(Path(sys.executable).with_name("shellcheck"))
+    ran = subprocess.run([shellcheck, "--norc", str(script)], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout
 
 
 def tables(report: str) -> list[list[list[str]]]:
