@@ -27,7 +27,7 @@ from tests.surfaces.tui.framing import model_of, screen_of
 _COUNTS = re.compile(r"\d+ block, .*?\d+ pass")
 
 
-def _mixed(is_strict: bool = False) -> Verdict:
+def _mixed_verdict(is_strict: bool = False) -> Verdict:
     """Return a verdict with each status and severity, in which a measurement answers some blocking questions."""
     statuses = (Status.FAIL, Status.WARN, Status.UNKNOWN)
     findings = tuple(
@@ -48,8 +48,8 @@ _VERDICTS: dict[str, Callable[[], Verdict]] = {
     "warned": warned_verdict,
     "unknown": unknown_verdict,
     "failed": failed_verdict,
-    "mixed": _mixed,
-    "strict": lambda: _mixed(is_strict=True),
+    "mixed": _mixed_verdict,
+    "strict": lambda: _mixed_verdict(is_strict=True),
 }
 _ALL = pytest.mark.parametrize("make", _VERDICTS.values(), ids=_VERDICTS)
 
@@ -57,8 +57,8 @@ _ALL = pytest.mark.parametrize("make", _VERDICTS.values(), ids=_VERDICTS)
 def _monitor_text(verdict: Verdict) -> str:
     """Return the checks screen of the monitor at the time of the verdict, and its exported report."""
     model = model_of(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
-    exported = window_reports(model, 100)["md"] if verdict.counts.fail else ""
-    return "\n".join([*screen_of(model, "preflight", 160, 60), exported])
+    export = window_reports(model, 100)["md"] if verdict.counts.fail else ""
+    return "\n".join([*screen_of(model, "preflight", 160, 60), export])
 
 
 @_ALL
@@ -142,8 +142,8 @@ def test_causes_in_json_have_each_counted_finding_once_and_match_the_text(
     relevant = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
     expected = [finding.check.id for finding in verdict.findings if finding.gravity(verdict.is_strict) in relevant]
     assert sorted(name for cause in causes for name in cause["findings"]) == sorted(expected)
-    numbered = re.findall(r"^ *(\d+) [✗!?] ", _text(verdict), re.MULTILINE)
-    assert [int(number) for number in numbered] == list(range(1, len(causes) + 1))
+    numbers = re.findall(r"^ *(\d+) [✗!?] ", _text(verdict), re.MULTILINE)
+    assert [int(number) for number in numbers] == list(range(1, len(causes) + 1))
 
 
 _MARKS = {"✗": Gravity.FAILED, "!": Gravity.WARNED, "i": Gravity.NOTED, "✓": Gravity.PASSED, "·": Gravity.LEFT_OUT}
@@ -153,18 +153,18 @@ _MARKS = {"✗": Gravity.FAILED, "!": Gravity.WARNED, "i": Gravity.NOTED, "✓":
 def test_marks_of_all_checks_match_the_findings(make: Callable[[], Verdict]) -> None:
     verdict = make()
     rows = _text(verdict).partition("CHECKS")[2].partition("✗ fails")[0]
-    drawn = Counter(character for marks in re.findall(r"(?<= )[✗!i?✓·]+(?=\s)", rows) for character in marks)
+    count_by_mark = Counter(character for marks in re.findall(r"(?<= )[✗!i?✓·]+(?=\s)", rows) for character in marks)
     gravities = Counter(finding.gravity(verdict.is_strict) for finding in verdict.findings)
     unknown = gravities[Gravity.UNANSWERED] + gravities[Gravity.OPEN]
     expected = {mark: gravities[gravity] for mark, gravity in _MARKS.items()} | {"?": unknown}
-    assert drawn == Counter({mark: count for mark, count in expected.items() if count})
+    assert count_by_mark == Counter({mark: count for mark, count in expected.items() if count})
     words = {"block": "✗", "warn": "!", "note": "i", "unknown": "?", "pass": "✓"}
     numbers = {
         words[word]: int(number)
         for number, word in re.findall(r"(?:^|, )(\d+) (block|warn|note|unknown|pass)\b", counts(verdict))
     }
-    assert all(drawn[mark] == number for mark, number in numbers.items())
-    assert drawn.keys() - {"·"} <= numbers.keys()
+    assert all(count_by_mark[mark] == number for mark, number in numbers.items())
+    assert count_by_mark.keys() - {"·"} <= numbers.keys()
 
 
 @pytest.mark.parametrize(("make", "word", "style"), [

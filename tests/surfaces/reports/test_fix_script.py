@@ -38,18 +38,18 @@ def _scripts(run: Run, tree: Path, *options: str) -> tuple[str, str]:
     return both[0].out, both[1].out
 
 
-def _steps(script: str) -> list[str]:
+def _steps(text: str) -> list[str]:
     """Return the ids of the checks in the order of their commands."""
-    return [line.removeprefix("echo '").partition(":")[0] for line in script.splitlines() if line.startswith("echo '")]
+    return [line.removeprefix("echo '").partition(":")[0] for line in text.splitlines() if line.startswith("echo '")]
 
 
-def _sh(tree: Path, script: str) -> subprocess.CompletedProcess[str]:
+def _sh(tree: Path, text: str) -> subprocess.CompletedProcess[str]:
     """Run a script with the tree in place of the machine, and a `sudo` that only runs its command."""
     programs = tree.parent / "bin"
     programs.mkdir(exist_ok=True)
     (programs / "sudo").write_text('#!/bin/sh\nexec "$@"\n')
     (programs / "sudo").chmod(0o755)
-    moved = re.sub(r'( "?)(?=/(sys|proc|etc)/)', rf"\1{tree}", script)
+    moved = re.sub(r'( "?)(?=/(sys|proc|etc)/)', rf"\1{tree}", text)
     path = f"{programs}:{os.environ['PATH']}"
     return subprocess.run(["sh"], input=moved, capture_output=True, text=True, check=False, env={"PATH": path})
 
@@ -59,7 +59,7 @@ def _texts(tree: Path) -> dict[str, str]:
 
 
 def test_fix_and_undo_may_be_run_twice_and_restore_the_previous_values(run: Run, untuned: Path) -> None:
-    fix, undo = _scripts(run, untuned, "--ignore", "target-not-isolated")  # no folder here acts as a cgroup does
+    fix, undo = _scripts(run, untuned, "--ignore", "target-not-isolated")  # no folder here behaves like a cgroup
     before = _texts(untuned)
     for _ in range(2):
         ran = _sh(untuned, fix)
@@ -79,7 +79,7 @@ def test_undo_runs_in_reverse_order(run: Run, untuned: Path) -> None:
 
 def test_undo_script_does_not_repeat_messages_of_the_fix_script(run: Run, untuned: Path) -> None:
     fix, undo = _scripts(run, untuned)
-    echoes = [[line for line in script.splitlines() if line.startswith("echo ")] for script in (fix, undo)]
+    echoes = [[line for line in text.splitlines() if line.startswith("echo ")] for text in (fix, undo)]
     assert all(line.startswith("echo 'undo of ") for line in echoes[1])
     assert any(line.endswith(": back to what was read'") for line in echoes[1])
     assert any(line.endswith(": remove the files that make it last'") for line in echoes[1])
@@ -88,13 +88,13 @@ def test_undo_script_does_not_repeat_messages_of_the_fix_script(run: Run, untune
 
 def test_undo_script_removes_persistent_files(run: Run, untuned: Path) -> None:
     fix, undo = _scripts(run, untuned, "--ignore", "target-not-isolated")
-    lasting = [line.partition(": ")[2] for line in fix.splitlines() if "| sudo tee /etc/" in line]
+    commands = [line.partition(": ")[2] for line in fix.splitlines() if "| sudo tee /etc/" in line]
     folders = [untuned / "etc/tmpfiles.d", untuned / "etc/sysctl.d"]
     for folder in folders:
         folder.mkdir(parents=True)
     (folders[0] / "own.conf").write_text("d /run/mine\n")
     for _ in range(2):
-        assert _sh(untuned, "\n".join(lasting)).returncode == 0
+        assert _sh(untuned, "\n".join(commands)).returncode == 0
         written = {path.name: path.read_text().splitlines() for path in folders[0].iterdir()}
         assert [len(lines) for _, lines in sorted(written.items())] == [1, 1, 1]
     for _ in range(2):
@@ -148,10 +148,8 @@ def test_reused_pid_is_left_alone(tmp_path: Path) -> None:
     for program in ("taskset", "chrt", "renice", "kill"):
         (programs / program).write_text(f'#!/bin/sh\necho "{program} $*" >>{tmp_path}/ran\n')
         (programs / program).chmod(0o755)
-    moved = _script_for_two_threads().replace(
-        "counted kill", f"counted {programs}/kill"
-    )  # which is built into the shell
-    ran = _sh(tmp_path, moved)
+    # kill is built into the shell
+    ran = _sh(tmp_path, _script_for_two_threads().replace("counted kill", f"counted {programs}/kill"))
     assert (tmp_path / "ran").read_text().splitlines() == [
         "taskset -pc 0-1 12",
         "chrt --other -p 0 12",
@@ -230,6 +228,6 @@ def test_two_outputs_to_one_place_are_refused(run: Run, untuned: Path, options: 
 
 def test_a_name_from_the_machine_cannot_end_a_comment(run: Run, tmp_path: Path) -> None:
     tree = quiet_tree(tmp_path, _FAULTS | {"/proc/cpuinfo": "model name : a\x1b[31m`touch x`\n\nprocessor : 0\n"})
-    script = run("preflight", "--sysroot", str(tree), *_OPTIONS, "--fix-script").out
-    assert "\x1b" not in script
-    assert [line for line in script.splitlines() if "touch x" in line and not line.startswith("#")] == []
+    text = run("preflight", "--sysroot", str(tree), *_OPTIONS, "--fix-script").out
+    assert "\x1b" not in text
+    assert [line for line in text.splitlines() if "touch x" in line and not line.startswith("#")] == []

@@ -221,7 +221,7 @@ def test_full_standard_output_is_reported_once(unchanged_tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "named"),
+    ("line", "name"),
     [
         ("preflight --format nagios", "nagios"),
         ("preflight --format=nagios --cpus x", "nagios"),
@@ -235,8 +235,8 @@ def test_full_standard_output_is_reported_once(unchanged_tree: Path) -> None:
         ("", None),
     ],
 )
-def test_format_is_found_in_an_invalid_command_line(line: str, named: str | None) -> None:
-    assert format_named_in(line.split()) == (None if named is None else FORMATS[named])
+def test_format_is_found_in_an_invalid_command_line(line: str, name: str | None) -> None:
+    assert format_named_in(line.split()) == (None if name is None else FORMATS[name])
 
 
 @pytest.mark.parametrize("name", _NAMES)
@@ -261,8 +261,8 @@ def test_a_format_loads_only_what_it_needs(unchanged_tree: Path, name: str) -> N
     modules = loaded_by("preflight", "--format", name, *_SETTINGS, "--sysroot", unchanged_tree)
     verdicts = "noisewatch.surfaces.reports.verdict."
     reports = {module.removeprefix(verdicts) for module in modules if module.startswith(verdicts)} - _SHARED
-    also = {"jsonl": {"json"}}
-    assert reports == {FORMATS[name].module} | also.get(name, set())
+    extra = {"jsonl": {"json"}}
+    assert reports == {FORMATS[name].module} | extra.get(name, set())
     assert not {module for module in modules if module.startswith("noisewatch.operations.frame")}
     assert ("prometheus_client" in modules) == (name == "prometheus")
     assert ("xml.etree.ElementTree" in modules) == (name == "junit")
@@ -277,8 +277,8 @@ def test_a_live_verdict_has_its_time() -> None:
 
 def test_host_is_named_only_if_requested() -> None:
     assert json.loads(rendered("json", quiet_verdict()))["host"] is None
-    named = FORMATS["json"].render(quiet_verdict(), RenderOptions(0, AT_S, host="web1"))
-    assert json.loads(named)["host"] == "web1"
+    report = FORMATS["json"].render(quiet_verdict(), RenderOptions(0, AT_S, host="web1"))
+    assert json.loads(report)["host"] == "web1"
 
 
 def test_recording_has_neither_time_nor_host(run: Run) -> None:

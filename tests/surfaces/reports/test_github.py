@@ -1,4 +1,4 @@
-"""`--format github`: annotations, and the page below the step."""
+"""`--format github`: annotations, and the step summary."""
 
 from __future__ import annotations
 

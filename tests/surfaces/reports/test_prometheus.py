@@ -29,7 +29,7 @@ def _samples(report: str) -> dict[str, list[tuple[dict[str, str], float]]]:
     return {family.name: [(sample.labels, sample.value) for sample in family.samples] for family in families}
 
 
-def _one(samples: dict[str, list[tuple[dict[str, str], float]]], name: str, **labels: str) -> float:
+def _value(samples: dict[str, list[tuple[dict[str, str], float]]], name: str, **labels: str) -> float:
     (value,) = [value for sample_labels, value in samples[name] if sample_labels.items() >= labels.items()]
     return value
 
@@ -56,10 +56,10 @@ def test_each_check_has_one_status() -> None:
 
 def test_time_and_cost_of_the_run_are_gauges() -> None:
     samples = _samples(rendered("prometheus", quiet_verdict()))
-    assert _one(samples, "noisewatch_last_run_timestamp_seconds") == AT_S
-    assert _one(samples, "noisewatch_sample_duration_seconds") == 3.0
-    assert _one(samples, "noisewatch_own_cpu_ratio") == 0.01
-    assert _one(samples, "noisewatch_target_cpus") == 2.0
+    assert _value(samples, "noisewatch_last_run_timestamp_seconds") == AT_S
+    assert _value(samples, "noisewatch_sample_duration_seconds") == 3.0
+    assert _value(samples, "noisewatch_own_cpu_ratio") == 0.01
+    assert _value(samples, "noisewatch_target_cpus") == 2.0
 
 
 @pytest.mark.parametrize("verdict", [quiet_verdict(), failed_verdict()], ids=["quiet", "failed"])
@@ -72,8 +72,8 @@ def test_names_end_in_base_units_and_begin_with_noisewatch(verdict: Verdict) -> 
 @pytest.mark.parametrize(
     "limit", [limit for check in CATALOGUE for limit in check.limits], ids=lambda limit: limit.name
 )
-def test_the_unit_of_every_limit_has_a_base(limit: Any) -> None:
-    report = rendered("prometheus", _measured("target-cpu-busy", 1.0, limit.unit))
+def test_the_unit_of_every_limit_has_a_base_unit(limit: Any) -> None:
+    report = rendered("prometheus", _with_measured_value("target-cpu-busy", 1.0, limit.unit))
     (name,) = [
         name
         for name, samples in _samples(report).items()
@@ -82,7 +82,7 @@ def test_the_unit_of_every_limit_has_a_base(limit: Any) -> None:
     assert not name.endswith(_NO_BASE_UNITS)
 
 
-def _measured(check_id: str, measured: object, unit: str | None) -> Verdict:
+def _with_measured_value(check_id: str, measured: object, unit: str | None) -> Verdict:
     """Return the quiet verdict with a single measured value, that of one check."""
     verdict = quiet_verdict()
     findings = tuple(
@@ -107,8 +107,8 @@ def _measured(check_id: str, measured: object, unit: str | None) -> Verdict:
     ],
 )
 def test_values_are_in_base_units(unit: str, name: str, value: float) -> None:
-    samples = _samples(rendered("prometheus", _measured("target-cpu-busy", 2, unit)))
-    assert _one(samples, f"noisewatch_finding_measured_{name}") == pytest.approx(value)
+    samples = _samples(rendered("prometheus", _with_measured_value("target-cpu-busy", 2, unit)))
+    assert _value(samples, f"noisewatch_finding_measured_{name}") == pytest.approx(value)
 
 
 def test_the_costliest_culprit_of_each_failure_is_named_without_its_pid() -> None:
@@ -125,7 +125,7 @@ def test_a_quiet_machine_has_no_culprits() -> None:
 
 @pytest.mark.parametrize("measured", [None, "powersave", True, float("nan"), float("inf"), [1]])
 def test_non_numeric_value_has_no_sample(measured: object) -> None:
-    report = rendered("prometheus", _measured("target-cpu-busy", measured, "share"))
+    report = rendered("prometheus", _with_measured_value("target-cpu-busy", measured, "share"))
     assert "noisewatch_finding_measured" not in report
 
 
@@ -140,15 +140,15 @@ def test_calibration_matches_the_json(run: Run) -> None:
         ("effective_frequency_hertz", cpu["effective_khz"] * 1e3),
         ("throughput_drift_ratio", cpu["throughput_drift_share"]),
     ):
-        assert _one(samples, f"noisewatch_calibration_{name}", cpu="1") == pytest.approx(expected)
+        assert _value(samples, f"noisewatch_calibration_{name}", cpu="1") == pytest.approx(expected)
     floor = next(row for row in document["noise_floor"] if row["sample_ns"] == 100_000_000)
     for bound in ("low", "expected", "high"):
-        cv = _one(samples, "noisewatch_noise_floor_cv_ratio", sample_seconds="0.1", bound=bound)
+        cv = _value(samples, "noisewatch_noise_floor_cv_ratio", sample_seconds="0.1", bound=bound)
         assert cv == pytest.approx(floor[f"cv_{bound}"])
     length = {"sample_seconds": "0.1"}
-    assert _one(samples, "noisewatch_noise_floor_length_chance_ratio", **length) == pytest.approx(floor["chance"])
+    assert _value(samples, "noisewatch_noise_floor_length_chance_ratio", **length) == pytest.approx(floor["chance"])
     cache = next(row for row in document["noise_floor_by_work"]["cache"] if row["sample_ns"] == 100_000_000)
-    shown = _one(samples, "noisewatch_noise_floor_by_work_chance_ratio", work="cache", **length)
+    shown = _value(samples, "noisewatch_noise_floor_by_work_chance_ratio", work="cache", **length)
     assert shown == pytest.approx(cache["chance"])
 
 
@@ -158,7 +158,7 @@ def test_chance_for_the_budget_matches_the_json_or_is_omitted(run: Run) -> None:
     assert "noisewatch_noise_floor_chance_ratio" not in run(*options, "--max-cv", "100%").out
     chance = run(*options, "--work", "cache", "--format", "json").json["noise_floor_chance"]
     samples = _samples(run(*options, "--work", "cache").out)
-    assert _one(samples, "noisewatch_noise_floor_chance_ratio") == pytest.approx(chance)
+    assert _value(samples, "noisewatch_noise_floor_chance_ratio") == pytest.approx(chance)
 
 
 def test_gauges_of_the_calibration_are_omitted_without_one(run: Run) -> None:

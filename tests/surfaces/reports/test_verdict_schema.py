@@ -120,7 +120,7 @@ def test_nearly_empty_copied_tree_is_accepted(run: Run, schema: dict[str, Any], 
     assert document["verdict"] == "unknown"
 
 
-def test_this_host_is_accepted(run: Run, schema: dict[str, Any]) -> None:
+def test_verdict_on_this_host_is_accepted(run: Run, schema: dict[str, Any]) -> None:
     document = run("preflight", "--format", "json", *_SETTINGS).json
     assert _complaints(schema, document) == []
     assert document["machine"]["is_live"] is True

@@ -1,4 +1,4 @@
-"""The calibration's pictures as they looked at the last review: one file each.
+"""Golden files of the pictures of a calibration, one per picture.
 
     python -m tests.surfaces.reports.calibration.goldens
 

@@ -41,8 +41,8 @@ def test_sentences_name_the_change_and_the_number_of_samples() -> None:
 )
 def test_requested_change_is_in_the_sentence(share: float, more: str) -> None:
     calibrated = _with_cv(0.016)
-    asked = replace(calibrated, budget=replace(calibrated.budget, detect=share))
-    assert more in opening_sentence(asked)
+    requested = replace(calibrated, budget=replace(calibrated.budget, detect=share))
+    assert more in opening_sentence(requested)
 
 
 def test_no_change_smaller_than_the_minimum_is_proposed() -> None:

@@ -37,8 +37,8 @@ def test_line_shows_the_settling_time_and_both_clocks(times: tuple[int, ...], cy
 
 
 def test_json_lists_each_cpu() -> None:
-    described = describe_settling(settling_of([CpuSpeeds(3, _TURBO, 40_000)]))
-    assert described is not None
-    assert (described.is_level, described.settled_after_s, described.worked_s) == (True, 27, 43)
-    assert described.cpus[0].first_khz == 4_000_000
+    description = describe_settling(settling_of([CpuSpeeds(3, _TURBO, 40_000)]))
+    assert description is not None
+    assert (description.is_level, description.settled_after_s, description.worked_s) == (True, 27, 43)
+    assert description.cpus[0].first_khz == 4_000_000
     assert describe_settling(None) is None

@@ -68,8 +68,8 @@ def under_load(*cpus: Mapping[str, Any], cv: float = 0.001, **changed: Any) -> d
 def against(target: Mapping[str, Any], other: Mapping[str, Any], cv: float = 0.001, other_cv: float = 0.001) -> Any:
     """Return a document of `calibrate --cpus 3 --against 0 --format json`."""
     floors = {name: calibration(cv=value)["noise_floor"] for name, value in (("target", cv), ("against", other_cv))}
-    measured = calibration({**target, "cpu": 3}, {**other, "cpu": 0}, cv=max(cv, other_cv))
-    return measured | {"target": [3], "against": [0], "comparison": {"noise_floor": floors}}
+    document = calibration({**target, "cpu": 3}, {**other, "cpu": 0}, cv=max(cv, other_cv))
+    return document | {"target": [3], "against": [0], "comparison": {"noise_floor": floors}}
 
 
 def finding(check_id: str, status: str, severity: str = "blocking", **changed: Any) -> dict[str, Any]:

@@ -73,15 +73,15 @@ def test_different_machines_are_reported_first(run: Run) -> None:
 
 
 def test_verdict_does_not_differ_from_its_recording(run: Run, tmp_path: Path) -> None:
-    judged = tmp_path / "verdict.json"
-    run("preflight", "--replay", _HOST, "--format", "json", "--output", judged)
-    ran = run("compare", judged, _HOST)
+    path = tmp_path / "verdict.json"
+    run("preflight", "--replay", _HOST, "--format", "json", "--output", path)
+    ran = run("compare", path, _HOST)
     assert (ran.status, ran.words.partition(" before: ")[0]) == (0, f"no difference found; {_NOISY}")
     assert "compared, at" in ran.out
-    run("preflight", "--replay", _HOST, "--format", "jsonl", "--output", judged)
-    assert run("compare", judged, _HOST).words.startswith(f"no difference found; {_NOISY}")
-    run("calibrate", "--replay", _HOST, "--format", "json", "--output", judged)
-    again = run("compare", judged, _HOST)
+    run("preflight", "--replay", _HOST, "--format", "jsonl", "--output", path)
+    assert run("compare", path, _HOST).words.startswith(f"no difference found; {_NOISY}")
+    run("calibrate", "--replay", _HOST, "--format", "json", "--output", path)
+    again = run("compare", path, _HOST)
     assert (again.status, again.out.splitlines()[0]) == (0, f"no difference found; {_NOISY}")
     assert "known only after: all checks" in again.out
 
@@ -187,13 +187,13 @@ def test_blocking_check_on_one_side_only_makes_the_result_unknown(
 
 
 def test_verdict_without_checks_makes_the_result_unknown(compare: Compare) -> None:
-    measured = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
-    assert compare(measured, {**measured, "findings": []}).status == 3
+    document = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
+    assert compare(document, {**document, "findings": []}).status == 3
 
 
 def test_calibration_missing_on_one_side_makes_the_result_unknown(compare: Compare) -> None:
-    measured = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
-    ran = compare(measured, {**measured, "calibration": None})
+    document = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
+    ran = compare(document, {**document, "calibration": None})
     assert ran.status == 3
     assert "not known of both sides: figures" in ran.words
 

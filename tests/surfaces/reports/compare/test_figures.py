@@ -36,7 +36,7 @@ def test_a_slower_machine_is_named_with_its_ratio_and_the_test(compare: Compare)
 
 def _cpus(count: int, slower: float = 1.0, others: float = 1.0) -> dict[str, Any]:
     """Return a calibration of `count` CPUs: CPU 7 takes `slower` times as long as usual, the others `others` times."""
-    speeds = {cpu: 1 / (slower if cpu == 7 else others) for cpu in range(count)}
+    speeds = {number: 1 / (slower if number == 7 else others) for number in range(count)}
     return calibration(*({**cpu(speed), "cpu": number} for number, speed in speeds.items()))
 
 
@@ -329,8 +329,8 @@ def test_different_against_cpus_are_reported(compare: Compare) -> None:
 _OLD_NAMES = {"throughput": "native_work", "interpreter": "work", "cache": "memory", "memory": "main_memory"}
 
 
-def _with_old_names(measured: dict[str, Any]) -> dict[str, Any]:
-    return {_OLD_NAMES.get(key, key): value for key, value in measured.items()}
+def _with_old_names(results: dict[str, Any]) -> dict[str, Any]:
+    return {_OLD_NAMES.get(key, key): value for key, value in results.items()}
 
 
 def _times_of_work(compare: Compare, *cpus: dict[str, Any]) -> dict[str, tuple[float, float]]:

@@ -102,7 +102,7 @@ def test_host_in_the_baseline_only_is_shown_with_its_last_report(run: Run, fleet
     write(fleet / "before/db9.json", at=1_700_000_000.0)
     words = run("fleet", fleet / "yesterday", "--baseline", fleet / "before").words
     assert "has not reported, said stable in the baseline" in words
-    assert re.search(r"db9 UNKNOWN \? \? - 2023-11-1[45]", words)  # by the zone of the reader
+    assert re.search(r"db9 UNKNOWN \? \? - 2023-11-1[45]", words)  # depends on the local time zone
 
 
 def test_hosts_whose_older_report_may_be_of_another_machine_are_named(run: Run, fleet: Path) -> None:
@@ -220,7 +220,7 @@ def test_report_is_written_to_a_file(run: Run, fleet: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("words", "word"),
     [
         ("none", "none"),
         (". --max-age soon", "--max-age"),
@@ -232,9 +232,9 @@ def test_report_is_written_to_a_file(run: Run, fleet: Path, tmp_path: Path) -> N
     ],
 )
 def test_invalid_arguments_are_refused_in_one_line(
-    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, words: str, named: str
+    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, words: str, word: str
 ) -> None:
     monkeypatch.chdir(fleet)
     ran = run("fleet", *words.split())
     assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
-    assert named in ran.err
+    assert word in ran.err

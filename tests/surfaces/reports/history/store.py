@@ -18,9 +18,9 @@ BEGIN_S = 1_790_000_000
 
 
 def facts_line(**settings: str) -> dict[str, Any]:
-    digest = "-".join(settings.values()) or "none"
+    placeholder = "-".join(settings.values()) or "none"
     facts = {"kernel": {"kernel": "6.14.0"}, "settings": settings}
-    return {"kind": "facts", "digest": digest, "facts": facts, "machine": machine_key()}
+    return {"kind": "facts", "digest": placeholder, "facts": facts, "machine": machine_key()}
 
 
 def entry_line(number: int, latency: float, facts: str, **others: Any) -> dict[str, Any]:
@@ -57,5 +57,5 @@ def write_history(tmp_path: Path, lines: list[Any]) -> str:
 def _text(line: Any, digests: Mapping[str, str]) -> str:
     if isinstance(line, str):
         return line
-    named = {name: placeholder for name in ("digest", "facts") if isinstance(placeholder := line.get(name), str)}
-    return json.dumps(line | {name: digests.get(placeholder, placeholder) for name, placeholder in named.items()})
+    placeholders = {name: value for name in ("digest", "facts") if isinstance(value := line.get(name), str)}
+    return json.dumps(line | {name: digests.get(value, value) for name, value in placeholders.items()})

@@ -209,7 +209,7 @@ def test_no_line_is_wider_than_the_terminal(history: History, monkeypatch: pytes
         (("reject",), "wanted one of accept, found 'reject'"),
     ],
 )
-def test_invalid_words_are_refused(run: Run, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+def test_invalid_arguments_are_refused(run: Run, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     ran = run("history", *words, "--file", tmp_path / "none.jsonl")
     assert ran.status == 2
     assert message in ran.err

@@ -18,9 +18,9 @@ _JUDGED = ("moves", "departures", "drifts", "apart", "bimodal", "unjudged")
 
 @pytest.fixture
 def schema(run: Run) -> Any:
-    printed = run("explain", "--schema", "history").json
-    Draft202012Validator.check_schema(printed)
-    return printed
+    document = run("explain", "--schema", "history").json
+    Draft202012Validator.check_schema(document)
+    return document
 
 
 def _close_schema(schema: Any) -> Any:

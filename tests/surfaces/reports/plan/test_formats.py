@@ -174,9 +174,9 @@ def test_unit_does_not_start_the_benchmark_in_an_invalid_partition(run: Run, tre
     file = tmp_path / "cpuset.cpus.partition"
     assert (_run_start_pre(run, tree, file).returncode, file.read_text()) == (0, "isolated\n")
     kernel = "echo() { printf 'isolated invalid (Cpu list in cpuset.cpus not exclusive)\\n'; }; "
-    refused = _run_start_pre(run, tree, file, kernel)
-    assert refused.returncode == 1
-    assert "isolated invalid (Cpu list in cpuset.cpus not exclusive)" in refused.stderr
+    result = _run_start_pre(run, tree, file, kernel)
+    assert result.returncode == 1
+    assert "isolated invalid (Cpu list in cpuset.cpus not exclusive)" in result.stderr
     assert _run_start_pre(run, tree, tmp_path / "none" / file.name).returncode != 0
 
 
@@ -185,7 +185,7 @@ def test_unit_does_not_start_the_benchmark_in_an_invalid_partition(run: Run, tre
 def test_systemd_accepts_the_unit(run: Run, tree: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     path = tmp_path / "benchmark.service"
     path.write_text(run("plan", *options, "--format", "systemd", "--sysroot", tree).out)
-    path.chmod(0o644)  # it warns of a file that others may write
+    path.chmod(0o644)  # systemd warns about files that others may write
     assert _SYSTEMD is not None
     ran = subprocess.run([_SYSTEMD, "verify", str(path)], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
@@ -194,10 +194,10 @@ def test_systemd_accepts_the_unit(run: Run, tree: Path, tmp_path: Path, options:
 def _valid_document(run: Run, *options: str | Path) -> dict[str, object]:
     schema = json.loads(run("explain", "--schema", "plan").out)
     Draft202012Validator.check_schema(schema)
-    described: dict[str, object] = run("plan", *options, "--format", "json").json
-    Draft202012Validator(schema).validate(described)
-    assert described.keys() == schema["properties"].keys()
-    return described
+    document: dict[str, object] = run("plan", *options, "--format", "json").json
+    Draft202012Validator(schema).validate(document)
+    assert document.keys() == schema["properties"].keys()
+    return document
 
 
 @pytest.mark.parametrize("options", [("2",), ("--cpus", "0,3-4")])

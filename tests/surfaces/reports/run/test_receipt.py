@@ -66,7 +66,7 @@ def test_receipt_has_the_cost_and_the_cpus_of_noisewatch_itself(tmp_path: Path) 
     receipt, others = tmp_path / "receipt.jsonl", os.sched_getaffinity(0) - {int(CPU)}
     ran("--runs", "3", "--output", receipt, "--", "sh", "-c", "sleep 0.25")
     header, *repetitions, footer = lines_of(receipt)
-    assert header["own_cost"]["cpu_s"] > 0.01  # to start Python alone takes more
+    assert header["own_cost"]["cpu_s"] > 0.01  # starting Python alone takes more
     assert set(header["own_cost"]["cpus"]) == (others or {int(CPU)})
     costs = [repetition["own_cpu_ns"] for repetition in repetitions]
     assert all(100_000 < ns < repetition["wall_ns"] for ns, repetition in zip(costs, repetitions, strict=True))
@@ -117,7 +117,7 @@ def test_calibrations_before_and_after_the_series_are_in_the_receipt(tmp_path: P
     assert header["opening"]["noise_floor_of_interruptions"] is not None
     assert footer["closing"]["seconds"] > 0
     change = footer["speed_change"]
-    assert (change is None) == (footer["no_speed_change_reason"] != "none")  # a busy host leaves it too little time
+    assert (change is None) == (footer["no_speed_change_reason"] != "none")  # too little time on a busy host
     assert change is None or change["cpu"] == int(CPU)
 
 
@@ -191,7 +191,7 @@ def test_full_disk_is_reported_once_and_does_not_stop_the_series(tmp_path: Path)
     result = ran("--runs", "3", "--format", "jsonl", "--output", "/dev/full", "--", "sh", "-c", f"echo x >> {log}")
     assert log.read_text() == "x\n" * 3
     assert result.stderr.count("no space left on device") == 1
-    assert result.returncode == 125  # what was asked for is not there
+    assert result.returncode == 125  # the requested receipt is missing
     assert "3 runs" in result.stdout
 
 

@@ -153,7 +153,7 @@ def test_footer_ranks_the_culprits() -> None:
 
 
 def test_source_of_the_placement_is_looks_or_trace() -> None:
-    looked = placed([thread_look(9, 1, 20)], places=ONE_NODE, used_ns=40)
-    traced = _describe(replace(looked, traced_share=1.0, looks=0))
-    assert (_describe(looked)["source"], _describe(looked)["seen_share"]) == ("looks", 0.5)
+    placement = placed([thread_look(9, 1, 20)], places=ONE_NODE, used_ns=40)
+    traced = _describe(replace(placement, traced_share=1.0, looks=0))
+    assert (_describe(placement)["source"], _describe(placement)["seen_share"]) == ("looks", 0.5)
     assert (traced["source"], traced["looks"], traced["seen_share"], traced["cpus"]) == ("trace", 0, 1.0, [[1, 1.0]])

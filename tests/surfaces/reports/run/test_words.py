@@ -295,7 +295,7 @@ def test_advice_is_a_line_for_the_shell() -> None:
     assert advice_parts(advice, argv, False)[1] == f"{before} COMMAND"
 
 
-def test_names_are_cleaned() -> None:
+def test_control_characters_of_names_are_removed() -> None:
     placement = placed([thread_look(9, 1, 5, name="a\x1b[31m")], places=ONE_NODE, used_ns=5)
     assert "\x1b" not in "".join(placement_lines(placement))
 

@@ -42,7 +42,7 @@ _END = EndedCommand(
 
 
 def disturbed_by(name: str, pid: int = 900) -> RepetitionVerdict:
-    """Return the verdict on a repetition that a thread disturbed; a process is one culprit under any of its names."""
+    """Return the verdict on a repetition that a thread disturbed; one pid is one culprit under all of its names."""
     reason = RunReason(
         kind=ReasonKind.FOREIGN, name=name, noise=Kind.THREAD, cpu=2, pid=pid, ns=50 * MS, share=0.05, begin_ns=0
     )
@@ -50,7 +50,7 @@ def disturbed_by(name: str, pid: int = 900) -> RepetitionVerdict:
 
 
 @cache
-def _second() -> Repetition:
+def _one_second() -> Repetition:
     return repeat(ran(), ran(seconds=1.0))
 
 
@@ -67,8 +67,8 @@ def written_series(
     judged = []
     for at, (verdict, status) in enumerate(zip(verdicts, statuses, strict=True)):
         command = at % 2 if has_two else 0
-        ended_ns = _second().ended_ns + at * MS
-        repetition = replace(_second(), number=at + 1, command=command, status=status, ended_ns=ended_ns)
+        ended_ns = _one_second().ended_ns + at * MS
+        repetition = replace(_one_second(), number=at + 1, command=command, status=status, ended_ns=ended_ns)
         judged.append(
             JudgedRepetition(repetition, ALLOWED, verdict, placement_of([], frozenset({2}), {}, NOWHERE_ELSE))
         )
@@ -76,7 +76,7 @@ def written_series(
     return RunSeries(
         options=RunOptions(argv=tuple(argv), runs=len(verdicts), against=against),
         seed=1,
-        machine=_second().span.before,
+        machine=_one_second().span.before,
         repetitions=tuple(judged),
         end=_END,
         own_cost=WatchingCost(0.25, frozenset({0, 1})),

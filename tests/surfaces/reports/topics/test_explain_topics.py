@@ -39,16 +39,16 @@ def test_text_at_twenty_columns_has_the_same_words(run: Run, monkeypatch: pytest
 @_all_topics
 def test_code_is_printed_unchanged(run: Run, topic: str) -> None:
     code = re.findall(r"```sh\n(.*?)```", read_page(topic), flags=re.DOTALL)
-    printed = run("explain", topic).out
+    text = run("explain", topic).out
     assert code
-    assert all("".join(f"    {line}\n" for line in block.splitlines()) in printed for block in code)
+    assert all("".join(f"    {line}\n" for line in block.splitlines()) in text for block in code)
 
 
 @_all_topics
 def test_output_to_a_file_is_plain_text(run: Run, topic: str) -> None:
-    printed = run("explain", topic).out
-    assert printed.replace("\n", "").isprintable()
-    assert "](" not in printed
+    text = run("explain", topic).out
+    assert text.replace("\n", "").isprintable()
+    assert "](" not in text
 
 
 def test_headings_are_bold_in_colour() -> None:
@@ -66,9 +66,9 @@ def test_output_to_a_terminal_is_in_colour() -> None:
 
 @pytest.mark.parametrize("topic", SUBJECTS)
 def test_links_refer_to_numbered_sources(run: Run, topic: str) -> None:
-    printed = run("explain", topic).out
+    text = run("explain", topic).out
     page = parse_page(read_page(topic))
-    above, _, listed = printed.partition("\nSources\n")
+    above, _, listed = text.partition("\nSources\n")
     numbers = {int(number) for number in re.findall(r"\[(\d+)\]", above)}
     assert numbers
     assert numbers <= set(range(1, len(page.sources) + 1))
@@ -79,35 +79,32 @@ def test_links_refer_to_numbered_sources(run: Run, topic: str) -> None:
 
 @_all_topics
 def test_markdown_is_the_page_itself(run: Run, topic: str) -> None:
-    printed = run("explain", topic, "--format", "markdown").out
-    assert printed.startswith(read_page(topic))
-    kinds = [token.type for token in MarkdownIt("commonmark").enable("table").parse(printed)]
+    text = run("explain", topic, "--format", "markdown").out
+    assert text.startswith(read_page(topic))
+    kinds = [token.type for token in MarkdownIt("commonmark").enable("table").parse(text)]
     assert ("table_open" in kinds) == (topic in ("isolation", "verdict"))
 
 
 @_all_topics
 def test_json_has_all_parts_of_the_page(run: Run, topic: str) -> None:
-    described = run("explain", topic, "--format", "json").json
-    assert list(described) == ["topic", "title", "summary", "sections", "sources", "checks", "grounds"]
+    document = run("explain", topic, "--format", "json").json
+    assert list(document) == ["topic", "title", "summary", "sections", "sources", "checks", "grounds"]
     page = read_page(topic)
-    texts = [described["summary"], *(section["text"] for section in described["sections"])]
-    assert described["topic"] == topic
-    assert page.startswith(
-        f"# {described['title']}\n\n{described['summary']}\n\n## {described['sections'][0]['heading']}"
-    )
+    texts = [document["summary"], *(section["text"] for section in document["sections"])]
+    assert document["topic"] == topic
+    assert page.startswith(f"# {document['title']}\n\n{document['summary']}\n\n## {document['sections'][0]['heading']}")
     assert all(text and text in page for text in texts)
-    assert {source["url"] for source in described["sources"]} == set(re.findall("<(https[^>]*)>", page))
-    assert set(described["checks"]) >= {check.id for check in CATALOGUE if f"`{check.id}`" in page}
+    assert {source["url"] for source in document["sources"]} == set(re.findall("<(https[^>]*)>", page))
+    assert set(document["checks"]) >= {check.id for check in CATALOGUE if f"`{check.id}`" in page}
 
 
 def test_a_topic_with_the_name_of_an_area_has_its_checks_too(run: Run) -> None:
-    printed = run("explain", "isolation")
-    above, _, below = printed.out.partition("\nChecks of this area\n")
+    above, _, below = run("explain", "isolation").out.partition("\nChecks of this area\n")
     assert above.startswith("CPU isolation: ")
     assert [line.split("`")[1] for line in below.splitlines() if "- `" in line] == [check.id for check in _ISOLATION]
     assert all(check.question in " ".join(below.split()) for check in _ISOLATION)
-    in_markdown = run("explain", "isolation", "--format", "markdown").out.partition("\n## Checks of this area\n")[2]
-    assert all(f"| `{check.id}` |" in in_markdown for check in _ISOLATION)
+    markdown = run("explain", "isolation", "--format", "markdown").out.partition("\n## Checks of this area\n")[2]
+    assert all(f"| `{check.id}` |" in markdown for check in _ISOLATION)
     assert set(run("explain", "isolation", "--format", "json").json["checks"]) >= {check.id for check in _ISOLATION}
 
 
@@ -116,8 +113,8 @@ def test_topics_are_listed_after_the_checks_and_alone(run: Run) -> None:
     assert everything.endswith(f"\n\n{alone}")
     assert [line.split()[0] for line in alone.splitlines()] == ["TOPIC", *TOPICS]
     assert max(map(len, alone.splitlines())) <= 100
-    in_markdown = run("explain", "--format", "markdown").out
-    assert in_markdown.endswith(f"\n\n{run('explain', ALL_TOPICS, '--format', 'markdown').out}")
+    markdown = run("explain", "--format", "markdown").out
+    assert markdown.endswith(f"\n\n{run('explain', ALL_TOPICS, '--format', 'markdown').out}")
     listed = run("explain", ALL_TOPICS, "--format", "json").json
     assert [topic["topic"] for topic in listed] == list(TOPICS)
     assert listed[0] == run("explain", TOPICS[0], "--format", "json").json

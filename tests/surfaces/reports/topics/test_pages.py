@@ -85,8 +85,8 @@ def test_each_guide_is_linked_from_the_readme() -> None:
 def test_readme_is_short_and_its_links_are_valid() -> None:
     readme = (CHECKOUT / "README.md").read_text()
     assert len(readme.splitlines()) <= 220
-    linked = re.findall(r"\]\(([^)#]+)\)", readme)
-    assert [path for path in linked if not path.startswith("https:") and not (CHECKOUT / path).exists()] == []
+    links = re.findall(r"\]\(([^)#]+)\)", readme)
+    assert [path for path in links if not path.startswith("https:") and not (CHECKOUT / path).exists()] == []
 
 
 def test_commands_in_the_readme_can_be_parsed() -> None:
@@ -110,8 +110,8 @@ def test_page_has_its_sections_and_fits_the_length(topic: str, page: TopicPage) 
 
 @_all_pages
 def test_names_in_a_page_are_checks_topics_or_formats(topic: str, page: TopicPage) -> None:
-    named = {code for code in page.code if re.fullmatch(r"[a-z]+(-[a-z]+)+", code)}
-    assert named - _IDS - set(TOPICS) - set(FORMATS) == set()
+    names = {code for code in page.code if re.fullmatch(r"[a-z]+(-[a-z]+)+", code)}
+    assert names - _IDS - set(TOPICS) - set(FORMATS) == set()
 
 
 @_all_pages
@@ -126,7 +126,7 @@ def test_commands_in_a_page_can_be_parsed(topic: str, page: TopicPage) -> None:
     for words in [words for command in _commands(page) for words in _parts(command)]:
         if len(words) == 2 and words[1] in commands:  # the name of a command, in prose
             continue
-        if words[-1] == "--":  # what a tool puts before its command
+        if words[-1] == "--":  # a prefix for a command
             words.append("true")
         assert parse_arguments(words[1:]).command == (None if words[1].startswith("-") else words[1])
 
