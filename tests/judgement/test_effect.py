@@ -15,7 +15,7 @@ from noisewatch.judgement.verdict import Finding, judge
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.machine.spinning.calibration.buffer import Slot, plan_slots
 from tests.judgement.checks.calibration.meanwhile import SPINNER, case_of, intervals_until
-from tests.judgement.judging import finding, found_in
+from tests.judgement.judging import finding, finding_in
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import process, stat_file
 
@@ -60,7 +60,7 @@ def _case(
 
 
 def _found(case: Case, check_id: str = "tasks-on-target") -> Finding:
-    return found_in(case, check_id)
+    return finding_in(case, check_id)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, Snap
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import Example, all_examples
-from tests.judgement.tracing import moving, view_of
+from tests.judgement.tracing import moving_paths, view_of
 from tests.written import SECOND_NS, Files, WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
@@ -69,20 +69,20 @@ def _paths() -> tuple[dict[str, set[str]], dict[Hashable, set[str]]]:
 
 
 def test_a_check_that_is_remembered_reads_only_what_is_compared() -> None:
-    paths = {check.id: moving(_paths()[0][check.id] - {"interval"}) for check in CATALOGUE if not check.is_moving}
+    paths = {check.id: moving_paths(_paths()[0][check.id] - {"interval"}) for check in CATALOGUE if not check.is_moving}
     assert {check_id: found for check_id, found in paths.items() if found} == {}
 
 
 def test_a_check_that_is_never_remembered_has_a_reason_for_it() -> None:
     declared = [check.id for check in CATALOGUE if check.reads_counters]
-    assert [check_id for check_id in declared if not moving(_paths()[0][check_id])] == []
+    assert [check_id for check_id in declared if not moving_paths(_paths()[0][check_id])] == []
     assert [check.id for check in CATALOGUE if check.reads_counters and check.asks_rates] == []
 
 
 def test_a_part_that_a_case_keeps_is_made_only_of_what_is_compared() -> None:
     paths_of_kept = _paths()[1]
     assert {"cores of the target", "cache neighbourhoods", "highest clocks"} <= paths_of_kept.keys()
-    assert {key: found for key, paths in paths_of_kept.items() if (found := moving(paths))} == {}
+    assert {key: found for key, paths in paths_of_kept.items() if (found := moving_paths(paths))} == {}
 
 
 @pytest.mark.parametrize("area", Area)

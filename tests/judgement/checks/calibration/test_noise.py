@@ -20,7 +20,7 @@ from noisewatch.kinds import Kind, Work
 from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.interval.disturbance import Disturbance
 from tests.judgement.checks.calibration.calibrating import every_third_slow, verdict_of
-from tests.judgement.judging import calibrated_by, finding, found_in
+from tests.judgement.judging import calibrated_by, finding, finding_in
 from tests.model.interval.sampling import interval_of
 from tests.written import WrittenMachine
 from tests.written.calibration import CHAIN_NS, WORK_NS, steady, written_calibration
@@ -149,7 +149,7 @@ def test_without_a_trace_those_who_were_seen_meanwhile_are_the_culprits() -> Non
     interval = interval_of(before, process(901, "hog", 2, 40_000_000, allowed="0-3"))
     meanwhile = Meanwhile("permission denied", None, interval)
     calibrated = calibrated_by(written_calibration((2,), gaps=(_GAP,)), cpus=frozenset({2}), meanwhile=meanwhile)
-    found = found_in(Case(interval.after, calibrated=calibrated), "target-cpus-interrupted")
+    found = finding_in(Case(interval.after, calibrated=calibrated), "target-cpus-interrupted")
     assert (found.status, found.answer.culprits[0].name, found.answer.culprits[0].pid) == ("fail", "hog", 901)
 
 

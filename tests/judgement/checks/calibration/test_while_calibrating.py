@@ -11,8 +11,8 @@ from noisewatch.judgement.case import Case
 from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.trace.runs import Trace, parse_trace
-from tests.judgement.checks.calibration.meanwhile import OURS, case_of, found_after, intervals_until
-from tests.judgement.judging import found_in
+from tests.judgement.checks.calibration.meanwhile import OURS, case_of, finding_after, intervals_until
+from tests.judgement.judging import finding_in
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import process, quiet_files, stat_file
 from tests.written.trace import written_trace
@@ -34,7 +34,7 @@ def _trace(name: str = "hog", ns: int = 760 * _MS, unseen: dict[str, int] | None
 
 @pytest.mark.parametrize("check_id", _CHECKS)
 def test_a_thread_that_the_trace_saw_fails_though_the_sample_was_quiet(check_id: str) -> None:
-    found = found_after(check_id, {}, _trace())
+    found = finding_after(check_id, {}, _trace())
     assert (found.status, found.answer.measured, set(found.answer.cpus)) == ("fail", pytest.approx(0.38), {2})
     (culprit, *_) = found.answer.culprits
     assert (culprit.name, culprit.pid, culprit.is_inferred) == ("hog", 901, False)
@@ -43,7 +43,7 @@ def test_a_thread_that_the_trace_saw_fails_though_the_sample_was_quiet(check_id:
 
 @pytest.mark.parametrize("check_id", _CHECKS)
 def test_a_thread_that_had_most_of_the_cpu_is_no_less_a_disturbance(check_id: str) -> None:
-    assert found_after(check_id, {}, _trace(ns=1_400 * _MS)).answer.measured == pytest.approx(0.7)
+    assert finding_after(check_id, {}, _trace(ns=1_400 * _MS)).answer.measured == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_thread_that_had_most_of_the_cpu_is_no_less_a_disturbance(check_id: st
 )
 @pytest.mark.parametrize("check_id", _CHECKS)
 def test_what_is_ours_is_no_culprit(check_id: str, known: dict[str, Any]) -> None:
-    assert not found_after(check_id, {}, _trace(**known)).answer.culprits
+    assert not finding_after(check_id, {}, _trace(**known)).answer.culprits
 
 
 def _crowds(*names: str, parent: int = 500, each_ns: int = _MS) -> Trace:
@@ -73,7 +73,7 @@ def _crowds(*names: str, parent: int = 500, each_ns: int = _MS) -> Trace:
 
 
 def test_a_crowd_counts_with_its_sum() -> None:
-    found = found_after("tasks-on-target", {}, _crowds("true"))
+    found = finding_after("tasks-on-target", {}, _crowds("true"))
     assert found.answer.culprits[0].name == "true (400 ended children of loop)"
     assert found.answer.measured == pytest.approx(0.2)
 
@@ -92,19 +92,19 @@ def test_children_of_both_are_named_once_as_they_had_more(each_ns: int, culprits
     after = process(920, "loop", 0, 2_000, allowed="0", children=60)
     sample, loaded = intervals_until(after, sampled, before=before)
     case = case_of(sample, loaded, _crowds("true", "as", parent=920, each_ns=each_ns))
-    found = found_in(case, "tasks-on-target").answer.culprits
+    found = finding_in(case, "tasks-on-target").answer.culprits
     assert sorted(each.name for each in found if each.pid == 920) == culprits
 
 
 def test_what_a_switch_that_was_not_told_may_have_given_to_another_is_not_counted() -> None:
-    assert found_after("tasks-on-target", {}, _trace(ns=19 * _MS)).status == "fail"
+    assert finding_after("tasks-on-target", {}, _trace(ns=19 * _MS)).status == "fail"
     unseen = {"unseen_switches": 1, "unseen_ns": 16 * _MS}
-    assert found_after("tasks-on-target", {}, _trace(ns=19 * _MS, unseen=unseen)).status == "pass"
+    assert finding_after("tasks-on-target", {}, _trace(ns=19 * _MS, unseen=unseen)).status == "pass"
 
 
 def test_many_switches_that_were_not_told_hide_nobody_where_the_next_event_came_soon() -> None:
     unseen = {"unseen_switches": 184, "unseen_ns": 6 * _MS}
-    assert found_after("tasks-on-target", {}, _trace(ns=400 * _MS, unseen=unseen)).answer.measured == pytest.approx(
+    assert finding_after("tasks-on-target", {}, _trace(ns=400 * _MS, unseen=unseen)).answer.measured == pytest.approx(
         0.197
     )
 
@@ -112,7 +112,7 @@ def test_many_switches_that_were_not_told_hide_nobody_where_the_next_event_came_
 @pytest.mark.parametrize("check_id", _CHECKS)
 def test_without_a_trace_those_who_were_seen_there_afterwards_count(check_id: str) -> None:
     files = process(901, "hog", 2, 1_140 * _MS, allowed="2") | {"/proc/stat": stat_file({2: 280, 3: 180}, 600)}
-    found = found_after(check_id, files)
+    found = finding_after(check_id, files)
     assert (found.status, found.answer.measured) == ("fail", pytest.approx(0.38))
     assert found.answer.culprits[0].name == "hog"
 
@@ -123,7 +123,7 @@ def _beside_a_loop_that_lost_a_fifth(before: dict[str, str], after: dict[str, st
     written = written_calibration(gaps=gaps, changes={3: {"gaps": []}})
     after = after | {"/proc/stat": stat_file({0: 78, 2: 300, 3: 180}, 600)}
     sample, loaded = intervals_until(after, before, parse_calibration(written).lost_share_by_cpu)
-    return found_in(case_of(sample, loaded, written=written), "tasks-on-target")
+    return finding_in(case_of(sample, loaded, written=written), "tasks-on-target")
 
 
 @pytest.mark.parametrize(("children", "share"), [(90, 0.2), (30, 0.1)])
@@ -152,11 +152,11 @@ def test_without_a_trace_a_thread_that_moved_had_no_more_than_the_loop_lost() ->
 @pytest.mark.parametrize("check_id", _CHECKS)
 def test_the_loops_own_time_is_nobodys_in_it(check_id: str) -> None:
     files = process(901, "make", 0, 1_000, allowed="0-3", children=900)
-    assert found_after(check_id, files).status == "pass"
+    assert finding_after(check_id, files).status == "pass"
 
 
 def test_the_fix_moves_a_thread_that_came_after_the_sample() -> None:
-    fix = found_after("tasks-on-target", process(901, "hog", 2, 1_140 * _MS, allowed="0-3")).answer.fix
+    fix = finding_after("tasks-on-target", process(901, "hog", 2, 1_140 * _MS, allowed="0-3")).answer.fix
     assert fix is not None
     assert fix.now == "sudo taskset -pc 0-1 901"
 
@@ -166,14 +166,14 @@ def test_a_device_that_spoke_up_in_the_calibration_fails() -> None:
     row = next(line for line in lines if line.startswith(" 25:")).split()
     row[3] = "30000"
     table = "".join(" ".join(row) + "\n" if line.startswith(" 25:") else line for line in lines)
-    found = found_after("device-interrupts-on-target", {"/proc/interrupts": table})
+    found = finding_after("device-interrupts-on-target", {"/proc/interrupts": table})
     assert (found.status, found.answer.measured) == ("fail", pytest.approx(0.04)), found.answer.said
     assert found.answer.culprits[0].irq == 25
     assert "during the calibration" in found.answer.said
 
 
 def test_what_the_hypervisor_takes_from_a_cpu_that_works_counts() -> None:
-    found = found_after("hypervisor-steal", {"/proc/stat": stat_file({2: 180, 3: 180}, 600, {2: 30})})
+    found = finding_after("hypervisor-steal", {"/proc/stat": stat_file({2: 180, 3: 180}, 600, {2: 30})})
     assert (found.status, found.answer.measured) == ("fail", pytest.approx(0.1))
     assert [each.kind for each in found.answer.culprits] == ["outside"]
 
@@ -183,20 +183,20 @@ def test_it_counts_without_a_sample_as_well() -> None:
     for taken, status in ((30, "fail"), (0, "ignored")):
         sample, loaded = intervals_until({"/proc/stat": stat_file({2: 180, 3: 180}, 600, {2: taken})})
         case = replace(case_of(sample, loaded), interval=None)
-        assert found_in(case, "hypervisor-steal").status == status
+        assert finding_in(case, "hypervisor-steal").status == status
 
 
 def test_packets_that_came_in_the_calibration_are_softirqs_on_the_target() -> None:
     rows = quiet_files(6.0)["/proc/softirqs"].splitlines(keepends=True)
     table = "".join("NET_RX: 1000 0 90000 0\n" if "NET_RX" in row else row for row in rows)
-    found = found_after("softirqs-on-target", {"/proc/softirqs": table})
+    found = finding_after("softirqs-on-target", {"/proc/softirqs": table})
     assert (found.status, found.answer.culprits[0].name) == ("warn", "NET_RX")
     assert "during the calibration" in found.answer.said
 
 
 def _twice(sampled: dict[str, str], after: dict[str, str]) -> Finding:
     sample, loaded = intervals_until(after, sampled)
-    return found_in(Case(sample.after, sample, under_load=loaded), "tasks-on-target")
+    return finding_in(Case(sample.after, sample, under_load=loaded), "tasks-on-target")
 
 
 def test_a_thread_of_both_is_named_once_as_it_is_called_now_and_with_what_it_had_at_most() -> None:
@@ -222,5 +222,5 @@ def test_many_threads_of_both_are_named_once_though_there_are_more_of_them_by_th
     after = {path: text for pid in many for path, text in process(pid, "noise", 2, 14 * _MS, allowed="2").items()}
     sampled |= {"/proc/stat": stat_file({2: 12}, 300)}
     sample, loaded = intervals_until(after | {"/proc/stat": stat_file({2: 230, 3: 180}, 600)}, sampled, before=before)
-    answer = found_in(Case(sample.after, sample, under_load=loaded), "tasks-on-target").answer
+    answer = finding_in(Case(sample.after, sample, under_load=loaded), "tasks-on-target").answer
     assert len([each for each in answer.culprits if each.name.startswith("noise (")]) == 1

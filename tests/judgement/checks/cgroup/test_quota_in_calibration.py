@@ -15,7 +15,7 @@ from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.trace.runs import Trace, parse_trace
 from noisewatch.model.calibration.attribution import Meanwhile
 from noisewatch.model.interval.interval import Interval
-from tests.judgement.judging import calibrated_by, finding, found_in
+from tests.judgement.judging import calibrated_by, finding, finding_in
 from tests.model.interval.sampling import interval_of
 from tests.written import Files, mounted
 from tests.written.calibration import written_calibration
@@ -92,7 +92,7 @@ def test_where_parents_are_hidden_stops_that_look_like_a_quota_fail() -> None:
 def _of_stops(stops: tuple[tuple[int, int, int, int], ...], trace: Trace | str = "permission denied") -> Answer:
     """Return the answer on quotas for a loop with these stops, where the parent cgroups are hidden."""
     interval = interval_of(_HIDDEN, _HIDDEN)
-    return found_in(_case(interval, written_calibration((2,), gaps=stops), trace), "cpu-quota").answer
+    return finding_in(_case(interval, written_calibration((2,), gaps=stops), trace), "cpu-quota").answer
 
 
 def test_where_parents_are_hidden_stops_of_a_short_period_in_which_nobody_ran_fail() -> None:

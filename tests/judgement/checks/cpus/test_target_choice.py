@@ -8,7 +8,7 @@ from noisewatch.judgement.answer import Answer
 from noisewatch.judgement.case import Case
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from tests.judgement.example import Example
-from tests.judgement.judging import calibrated_by, found_in
+from tests.judgement.judging import calibrated_by, finding_in
 from tests.written import WrittenMachine, without
 from tests.written.calibration import WORK_NS, written_calibration
 from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
@@ -23,7 +23,7 @@ def _answer(slower: float, changes: dict[int, dict[str, object]] | None = None) 
     said = written_calibration((2, 3), changes={3: other, **(changes or {})})
     snapshot = read_snapshot(WrittenMachine(without(quiet_files(), *_NO_CPUFREQ), answers=ANSWERS), SnapshotOptions())
     case = Case(snapshot, calibrated=calibrated_by(said))
-    return found_in(case, "target-cores-differ").answer
+    return finding_in(case, "target-cores-differ").answer
 
 
 @pytest.mark.parametrize(("slower", "status"), [(1.0, "pass"), (1.04, "pass"), (1.1, "warn"), (1.4, "fail")])

@@ -7,8 +7,8 @@ import pytest
 from noisewatch.judgement.case import Case
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.trace.runs import Trace, parse_trace
-from tests.judgement.checks.calibration.meanwhile import case_of, found_after, intervals_until
-from tests.judgement.judging import found_in
+from tests.judgement.checks.calibration.meanwhile import case_of, finding_after, intervals_until
+from tests.judgement.judging import finding_in
 from tests.written.quiet_machine import quiet_files
 from tests.written.trace import written_trace
 
@@ -35,7 +35,7 @@ def _profiled(rate_per_s: int, share: float, function: str | None = "perf_sweven
 def test_a_timer_that_the_trace_measured_is_told_by_its_name_and_judged_by_its_share(
     rate_per_s: int, share: float
 ) -> None:
-    answer = found_after(
+    answer = finding_after(
         "timers-on-target", _timers(6.0, 120 + 3 * (250 + rate_per_s)), _profiled(rate_per_s, share)
     ).answer
     assert (answer.status, answer.measured, answer.unit) == ("fail", pytest.approx(share), "share")
@@ -51,17 +51,17 @@ def test_a_timer_that_the_trace_measured_is_told_by_its_name_and_judged_by_its_s
 def test_a_timer_that_the_trace_measured_is_judged_by_how_often_it_comes_as_well(
     rate_per_s: int, share: float, status: str
 ) -> None:
-    found = found_after("timers-on-target", _timers(6.0, 120), _profiled(rate_per_s, share))
+    found = finding_after("timers-on-target", _timers(6.0, 120), _profiled(rate_per_s, share))
     assert (found.status, set(found.answer.cpus)) == (status, {2})
     assert [round(each.share or 0.0, 4) for each in found.answer.culprits] == [share]
 
 
 def test_a_short_timer_that_the_trace_measured_passes() -> None:
-    assert found_after("timers-on-target", _timers(6.0, 120), _profiled(90, 0.0009)).status == "pass"
+    assert finding_after("timers-on-target", _timers(6.0, 120), _profiled(90, 0.0009)).status == "pass"
 
 
 def test_of_timers_that_the_trace_cannot_name_it_tells_the_time_and_no_more_are_beyond_the_tick_than_counted() -> None:
-    answer = found_after("timers-on-target", _timers(6.0, 120 + 3 * 1_100), _profiled(1_100, 0.02, None)).answer
+    answer = finding_after("timers-on-target", _timers(6.0, 120 + 3 * 1_100), _profiled(1_100, 0.02, None)).answer
     assert (answer.status, answer.measured) == ("warn", pytest.approx(850 * 5e-6))
     assert [(each.name, each.share, each.is_inferred) for each in answer.culprits] == [
         ("timer interrupts", 0.02, False)
@@ -71,11 +71,11 @@ def test_of_timers_that_the_trace_cannot_name_it_tells_the_time_and_no_more_are_
 def test_a_timer_that_has_ended_with_the_sample_stays_an_estimate() -> None:
     sample, loaded = intervals_until(_timers(6.0, 120 + 3 * 3_000), _timers(3.0, 120 + 3 * 3_000))
     case = case_of(sample, loaded, _profiled(20, 0.001), Budget(max_cv=1.0))
-    answer = found_in(case, "timers-on-target").answer
+    answer = finding_in(case, "timers-on-target").answer
     assert [(each.name, each.is_inferred) for each in answer.culprits] == [("timer interrupts", True)]
 
 
 def test_a_timer_of_both_the_sample_and_the_calibration_is_named_once_and_as_often_as_it_came_at_most() -> None:
     sample, loaded = intervals_until(_timers(6.0, 120 + 3 * 3_000 + 3 * 5_000), _timers(3.0, 120 + 3 * 3_000))
-    answer = found_in(Case(sample.after, sample, under_load=loaded), "timers-on-target").answer
+    answer = finding_in(Case(sample.after, sample, under_load=loaded), "timers-on-target").answer
     assert [(each.cpu, round(each.rate_per_s or 0, -2)) for each in answer.culprits] == [(2, 5_000)]
