@@ -60,3 +60,13 @@ def guest(*missing: str) -> Files:
 
 def every_third_slow(at_ns: int) -> int:
     return WORK_NS * (2 if at_ns // (50 * _MS) % 3 == 0 else 1)
+
+
+def interrupted_verdict() -> Verdict:
+    """Return the verdict on a machine that is interrupted for 2 ms in every 5 ms, with a budget for samples of 1 ms."""
+
+    def interrupted(at_ns: int) -> int:
+        return WORK_NS + (2 * _MS if at_ns % (3 * _MS) < WORK_NS else 0)
+
+    gaps = tuple((at * _MS, 2 * _MS, 1, 0) for at in range(0, 5_000, 5))
+    return verdict_of(gaps=gaps, work=interrupted, budget=Budget(_MS))
