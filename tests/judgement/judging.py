@@ -114,3 +114,8 @@ def answered(check_id: str, both: dict[str, str], after: dict[str, str] | None =
     """Return the answer on CPUs 2 and 3 of the quiet machine with `both` in both snapshots, `after` in the second."""
     machine = WrittenMachine(quiet_files() | both, quiet_files(3.0) | both | (after or {}), answers=ANSWERS)
     return finding_on(machine, check_id, frozenset({2, 3})).answer
+
+
+def stat_without(cpu: int, text: str) -> str:
+    """Return the text of /proc/stat without the row of a CPU."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(f"cpu{cpu} "))
