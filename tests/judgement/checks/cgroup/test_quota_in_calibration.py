@@ -37,9 +37,8 @@ def _quota_files(throttled: int, usec: int) -> Files:
 
 def _judged(interval: Interval, *, is_stopped: bool = True, profile: str = "micro") -> Verdict:
     """Return the verdict on CPU 2, which was calibrated during the interval."""
-    written = written_calibration(
-        (2,), gaps=_STOPS if is_stopped else (), work=_stopped_work if is_stopped else _noisy_work
-    )
+    gaps, work = (_STOPS, _stopped_work) if is_stopped else ((), _noisy_work)
+    written = written_calibration((2,), gaps=gaps, work=work)
     return judge(replace(_case(interval, written), rules=Rules(profile)))
 
 

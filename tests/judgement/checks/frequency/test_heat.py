@@ -49,9 +49,8 @@ def test_throttling_by_the_power_limit_has_a_fix_and_by_heat_none() -> None:
     assert fix is not None
     assert fix.persist is not None
     assert "PL1, now 125 W" in fix.persist
-    assert (
-        _finding("throttled", quiet_files(), quiet_files(3.0) | {throttle_path(3, "core"): "13\n"}).answer.fix is None
-    )
+    hot = quiet_files(3.0) | {throttle_path(3, "core"): "13\n"}
+    assert _finding("throttled", quiet_files(), hot).answer.fix is None
 
 
 def test_a_count_of_the_power_limit_that_is_gone_after_the_load_is_unknown() -> None:
