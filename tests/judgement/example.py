@@ -107,6 +107,19 @@ def _advance(path: str, text: str, count: int) -> str:
     return _TICKING[path].sub(lambda match: f"{match[1]}{int(match[2]) + count}", text, count=1)
 
 
+def device_table(*rows: str, columns: int = 4) -> dict[str, str]:
+    """Return an interrupt table of `columns` CPUs with these rows and the quiet machine's per-CPU rows."""
+    header, _, *others = quiet_files()["/proc/interrupts"].splitlines()
+    header = " ".join(header.split()[:columns])
+    kept = [" ".join(line.split()[: 1 + columns] + line.split()[5:]) for line in others if line.split()[0][0] in "NLR"]
+    return {"/proc/interrupts": "\n".join([header, *rows, *kept]) + "\n"}
+
+
+def served_by_lxcfs(name: str) -> dict[str, str]:
+    """Return mounts with a file of /proc that lxcfs serves, as in a container."""
+    return {"/proc/self/mounts": f"{quiet_files()['/proc/self/mounts']}lxcfs /proc/{name} fuse.lxcfs rw 0 0\n"}
+
+
 @cache
 def all_examples() -> tuple[Example, ...]:
     """Return the examples of all families."""

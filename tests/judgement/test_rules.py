@@ -7,12 +7,12 @@ import pytest
 from noisewatch.judgement.catalogue import CATALOGUE
 from noisewatch.judgement.rules import PROFILES, Rules
 from noisewatch.judgement.terms import Severity
+from tests.judgement.example import VIRTUAL
 from tests.judgement.judging import finding, finding_on, judged
 from tests.written import Files, WrittenMachine, without
 from tests.written.quiet_machine import ANSWERS, CPUS, loaded_files, quiet_files, stat_file
 
 _BOOST = {f"{CPUS}/cpufreq/boost": "1\n"}
-_GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 _NO_CPUFREQ = (*(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4)), f"{CPUS}/cpufreq")
 
 
@@ -54,7 +54,7 @@ def test_the_users_limit_decides_and_is_reported() -> None:
 
 
 def test_settings_hidden_from_a_guest_do_not_apply_once_their_effect_is_measured() -> None:
-    machine = _machine(_GUEST, _NO_CPUFREQ)
+    machine = _machine(VIRTUAL, _NO_CPUFREQ)
     governor = finding_on(machine, "governor-not-performance", rules=Rules("shared"))
     assert governor.status == "not-applicable"
     assert "effective-frequency-moves" in (governor.answer.reason or "")
@@ -62,7 +62,7 @@ def test_settings_hidden_from_a_guest_do_not_apply_once_their_effect_is_measured
 
 def test_without_a_measurement_a_guest_is_unknown_under_any_profile() -> None:
     for name in PROFILES:
-        verdict = judged(_machine(_GUEST, _NO_CPUFREQ), rules=Rules(name), is_calibrated=False)
+        verdict = judged(_machine(VIRTUAL, _NO_CPUFREQ), rules=Rules(name), is_calibrated=False)
         assert verdict.exit_status == 3
 
 
