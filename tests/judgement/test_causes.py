@@ -104,7 +104,7 @@ def test_one_action_for_an_interrupt_moves_it_once() -> None:
     assert fix.undo == "echo 2 | sudo tee /proc/irq/24/smp_affinity_list"
 
 
-def test_what_a_fix_does_not_move_is_not_settled_by_it() -> None:
+def test_a_fix_does_not_settle_a_finding_of_which_it_moves_only_a_part() -> None:
     before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(900, "hog", 2, 300_000_000, allowed="0-3")
     after["/proc/stat"] = stat_file({2: 270}, 300)  # mostly of threads that were not visible

@@ -78,7 +78,7 @@ def test_each_check_has_a_machine_with_the_fault_and_one_where_it_is_unknown(che
 @pytest.mark.parametrize(
     "example", [example for example in _EXAMPLES if example.status == "unknown" and example.id in _IDS_READ], ids=_name
 )
-def test_where_the_file_is_missing_nothing_blocking_passes(example: Example) -> None:
+def test_a_missing_file_prevents_a_pass_of_blocking_checks(example: Example) -> None:
     result = example.found(is_calibrated=False)
     assert (result.status, bool(result.answer.reason)) == ("unknown", True)
     if result.severity == Severity.BLOCKING:

@@ -152,7 +152,7 @@ def test_a_thread_of_the_cpu_itself_cannot_be_moved(name: str) -> None:
     assert (remedy.fix, "belongs to this CPU" in remedy.said) == (None, True)
 
 
-def test_the_thread_of_an_interrupt_goes_where_its_interrupt_goes() -> None:
+def test_the_thread_of_an_interrupt_is_moved_with_its_interrupt() -> None:
     now, persist, undo = _commands(_culprit("kernel-thread", "irq/24-nvme0q0", tid=30))
     assert now == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
     assert (persist, undo) == _commands(_culprit("irq", irq=24))[1:]

@@ -71,7 +71,7 @@ def test_an_unknown_that_a_measurement_answered_does_not_block() -> None:
 
 
 @pytest.mark.parametrize("status", ["unknown", "not-applicable", "ignored"])
-def test_a_measurement_that_was_not_made_answers_nothing(status: str) -> None:
+def test_a_measurement_that_was_not_made_answers_no_other_check(status: str) -> None:
     setting = _finding("unknown", answered_by="a-measurement")
     linked = link_measurements([setting, _finding("pass"), _finding(status, "warning", check_id="a-measurement")])
     assert compose(linked) == "unknown"

@@ -154,7 +154,7 @@ def _checks(guest: int) -> list[Check]:
 
 
 def _is_fact(path: str, fault: str) -> bool:
-    """Return whether the missing path means that a process or thread has ended, or is the kernel's command line."""
+    """Return whether the fault means that a process has ended, or leaves a valid kernel command line."""
     is_process = re.fullmatch(r"/proc/\d+/(stat|task/.*)?", path) is not None
     return (is_process and fault in (ABSENT, EMPTY)) or (path == "/proc/cmdline" and fault == TRUNCATED)
 

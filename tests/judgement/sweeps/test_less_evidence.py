@@ -33,7 +33,7 @@ from tests.written import WrittenMachine
 FACTS = (
     Fact(r"/proc/\d+/(stat|task/.*)?", (ABSENT, EMPTY), "the process or the thread has ended"),
     Fact(
-        *(r"/proc/\d+/schedstat", FAULTS, "then stat tells its time, in ticks of 10 ms"),
+        *(r"/proc/\d+/schedstat", FAULTS, "stat contains its time too, in ticks of 10 ms"),
         ("background-job-runs", "own-load-on-target"),
     ),
     Fact(r"/sys/devices/system/cpu/cpu\d/", (ABSENT, EMPTY), "no such CPU", ("energy-bias-not-performance",)),
@@ -49,9 +49,9 @@ FACTS = (
     Fact(r"/boot/(config-.*)?", FAULTS, "nohz_full is there, which brings RCU_NOCB_CPU", ("rcu-callbacks-on-target",)),
     Fact(r"/proc/irq/\d+/", (ABSENT, EMPTY), "no such IRQ"),
     Fact(r"/sys/devices/cpu_(core|atom)/(cpus)?", FAULTS, "the work is measured instead", ("target-cores-differ",)),
-    Fact(r"/sys/devices/system/cpu/vulnerabilities/\w+", (ABSENT,), "one that this kernel does not know"),
-    Fact(r"/proc/irq/\d+/effective_affinity_list", (ABSENT,), "before Linux 4.15 what was asked for has to do"),
-    Fact(r"/proc/sys/.*", (ABSENT,), "this kernel has no such setting, though it has others beside it"),
+    Fact(r"/sys/devices/system/cpu/vulnerabilities/\w+", (ABSENT,), "a vulnerability that this kernel does not list"),
+    Fact(r"/proc/irq/\d+/effective_affinity_list", (ABSENT,), "before Linux 4.15 only the requested one is reported"),
+    Fact(r"/proc/sys/.*", (ABSENT,), "this kernel has no such setting"),
     Fact(r"/proc/mdstat", (ABSENT,), "a kernel without md has no arrays"),
     Fact(r"/(etc|run)/.*|/\.dockerenv", (ABSENT, EMPTY), "not configured, locked or present"),
     Fact(r"/sys/class/(power_supply|thermal|graphics)/(\w+/)?(cursor_blink)?", (ABSENT, EMPTY), "no such device"),
@@ -67,14 +67,14 @@ FACTS = (
     Fact(r".*/power/(pm_qos_resume_latency_us)?", (ABSENT,), "a kernel without CONFIG_PM takes no requests"),
     Fact(r".*/(bios_limit|energy_performance_preference|energy_perf_bias)", (ABSENT,), "the driver has no such thing"),
     Fact(r".*/(intel_pstate|intel_uncore_frequency)/(\w*(perf_pct|boost))?", (ABSENT,), "the driver is not there"),
-    Fact(r"/sys/kernel/(mm|sched_ext|livepatch|tracing)/.*", (ABSENT, EMPTY), "what the kernel was built without"),
+    Fact(r"/sys/kernel/(mm|sched_ext|livepatch|tracing)/.*", (ABSENT, EMPTY), "the kernel was built without it"),
     Fact(r"/sys/fs/cgroup/(.*/)?cpu(set)?\.[\w.]+", (ABSENT,), "the controller is not enabled for this group"),
     Fact(r"/sys/fs/cgroup/([\w.]+/)+", (ABSENT, EMPTY), "there is no such group"),
     Fact(r"/sys/firmware/acpi/(platform_profile)?", (ABSENT,), "a machine without ACPI, or without profiles"),
     Fact(
         r"/sys/(\w+/)*(online)?",
         FAULTS,
-        "/proc/stat tells who runs as well",
+        "/proc/stat lists the online CPUs as well",
         ("target-cpu-unusable", "no-housekeeping-cpu"),
     ),
     Fact(
@@ -87,12 +87,12 @@ FACTS = (
     Fact(r".*/topology/(physical_package_id)?", FAULTS, "each CPU is asked for its package's count", ("throttled",)),
     Fact(r"/etc/(default/grub(\.d/.*)?|kernel/cmdline)", (TRUNCATED,), "an editor may leave the last line open"),
     Fact(r".*/set_event", (TRUNCATED,), "no event is left, as where none is traced"),
-    Fact(r"/sys/kernel/security/lsm", (TRUNCATED,), "it never ends with its line", ("privileges-limited",)),
+    Fact(r"/sys/kernel/security/lsm", (TRUNCATED,), "it never has a line end", ("privileges-limited",)),
 )
 # Sentences of checks that pass by other evidence than the missing path.
 OTHER_PROOFS = {
-    "the 2 other CPUs are 1.0% busy": "those that may be near are judged with the others",
-    "khugepaged made no huge pages": "the count of what khugepaged did tells, whatever its policy",
+    "the 2 other CPUs are 1.0% busy": "CPUs that may be neighbours are judged with all others",
+    "khugepaged made no huge pages": "the count of collapsed pages decides, whatever the policy",
     "hwp_dynamic_boost is 0": "without the boost the governor does not matter",
     "timer_migration is 0": "where nothing migrates nohz_full does not matter",
     "stat_interval is 120": "seldom enough for CPUs that are not spared",
@@ -222,6 +222,8 @@ def test_the_sweep_withholds_a_path_of_nearly_every_check() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", [each for each in all_examples() if each.status in ("fail", "warn", "unknown")])
+@pytest.mark.parametrize(
+    "example", [example for example in all_examples() if example.status in ("fail", "warn", "unknown")]
+)
 def test_less_evidence_of_any_example_never_makes_a_better_answer(example: Example) -> None:
     assert _improvements(example, ways=len(FAULTS)) == []

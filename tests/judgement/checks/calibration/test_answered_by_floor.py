@@ -84,7 +84,7 @@ def test_an_undecided_floor_answers_as_it_blocks_itself() -> None:
     ],
     ids=["ignored", "a warning", "information", "strict"],
 )
-def test_a_floor_that_does_not_block_answers_nothing_by_failing(rules: Rules) -> None:
+def test_a_floor_that_fails_without_blocking_answers_no_other_check(rules: Rules) -> None:
     verdict = _verdict(rules=rules, work=every_third_slow)
     governor = finding(verdict, _GOVERNOR)
     assert (governor.answered_by, governor.is_blocking_unknown) == (None, True)
@@ -99,7 +99,7 @@ def test_the_floor_does_not_answer_checks_that_the_user_made_blocking(rules: Rul
     assert _statuses(_verdict(rules=replace(rules, profile="shared"))) == ("unknown", "pass", None)
 
 
-def test_under_strict_a_floor_that_passes_answers_nothing() -> None:
+def test_under_strict_a_floor_that_passes_answers_no_other_check() -> None:
     assert _statuses(_verdict(rules=Rules("strict")))[1:] == ("pass", None)
     assert _verdict(rules=Rules("strict")).verdict != "stable"
 
@@ -119,7 +119,7 @@ def test_a_floor_that_passes_answers_though_it_would_only_warn() -> None:
     ],
     ids=["no work", "CPUs that went offline", "too short", "extrapolated", "lost gaps"],
 )
-def test_a_floor_that_was_not_measured_answers_nothing(budget: Budget | None, written: dict[str, Any]) -> None:
+def test_a_floor_that_was_not_measured_answers_no_other_check(budget: Budget | None, written: dict[str, Any]) -> None:
     verdict = _verdict(budget, **written)
     assert _statuses(verdict) == ("unknown", "unknown", None)
     assert finding(verdict, _GOVERNOR).is_blocking_unknown

@@ -106,8 +106,8 @@ def test_cache_and_memory_are_separate_kinds(series: str, work: Work) -> None:
 
 
 def test_a_requested_kind_that_was_not_measured_is_unknown() -> None:
-    without: dict[int, dict[str, list[int]]] = {cpu: {series: [] for series in OF_WORK} for cpu in (2, 3)}
-    verdict = verdict_of(changes=without, budget=Budget(work=Work.LATENCY))
+    unmeasured: dict[int, dict[str, list[int]]] = {cpu: {series: [] for series in OF_WORK} for cpu in (2, 3)}
+    verdict = verdict_of(changes=unmeasured, budget=Budget(work=Work.LATENCY))
     assert finding(verdict, "noise-floor-above-budget").status == "unknown"
 
 

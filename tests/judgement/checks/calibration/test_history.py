@@ -190,7 +190,7 @@ def test_a_drift_fails_with_the_facts_that_changed_during_it(figure: str, share:
 
 
 @pytest.mark.parametrize("count", [0, 4])
-def test_with_few_entries_nothing_is_judged(count: int) -> None:
+def test_checks_do_not_apply_with_few_entries(count: int) -> None:
     verdict = _judged(_past(count, LATENCY=0.5))
     assert _statuses(verdict) == ["not-applicable"] * 3
     assert f"remembering: {count} of 5" in (finding(verdict, _SLOWER).answer.reason or "")

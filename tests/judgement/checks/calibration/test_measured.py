@@ -92,7 +92,7 @@ def test_a_guest_whose_host_reports_no_steal_is_answered_by_the_gaps() -> None:
     assert not finding(verdict, "hypervisor-steal").is_blocking_unknown
 
 
-def test_a_clock_that_was_not_measured_answers_nothing() -> None:
+def test_a_clock_that_was_not_measured_answers_no_other_check() -> None:
     changed = {cpu: {"state": "moved"} for cpu in (2, 3)}
     verdict = verdict_of(guest(*NO_CPUFREQ), changes=changed)
     assert finding(verdict, "governor-not-performance").answered_by is None

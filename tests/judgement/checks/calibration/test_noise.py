@@ -89,7 +89,7 @@ def test_an_unbounded_worst_sample_is_unknown() -> None:
     assert (result.status, "bound" in (result.answer.reason or "")) == ("unknown", True)
 
 
-def test_samples_that_had_to_be_extrapolated_never_pass() -> None:
+def test_extrapolated_samples_are_unknown() -> None:
     result = finding(verdict_of(budget=Budget(at_ns=10_000 * _MS)), "noise-floor-above-budget")
     assert (result.status, "extrapolated" in (result.answer.reason or "")) == ("unknown", True)
 

@@ -90,7 +90,7 @@ def test_unknown_cache_neighbours_block_work_in_memory() -> None:
     assert (result.status, result.severity) == ("unknown", Severity.BLOCKING)
 
 
-def test_siblings_of_one_core_slow_it_together() -> None:
+def test_busy_times_of_siblings_of_one_core_add_up() -> None:
     ticks = {0: 14, 1: 14, 3: 14}
     assert finding(_verdict_next_to((0, 1, 3), ticks, {}), "busy-sibling").status == "fail"
     assert finding(_verdict_next_to((0, 1, 3), {0: 14}, {}), "busy-sibling").status == "warn"
@@ -132,7 +132,7 @@ def test_a_quiet_sibling_does_not_answer_for_another() -> None:
     )
 
 
-def test_an_offline_sibling_makes_no_noise() -> None:
+def test_an_offline_sibling_passes() -> None:
     siblings = {f"{CPUS}/cpu2/topology/thread_siblings_list": "2,7\n"}
     assert answered("busy-sibling", siblings | {f"{CPUS}/offline": "7\n"}).status == "pass"
 

@@ -24,7 +24,7 @@ def _finding(check_id: str, *moments: Files) -> Finding:
     ("check_id", "path"),
     [("throttled", throttle_path(2, "package")), ("cooling-active", f"{THERMAL}/cooling_device1/cur_state")],
 )
-def test_what_cannot_be_read_after_the_load_is_unknown(check_id: str, path: str) -> None:
+def test_counters_that_cannot_be_read_after_the_load_are_unknown(check_id: str, path: str) -> None:
     moments = [quiet_files(), quiet_files(3.0), quiet_files(6.0) | {path: "rubbish\n"}]
     assert _finding(check_id, *moments).status == "unknown"
 

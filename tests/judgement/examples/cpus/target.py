@@ -243,7 +243,7 @@ EXAMPLES = [
         target=frozenset({1, 2}),
     ),
     Example("target-cpus-far-apart", "pass", _CACHES, "one target", target=frozenset({3})),
-    Example("target-cpus-far-apart", "pass", gone=(_NODES, Knob.ZONE_RECLAIM)),  # a kernel without NUMA,
+    Example("target-cpus-far-apart", "pass", gone=(_NODES, Knob.ZONE_RECLAIM)),  # a kernel without NUMA
     Example("target-cpus-far-apart", "unknown", {}, _NODES, gone=(_NODES,)),
     Example("target-cpus-far-apart", "unknown", _CACHES, "2 last-level", target=frozenset({1, 2}), gone=(_NODES,)),
     Example("target-cpus-far-apart", "unknown", {f"{_NODES}/node0/cpulist": "0-2\n"}),

@@ -55,7 +55,9 @@ def _rows(seconds: float, mce: int = 0, mcp: int = 0, thr: int = 0) -> dict[str,
     return {"/proc/interrupts": text + f"THR: {thr} 0 0 0 Threshold APIC interrupts\n"}
 
 
-_NO_MCE = {"/proc/interrupts": "".join(f"{x}\n" for x in _rows(0.0)["/proc/interrupts"].splitlines() if "MC" not in x)}
+_NO_MCE = {
+    "/proc/interrupts": "".join(f"{row}\n" for row in _rows(0.0)["/proc/interrupts"].splitlines() if "MC" not in row)
+}
 
 
 _NO_TSC = {f"{_CLOCKS}/current_clocksource": "hpet\n", f"{_CLOCKS}/available_clocksource": "hpet acpi_pm \n"}
