@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.events import events_rows
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.app.piloting import key_of, shown, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, lines_of, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen, screen_of, text_of
 
 _SET = "turbo is now on, was off"
@@ -145,7 +145,7 @@ def _pressed(*keys: str) -> tuple[ScreenModel, list[str]]:
         for interval in _frames(5, 12):
             app.show_frame(interval)
         await pilot.press(*keys)
-        lines.extend(shown(app))
+        lines.extend(lines_of(app))
 
     return with_monitor(steps).model, lines
 

@@ -12,7 +12,7 @@ from noisewatch.kernel.device_events import DeviceListener
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.events.kinds import kind_of_device
 from noisewatch.surfaces.tui.state.screen_model import Screen
-from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, lines_of, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of
 
 
@@ -55,8 +55,8 @@ def test_a_device_change_is_an_event_without_escape_sequences() -> None:
         app.show_frame(frame())
         app.listen_to(DeviceListener(monitor))
         await pilot.press(key_of(Screen.EVENTS))
-        await until(pilot, lambda: "CPU 7 was removed" in "".join(shown(app)))
-        lines.extend(shown(app))
+        await until(pilot, lambda: "CPU 7 was removed" in "".join(lines_of(app)))
+        lines.extend(lines_of(app))
 
     with_monitor(steps)
     assert all(line.isprintable() for line in lines)

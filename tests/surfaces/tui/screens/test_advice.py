@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.screens.culprits import culprits_rows
 from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, lines_of, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import TARGET, process, quiet_files
@@ -240,9 +240,9 @@ def test_y_hands_the_command_to_the_terminal_and_says_so(tmp_path: Path) -> None
         await pilot.press(key_of(Screen.CULPRITS), "y")
         found.append(app.clipboard)
         await pilot.press("f")
-        await until(pilot, lambda: "taskset" in "".join(shown(app)))
+        await until(pilot, lambda: "taskset" in "".join(lines_of(app)))
         await pilot.press("y")
-        found.extend([app.clipboard, shown(app)[-1]])
+        found.extend([app.clipboard, lines_of(app)[-1]])
 
     with_monitor(steps, access=MachineAccess(lambda: Recording(str(recording))))
     assert found[:2] == ["", "sudo taskset -pc 0-1 900"]

@@ -17,7 +17,7 @@ from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.app.piloting import shown, with_monitor
+from tests.surfaces.tui.app.piloting import lines_of, with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of
 
 _TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts", movable=False, is_managed=False)
@@ -256,7 +256,7 @@ def test_three_keys_tell_what_interrupts_cpu_1_how_often_where_it_may_go_and_whe
             app.show_frame(each)
         await pilot.press(*keys)
         await pilot.pause()
-        row = next(line for line in shown(app) if line.split()[:1] == [label])
+        row = next(line for line in lines_of(app) if line.split()[:1] == [label])
         assert row.split()[1:3] == [f"queue-{label}", "50"]
         assert "  1      yes   11 s, 3→1" in row
 

@@ -32,7 +32,7 @@ from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import preflight_of_shown, replay_access, shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import lines_of, preflight_of_shown, replay_access, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of, text_of, unframed
 from tests.surfaces.tui.screens.causes import HOG_IN_TWO, by_cause, finding_line
 from tests.written.quiet_machine import CPUS, loaded_files, quiet_files
@@ -173,9 +173,9 @@ def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await preflight_of_shown(app, pilot)
-        texts.append("\n".join(shown(app)))
+        texts.append("\n".join(lines_of(app)))
         await pilot.press("e", "escape")
-        texts.append("\n".join(shown(app)))
+        texts.append("\n".join(lines_of(app)))
 
     with_monitor(steps, access=access, size=(100, 40))
     assert texts[0].splitlines()[1].split()[0] == "STABLE"
@@ -217,8 +217,8 @@ def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame())
         await pilot.press("p", "enter")
-        await until(pilot, lambda: "No verdict" in "".join(shown(app)))
-        texts.append("".join(shown(app)))
+        await until(pilot, lambda: "No verdict" in "".join(lines_of(app)))
+        texts.append("".join(lines_of(app)))
 
     with_monitor(steps, access=MachineAccess(refuse, PreflightOptions))
     with_monitor(steps)

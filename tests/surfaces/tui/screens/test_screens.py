@@ -23,7 +23,7 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, lines_of, until, with_monitor
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of, screen_of
 from tests.written.quiet_machine import process, quiet_files
 
@@ -169,7 +169,7 @@ def _after(*keys: str, size: tuple[int, int] = (100, 30)) -> tuple[MonitorApp, l
         for second in range(5):
             app.show_frame(frame(4, _CULPRITS, second))
         await pilot.press(*keys)
-        lines.extend(shown(app))
+        lines.extend(lines_of(app))
 
     return with_monitor(steps, size=size), lines
 
@@ -229,8 +229,8 @@ def test_what_helps_against_the_selected_source_is_shown_with_its_command(tmp_pa
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame(4, (culprit("hog", cpu=2, pid=900, tid=900),), target=(2, 3)))
         await pilot.press(key_of(Screen.CULPRITS), "f")
-        await until(pilot, lambda: "taskset" in "".join(shown(app)))
-        found.extend(shown(app))
+        await until(pilot, lambda: "taskset" in "".join(lines_of(app)))
+        found.extend(lines_of(app))
 
     with_monitor(steps, access=MachineAccess(lambda: Recording(str(recording))))
     assert any("now: sudo taskset -pc 0-1 900" in line for line in found)

@@ -21,7 +21,7 @@ from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, ScreenModel
 from noisewatch.surfaces.tui.state.selection import Listing, Selection
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, lines_of, until, with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of
 from tests.written.quiet_machine import process, quiet_files
 
@@ -158,12 +158,12 @@ def test_f_follows_the_selection_and_closes_where_it_opened(tmp_path: Path) -> N
         app.show_frame(frame(4, (hog, cat), target=(2, 3)))
         await pilot.press(key_of(Screen.OVERVIEW), "f")
         await until(pilot, lambda: names(900))
-        seen.append("\n".join(shown(app)))
+        seen.append("\n".join(lines_of(app)))
         await pilot.press("down")
         await until(pilot, lambda: names(901))
-        seen.append("\n".join(shown(app)))
+        seen.append("\n".join(lines_of(app)))
         await pilot.press("f")
-        seen.extend([str(app.model.screen), "\n".join(shown(app))])
+        seen.extend([str(app.model.screen), "\n".join(lines_of(app))])
         await pilot.press("f", "escape")
         seen.append(str(app.model.shows_fix))
 

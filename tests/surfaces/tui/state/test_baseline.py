@@ -10,7 +10,7 @@ from noisewatch.operations.frame.frame import CulpritLine
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from noisewatch.units import short_change
-from tests.surfaces.tui.app.piloting import shown, with_monitor
+from tests.surfaces.tui.app.piloting import lines_of, with_monitor
 from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen
 
 
@@ -91,7 +91,7 @@ def test_m_marks_and_shift_m_forgets() -> None:
         app.show_frame(frame())
         for key in ("m", "M"):
             await pilot.press(key)
-            texts.append("".join(shown(app)))
+            texts.append("".join(lines_of(app)))
 
     with_monitor(steps)
     assert ["change against 1 intervals" in text for text in texts] == [True, False]

@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import PATIENCE_S, shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import PATIENCE_S, lines_of, until, with_monitor
 from tests.surfaces.tui.framing import cpu_line, frame, screen
 from tests.written.quiet_machine import quiet_files
 
@@ -134,13 +134,13 @@ def test_the_monitor_plays_what_the_sampler_reads(tmp_path: Path) -> None:
     heads: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "PLAYING 1x at 3 of 9 s " in shown(app)[1])
+        await until(pilot, lambda: "PLAYING 1x at 3 of 9 s " in lines_of(app)[1])
         await pilot.press("space")
-        heads.append(shown(app)[1])
+        heads.append(lines_of(app)[1])
         await pilot.press(*["greater_than_sign"] * 5, "space")
-        await until(pilot, lambda: "STOPPED 32x at 9 of 9 s" in shown(app)[1])
+        await until(pilot, lambda: "STOPPED 32x at 9 of 9 s" in lines_of(app)[1])
         await pilot.press("left")
-        heads.append(shown(app)[1])
+        heads.append(lines_of(app)[1])
 
     options = SamplerOptions(machine=MachineOptions(replay=str(recording)), allowed=frozenset({0}), observer=0)
     with_monitor(steps, options.command())
