@@ -71,9 +71,7 @@ def test_without_the_idle_probe_there_is_no_column_for_it() -> None:
         ((cpu_line(1, Role.OFFLINE, idle_probe="offline"),), "idle probe waits: CPU 1 offline "),
     ],
 )
-def test_the_third_row_shows_the_cost_of_the_idle_probe_and_where_it_waits(
-    cpus: tuple[CpuLine, ...], expected: str
-) -> None:
+def test_the_third_row_shows_cost_and_state_of_the_idle_probe(cpus: tuple[CpuLine, ...], expected: str) -> None:
     target = tuple(line.cpu for line in cpus)
     assert expected in screen(model_of(_probe_frame(*cpus, target=target)))[2]
 

@@ -51,9 +51,7 @@ def test_a_picture_shows_the_last_moment(run: Run, tmp_path: Path) -> None:
     assert ElementTree.parse(picture).getroot().tag.endswith("svg")
 
 
-def test_only_the_shown_interval_of_a_recording_is_drawn(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_shown_interval_is_drawn(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, times = MonitorApp.rows, list[int | None]()
 
     def log_rows(app: MonitorApp, width: int, height: int) -> list[Row]:

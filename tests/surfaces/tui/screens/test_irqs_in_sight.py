@@ -52,36 +52,36 @@ def _lines(model: ScreenModel, width: int = 120, height: int = 34) -> list[str]:
     return [strip_of(row, width).text for row in rows_of_screen(model, width, height, UNICODE)]
 
 
-def _shown(model: ScreenModel, width: int = 120, height: int = 34) -> list[str]:
-    """The labels of the rows in sight."""
+def _visible_labels(model: ScreenModel, width: int = 120, height: int = 34) -> list[str]:
+    """Return the labels of the visible rows."""
     first_words = [line.lstrip("│ ").split()[:1] for line in _lines(model, width, height)]
-    known = {row.label for row in model.irq_listing().lines}
-    return [word for words in first_words for word in words if word in known]
+    labels = {row.label for row in model.irq_listing().lines}
+    return [word for words in first_words for word in words if word in labels]
 
 
-def _filtered(model: ScreenModel, text: str) -> list[str]:
+def _labels_after_filter(model: ScreenModel, text: str) -> list[str]:
     begin_filter(model)
     for character in text:
         type_key(model, character, character)
     type_key(model, "enter", None)
-    return _shown(model)
+    return _visible_labels(model)
 
 
 @pytest.mark.parametrize(("width", "height"), [(60, 16), (80, 24), (120, 34), (300, 80)])
-def test_what_finds_no_room_is_counted(width: int, height: int) -> None:
+def test_rows_that_do_not_fit_are_counted(width: int, height: int) -> None:
     model = _model(90)
     for at in (0, 45, 90):
         model.selection = type(model.selection)()
         model.select(at)
-        shown = _shown(model, width, height)
+        labels = _visible_labels(model, width, height)
         text = " ".join(_lines(model, width, height))
-        first = [row.label for row in model.irq_listing().lines].index(shown[0])
-        below = 91 - first - len(shown)
+        first = [row.label for row in model.irq_listing().lines].index(labels[0])
+        below = 91 - first - len(labels)
         assert (f"{first} more above" in text) == (first > 0)
         assert (f"{below} more below" in text) == (below > 0)
 
 
-def test_all_that_finds_room_is_not_counted() -> None:
+def test_rows_that_fit_are_not_counted() -> None:
     assert " more " not in " ".join(_lines(_model(3)))
 
 
@@ -96,32 +96,32 @@ def test_all_that_finds_room_is_not_counted() -> None:
         ("nobody", []),
     ],
 )
-def test_a_filter_leaves_what_all_its_words_hold_for(text: str, labels: list[str]) -> None:
+def test_a_filter_shows_rows_that_match_all_its_words(text: str, labels: list[str]) -> None:
     model = _model(12)
-    assert _filtered(model, text) == labels
+    assert _labels_after_filter(model, text) == labels
     assert model.screen == Screen.IRQS
     assert any(f"filter: {text}" in line for line in _lines(model))
     assert (not labels) is any("no IRQ matches" in line for line in _lines(model))
 
 
-def test_a_filter_lets_silent_ones_through_and_is_not_that_of_the_culprits() -> None:
+def test_a_filter_shows_silent_irqs_and_is_separate_from_that_of_the_culprits() -> None:
     model = _model(4)
     model.add(replace(frame(4, second=200), irqs=()))
     for second in range(201, 270):
         model.add(replace(frame(4, second=second), irqs=()))
-    assert _shown(model) == []
-    assert _filtered(model, "303") == ["303"]
+    assert _visible_labels(model) == []
+    assert _labels_after_filter(model, "303") == ["303"]
     model.go_to(Screen.CULPRITS)
     assert model.filter == ""
 
 
-def test_a_mistake_in_the_filter_is_told() -> None:
+def test_a_mistake_in_the_filter_is_reported() -> None:
     model = _model(4)
-    assert _filtered(model, "cpu:x") == []
+    assert _labels_after_filter(model, "cpu:x") == []
     assert any("not a CPU list: 'x'" in line for line in _lines(model))
 
 
-def test_nodes_stand_above_their_columns() -> None:
+def test_nodes_are_above_their_columns() -> None:
     model = _model(4)
     model.cpu_places.add(tuple(PlaceLine(cpu, node=cpu // 2) for cpu in range(4)))
     line = next(line for line in _lines(model) if "node 0" in line)
@@ -129,7 +129,7 @@ def test_nodes_stand_above_their_columns() -> None:
     assert line.index("node 0") < line.index("│", 2) == numbers.index("│", 2) < line.index("node 1")
 
 
-def test_other_interrupts_have_a_rule_and_names_without_that_word() -> None:
+def test_other_interrupts_have_a_rule_and_short_names() -> None:
     lines = _lines(_model(4))
     assert any(line.startswith("├─ other interrupts ──") and line.endswith("┤") for line in lines)
     assert any("LOC Local timer  " in line for line in lines)
@@ -143,27 +143,27 @@ def test_the_legend_is_never_cut(width: int) -> None:
     assert width < 120 or "mgd moved by the kernel alone" in line
 
 
-def test_rates_say_over_what_time_they_are_and_the_history_has_the_room_of_moves_while_there_is_none() -> None:
+def test_rates_show_their_interval_and_the_history_is_wider_without_moves() -> None:
     model = _model(4, seconds=80)
     last = replace(model.history.frame(79), taken_at_ns=81 * 10**9, seconds=5.0)
-    moved = tuple(replace(each, effective="3") for each in model.irqs.settings.values())
+    settings = tuple(replace(setting, effective="3") for setting in model.irqs.settings.values())
     title, *before = _lines(model)[3:7]
     assert "interrupts/s over 1 s by IRQ and CPU" in title
-    model.add(replace(last, irq_settings=moved))
+    model.add(replace(last, irq_settings=settings))
     title, *after = _lines(model)[3:7]
     assert "interrupts/s over 5 s by IRQ and CPU" in title
-    (room, has_moves), (less, has_moves_after) = (
+    (room, has_moves), (room_after, has_moves_after) = (
         (int(match[1]), "changed" in match[0])
         for lines in (before, after)
         if (match := _HEADING.search("".join(lines)))
     )
     assert any(re.match(r"rate +CPU .* over 5 s ", line) for line in _lines(model, 80, 24))
-    assert (room - less, has_moves, has_moves_after) == (13, False, True)
+    assert (room - room_after, has_moves, has_moves_after) == (13, False, True)
     model.go_to_number(0)
     assert "last 1 interval " in "".join(_lines(model))
 
 
-def test_the_history_stands_in_the_columns_of_the_timeline() -> None:
+def test_the_history_has_the_columns_of_the_timeline() -> None:
     model = _model(4, seconds=30)
     lines = _lines(model, 120, 50)
     chart = next(line for line in lines if "10 ┤" in line)
@@ -175,32 +175,30 @@ def test_the_history_stands_in_the_columns_of_the_timeline() -> None:
     assert any(("█", "strong") in row for row in rows_of_screen(model, 120, 50, UNICODE))
 
 
-def test_its_cost_is_told_with_the_softirqs_that_are_likely_its_own() -> None:
+def test_the_cost_of_an_irq_includes_its_likely_softirqs() -> None:
     irq = culprit("302 queue-302", 2, 400e3, kind=Kind.IRQ, irq=302, rate_per_s=50.0, is_estimate=True)
-    raised = culprit("NET_RX", 2, 210e6, kind=Kind.SOFTIRQ)
+    softirq = culprit("NET_RX", 2, 210e6, kind=Kind.SOFTIRQ)
     model = _model(4)
-    model.add(replace(model.history.frame(0), taken_at_ns=2_000_000_000, culprits=(raised, irq)))
-    assert _filtered(model, "302") == ["302"]
+    model.add(replace(model.history.frame(0), taken_at_ns=2_000_000_000, culprits=(softirq, irq)))
+    assert _labels_after_filter(model, "302") == ["302"]
     text = " ".join(_lines(model))
     assert "~400 µs/s of CPU 2, about 8.0 µs each; and 210 ms/s of NET_RX softirqs, likely its own" in text
     busier = replace(irq, irq=306, rate_per_s=900.0)
-    model.add(replace(model.history.frame(0), taken_at_ns=3_000_000_000, culprits=(raised, irq, busier)))
+    model.add(replace(model.history.frame(0), taken_at_ns=3_000_000_000, culprits=(softirq, irq, busier)))
     assert "likely its own" not in " ".join(_lines(model))
 
 
 @pytest.mark.parametrize(
-    ("balancer", "said"), [(None, "(1 s ago)"), ("irqbalance (pid 812)", "(1 s ago), by irqbalance (pid 812)?")]
+    ("balancer", "expected"), [(None, "(1 s ago)"), ("irqbalance (pid 812)", "(1 s ago), by irqbalance (pid 812)?")]
 )
-def test_who_may_have_moved_it_is_a_conjecture(balancer: str | None, said: str) -> None:
+def test_the_balancer_that_may_have_moved_an_irq_has_a_question_mark(balancer: str | None, expected: str) -> None:
     model = _model(4, seconds=3)
-    moved = tuple(
-        replace(each, effective="2") if each.label == "301" else each for each in model.irqs.settings.values()
-    )
+    settings = tuple(replace(irq, effective="2") if irq.label == "301" else irq for irq in model.irqs.settings.values())
     first = model.history.frame(0)
-    model.add(replace(first, taken_at_ns=4_000_000_000, irq_settings=moved, irq_balancer=balancer))
+    model.add(replace(first, taken_at_ns=4_000_000_000, irq_settings=settings, irq_balancer=balancer))
     model.add(replace(first, taken_at_ns=5_000_000_000, irq_settings=None))
-    assert _filtered(model, "301") == ["301"]
-    assert f"moved     came to CPU 2, was on CPU 1 {said}  " in " ".join(_lines(model))
+    assert _labels_after_filter(model, "301") == ["301"]
+    assert f"moved     came to CPU 2, was on CPU 1 {expected}  " in " ".join(_lines(model))
     event = next(event.text for event in model.log.events if "301" in event.text)
     assert event.endswith("came to CPU 2, was on CPU 1" + (f", by {balancer}?" if balancer else ""))
 
@@ -219,7 +217,7 @@ def test_a_copied_tree_has_neither_rates_nor_moves() -> None:
     ("allowed", "effective", "cells"),
     [("1-3", "2", "·· ?? ··"), ("1-3", None, "?? ?? ??"), (None, "2", "?? ?? ?? ??"), ("0-1", "", "·· ··")],
 )
-def test_without_rates_those_of_the_cpus_that_it_goes_to_or_else_may_go_to_are_unknown(
+def test_without_rates_the_cells_of_effective_or_else_allowed_cpus_are_unknown(
     allowed: str | None, effective: str | None, cells: str
 ) -> None:
     setting = replace(_setting(300, 4), allowed=allowed, effective=effective)
@@ -233,7 +231,7 @@ def test_without_rates_those_of_the_cpus_that_it_goes_to_or_else_may_go_to_are_u
     ("count", "cpu_count", "size", "keys"),
     [(4, 4, (120, 34), "3"), (90, 64, (120, 34), "3ss"), (90, 64, (80, 24), "3ss")],
 )
-def test_three_keys_tell_what_interrupts_cpu_1_how_often_where_it_may_go_and_whether_that_changed(
+def test_three_keys_show_the_irqs_of_cpu_1_with_rate_affinity_and_moves(
     count: int, cpu_count: int, size: tuple[int, int], keys: str
 ) -> None:
     model = _model(count, seconds=20, cpu_count=cpu_count)
@@ -242,7 +240,7 @@ def test_three_keys_tell_what_interrupts_cpu_1_how_often_where_it_may_go_and_whe
     frames = [
         replace(
             model.history.frame(number),
-            irq_settings=tuple(replace(each, effective="3") if each.label == label else each for each in settings)
+            irq_settings=tuple(replace(irq, effective="3") if irq.label == label else irq for irq in settings)
             if number == 0
             else settings
             if number == 8
@@ -252,8 +250,8 @@ def test_three_keys_tell_what_interrupts_cpu_1_how_often_where_it_may_go_and_whe
     ]
 
     async def look(app: MonitorApp, pilot: Pilot[None]) -> None:
-        for each in frames:
-            app.show_frame(each)
+        for interval in frames:
+            app.show_frame(interval)
         await pilot.press(*keys)
         await pilot.pause()
         row = next(line for line in lines_of(app) if line.split()[:1] == [label])
@@ -264,7 +262,7 @@ def test_three_keys_tell_what_interrupts_cpu_1_how_often_where_it_may_go_and_whe
     with_monitor(look, size=size)
 
 
-def test_a_fix_stands_below_the_facts_and_goes_with_the_selection() -> None:
+def test_a_fix_is_below_the_facts_and_disappears_with_the_selection() -> None:
     model = _model(4, seconds=5)
     selected = model.selected()
     assert selected is not None
@@ -282,7 +280,7 @@ def test_a_fix_stands_below_the_facts_and_goes_with_the_selection() -> None:
     assert "IRQ 301" in text
 
 
-def test_of_an_irq_that_goes_nowhere_the_fix_of_another_is_not_shown() -> None:
+def test_an_irq_without_a_cpu_does_not_show_the_fix_of_another() -> None:
     nowhere = IrqSetting("310", Kind.IRQ, "nowhere", "SSD", "", "", movable=True, is_managed=False)
     model = _model(1, seconds=2)
     model.add(frame(4, second=3, irqs=(), irq_settings=(*model.irqs.settings.values(), nowhere)))
