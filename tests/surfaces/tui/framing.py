@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from noisewatch.operations.frame.frame import CpuLine, CulpritLine, FindingLine,
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.tui.draw.line_view import strip_of
+from noisewatch.surfaces.tui.overlays.overlay import Overlay
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -120,6 +122,16 @@ def text_of(row: Row) -> str:
     return "".join(text for text, _ in row)
 
 
+def text_of_rows(rows: Iterable[Row]) -> str:
+    """Return the rows as lines of one text."""
+    return "\n".join(map(text_of, rows))
+
+
+def overlay_text(overlay: Overlay[Any], width: int = 120, height: int = 40) -> str:
+    """Return the text of an overlay."""
+    return text_of_rows(overlay.rows(width, height, in_unicode=True))
+
+
 def screen(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
     """Return the overview as the terminal shows it, one text per row, without its frame."""
     return [unframed(strip_of(row, width).text) for row in overview_rows(model, width, height, UNICODE)]
@@ -128,6 +140,16 @@ def screen(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
 def unframed(line: str) -> str:
     """Return the line without the sides of a frame, in as many columns."""
     return f"{line[2:-2]}    " if line.startswith(("│ ", "| ")) else line
+
+
+def screen_text(model: ScreenModel, width: int = 120, height: int = 34) -> str:
+    """Return the text of the model's screen, with its frame."""
+    return text_of_rows(rows_of_screen(model, width, height, UNICODE))
+
+
+def framed_lines(model: ScreenModel, width: int = 120, height: int = 34) -> list[str]:
+    """Return the model's screen as the terminal shows it, one text per row, with its frame."""
+    return [strip_of(row, width).text for row in rows_of_screen(model, width, height, UNICODE)]
 
 
 def screen_of(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from noisewatch.machine import Machine
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.commands.monitor import machine_access
@@ -17,7 +18,7 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.state.screen_model import Screen
-from tests.surfaces.tui.framing import frame, unframed
+from tests.surfaces.tui.framing import frame, text_of_rows, unframed
 
 Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
 PATIENCE_S = 60.0  # the limit for a hanging test: a sampler takes seconds to start on a busy machine
@@ -76,6 +77,22 @@ def screen_after(*keys: str, frames: Iterable[Frame] = (), size: tuple[int, int]
 
     with_monitor(steps, size=size)
     return lines
+
+
+def texts_after(*keys: str, open_machine: Callable[[], Machine]) -> list[str]:
+    """Return the text of the screen after each key, in a replay of this machine."""
+    texts: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, origin="replay of x.nw"))
+        for key in keys:
+            await pilot.press(key)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            texts.append(text_of_rows(app.rows(120, 40)))
+
+    with_monitor(steps, size=(120, 40), access=MachineAccess(open_machine))
+    return texts
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:

@@ -17,7 +17,7 @@ from noisewatch.surfaces.tui.draw.headline import headline_row
 from noisewatch.surfaces.tui.screens.page import tab_row
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen, text_of
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen, screen_text, text_of
 
 _IRQ = culprit("205 eth0", 3, 3e8, kind=Kind.IRQ, pid=None, tid=None, irq=205, rate_per_s=41_200.0)
 
@@ -205,7 +205,7 @@ def test_the_clock_screen_shows_which_command_is_copied() -> None:
     for findings, hint in cases.items():
         model = model_of(_frame(findings=findings))
         model.go_to(Screen.CLOCK)
-        text = "\n".join(text_of(row) for row in rows_of_screen(model, 140, 40, UNICODE))
+        text = screen_text(model, 140, 40)
         assert (hint in text) if hint is not None else ("y copies" not in text)
 
 

@@ -6,12 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from noisewatch.operations.frame.frame import CauseLine, Frame
-from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.app.export import command_to_copy, window_reports
 from noisewatch.surfaces.tui.events.kinds import Event, EventKind
-from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.framing import SECOND_NS, culprit, findings, frame, model_of, text_of
+from tests.surfaces.tui.framing import SECOND_NS, culprit, findings, frame, model_of, screen_text
 
 _NOON_NS = 1_800_014_400 * SECOND_NS  # 12:00:00 UTC
 _RECURRING = ("tasks-on-target",)
@@ -36,17 +34,13 @@ def _model(count: int = 60) -> ScreenModel:
     return model
 
 
-def _text(model: ScreenModel, width: int = 120, height: int = 34) -> str:
-    return "\n".join(map(text_of, rows_of_screen(model, width, height, UNICODE)))
-
-
 def test_a_recurring_failure_is_one_line_at_the_time_of_the_last() -> None:
     listed = [(event.kind, event.text) for event in _model().log.listed()]
     assert listed == [
         ("verdict", "tasks-on-target failed 6 times in 50 s, still failing"),
         ("clock", "turbo is now on, was off"),
     ]
-    assert "12:00:55" in next(line for line in _text(_model()).splitlines() if "6 times in 50 s" in line)
+    assert "12:00:55" in next(line for line in screen_text(_model()).splitlines() if "6 times in 50 s" in line)
 
 
 def test_a_fold_counts_failures_that_coincide_with_others() -> None:
@@ -64,7 +58,7 @@ def test_a_fold_counts_failures_that_coincide_with_others() -> None:
     assert fold.text == "tasks-on-target failed 4 times in 35 s, recovered"
     assert "stable → unstable: other, tasks-on-target" in texts
     model.log.chosen = fold
-    assert "12:00:35, 12:00:25, 12:00:15, 12:00:05" in _text(model)
+    assert "12:00:35, 12:00:25, 12:00:15, 12:00:05" in screen_text(model)
 
 
 def test_a_fold_shows_the_worst_of_its_members() -> None:
@@ -117,7 +111,7 @@ def test_the_filter_applies_to_folded_events_and_exports_contain_all_of_them() -
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 34), (300, 80)])
 def test_the_panel_shows_times_culprit_and_fix_of_a_fold(size: tuple[int, int]) -> None:
-    text = _text(_model(), *size)
+    text = screen_text(_model(), *size)
     assert "12:00:55, 12:00:45" in text
     if size[0] > 80:
         assert "verdict at 12:00:55, 4 s ago" in text
@@ -141,11 +135,11 @@ def test_the_command_of_an_irq_event_is_that_of_the_same_irq() -> None:
     assert command_to_copy(model) == (None, "no command to copy: none is known for this event")
     model.log.add(Event(2 * SECOND_NS, EventKind.IRQ, "IRQ 205 (eth0) came to CPU 1, was on CPU 0", 1))
     assert command_to_copy(model)[0] == "echo 0 | sudo tee /proc/irq/205/smp_affinity_list"
-    assert "IRQ 20 came to CPU 1" in _text(model).partition("also then")[2]
+    assert "IRQ 20 came to CPU 1" in screen_text(model).partition("also then")[2]
 
 
 def test_the_title_counts_the_events_and_their_lines() -> None:
     model = _model()
-    assert f"─ {len(model.log.events)} events in {len(model.log.listed())} lines ─" in _text(model)
+    assert f"─ {len(model.log.events)} events in {len(model.log.listed())} lines ─" in screen_text(model)
     model.toggle_folding()
-    assert f"─ {len(model.log.events)} events ─" in _text(model)
+    assert f"─ {len(model.log.events)} events ─" in screen_text(model)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from noisewatch.judgement.case import Calibrated, calibrated_with
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.kernel.calibration import QUESTION, parse_calibration
-from noisewatch.machine import Machine
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.statistics import Histogram
 from noisewatch.operations.calibrate import LiveGaps
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.reports.calibration.picture import live_rows, progress_line
-from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.calibration import CalibrationOverlay
-from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, OverlayState
-from tests.surfaces.tui.framing import frame, model_of, screen_of, text_of
+from noisewatch.surfaces.tui.overlays.overlay import OverlayState
+from tests.surfaces.tui.app.piloting import texts_after
+from tests.surfaces.tui.framing import frame, model_of, overlay_text, screen_of, text_of
 from tests.surfaces.tui.overlays.live import add_gap, buffer_of
 from tests.written import WrittenMachine
 from tests.written.calibration import written_calibration
@@ -112,33 +109,29 @@ def test_the_progress_is_shown_in_seconds() -> None:
     assert progress_line(LiveGaps(), 100).startswith("calibrating 0.0 of 0.0 s")
 
 
-def _text(screen: CalibrationOverlay, width: int = 100, height: int = 40) -> str:
-    return "\n".join("".join(text for text, _ in row) for row in screen.rows(width, height, in_unicode=True))
-
-
 def test_the_screen_announces_its_cost() -> None:
-    text = _text(CalibrationOverlay.of(frame(4)))
+    text = overlay_text(CalibrationOverlay.of(frame(4)), 100)
     assert "Spins on CPU" in text
     assert "enter starts" in text
 
 
 def test_in_a_replay_the_recorded_calibration_is_offered() -> None:
-    assert "the replay of x.nw" in _text(CalibrationOverlay.of(frame(4, origin="replay of x.nw")))
+    assert "the replay of x.nw" in overlay_text(CalibrationOverlay.of(frame(4, origin="replay of x.nw")), 100)
     assert not CalibrationOverlay.of(None).can_start
-    assert "no target CPU" in _text(CalibrationOverlay.of(None))
+    assert "no target CPU" in overlay_text(CalibrationOverlay.of(None), 100)
 
 
 def test_the_screen_shows_the_result() -> None:
     screen = CalibrationOverlay.of(frame(4))
     screen.finish(calibrated_with(parse_calibration(written_calibration(seconds=3.0)), Budget()))
     assert screen.state == OverlayState.OVER
-    assert "within the budget of 1%" in _text(screen)
+    assert "within the budget of 1%" in overlay_text(screen, 100)
 
 
 def test_the_screen_shows_why_there_is_no_calibration() -> None:
     screen = CalibrationOverlay.of(frame(4))
     screen.finish("there is no target CPU to calibrate")
-    assert "No calibration: there is no target CPU" in _text(screen)
+    assert "No calibration: there is no target CPU" in overlay_text(screen, 100)
 
 
 def test_the_last_row_highlights_the_keys_and_explains_them() -> None:
@@ -168,36 +161,17 @@ def _calibrated() -> Calibrated:
     return calibrated_with(parse_calibration(written_calibration(seconds=3.0, gaps=gaps)), Budget())
 
 
-def _texts_after(*keys: str, machine: Machine) -> list[str]:
-    """Return the text of the screen after each key."""
-
-    async def press() -> list[str]:
-        app = MonitorApp(access=MachineAccess(lambda: machine))
-        async with app.run_test(size=(120, 40)) as pilot:
-            app.show_frame(frame(4, origin="replay of x.nw"))
-            shown = []
-            for key in keys:
-                await pilot.press(key)
-                await app.workers.wait_for_complete()
-                await pilot.pause()
-                rows = app.rows(120, 40)
-                shown.append("\n".join("".join(text for text, _ in row) for row in rows))
-            return shown
-
-    return asyncio.run(press())
-
-
 def test_the_calibration_of_a_recording_is_shown_at_once() -> None:
     machine = WrittenMachine(quiet_files(), answers={**ANSWERS, QUESTION: written_calibration(seconds=3.0)})
-    over, left = _texts_after("c", "escape", machine=machine)
+    over, left = texts_after("c", "escape", open_machine=lambda: machine)
     assert "enter starts" not in over
     assert "within the budget of 1%" in over
     assert "culprits on" in left
 
 
 def test_a_machine_that_cannot_be_calibrated_is_reported_on_the_screen() -> None:
-    shown = _texts_after("c", machine=WrittenMachine(quiet_files(), answers=ANSWERS))
-    assert "No calibration: not written down" in shown[-1]
+    texts = texts_after("c", open_machine=lambda: WrittenMachine(quiet_files(), answers=ANSWERS))
+    assert "No calibration: not written down" in texts[-1]
 
 
 def test_the_screen_of_a_cpu_shows_its_calibration() -> None:

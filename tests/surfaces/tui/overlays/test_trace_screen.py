@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,8 +16,8 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess, OverlayState
 from noisewatch.surfaces.tui.overlays.trace import TraceOverlay
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import with_monitor
-from tests.surfaces.tui.framing import frame
+from tests.surfaces.tui.app.piloting import texts_after, with_monitor
+from tests.surfaces.tui.framing import frame, overlay_text
 from tests.written.quiet_machine import quiet_files
 from tests.written.trace import written_trace
 
@@ -28,30 +27,26 @@ def recording(tmp_path: Path) -> Path:
     return record(tmp_path / "traced.nw", quiet_files(), quiet_files(3.0), trace=written_trace())
 
 
-def _text(screen: TraceOverlay, width: int = 120, height: int = 40) -> str:
-    return "\n".join("".join(text for text, _ in row) for row in screen.rows(width, height, in_unicode=True))
-
-
 def _measure(screen: TraceOverlay, open_machine: Callable[[], Machine] | None) -> None:
     """Measure one window as the monitor does."""
     screen.measure(MachineAccess(open_machine), lambda change: change())()
 
 
 def test_the_screen_announces_its_cost() -> None:
-    text = _text(TraceOverlay.of(frame(4, target=(2,))))
+    text = overlay_text(TraceOverlay.of(frame(4, target=(2,))))
     assert "1 µs longer" in text
     assert "enter starts" in text
     assert not TraceOverlay.of(None).can_start
-    assert "no target CPU" in _text(TraceOverlay.of(None))
+    assert "no target CPU" in overlay_text(TraceOverlay.of(None))
 
 
 def test_windows_follow_each_other_until_the_overlay_is_closed(recording: Path) -> None:
     screen = TraceOverlay.of(frame(4, target=(2,)))
     screen.state = OverlayState.RUNNING
-    assert "0.0 of 5 s" in _text(screen)
+    assert "0.0 of 5 s" in overlay_text(screen)
     _measure(screen, lambda: Recording(str(recording)))
     assert screen.state == OverlayState.RUNNING
-    text = _text(screen)
+    text = overlay_text(screen)
     assert "bench (pid 890, thread 900) had 95.0%" in text
     assert "flush_tlb_func, called by mapper" in text
     assert "window 2" in text
@@ -65,7 +60,7 @@ def test_only_the_longest_interruptions_of_the_last_minute_are_kept(tmp_path: Pa
         trace = written_trace(begin_ns=begin_s * 10**9)
         recording = str(record(tmp_path / f"{begin_s}.nw", quiet_files(), quiet_files(3.0), trace=trace))
         _measure(screen, partial(Recording, recording))
-        text = _text(screen, height=90).partition("the longest interruptions of the last minute")[2]
+        text = overlay_text(screen, height=90).partition("the longest interruptions of the last minute")[2]
         rows.append([" ".join(line.split()) for line in text.splitlines() if "kworker" in line])
     assert rows == [
         [],
@@ -76,7 +71,7 @@ def test_only_the_longest_interruptions_of_the_last_minute_are_kept(tmp_path: Pa
 
 def test_a_replay_has_one_window(recording: Path) -> None:
     screen = TraceOverlay.of(frame(4, target=(2,), origin="replay of x.nw"))
-    assert "the replay of x.nw" in _text(screen)
+    assert "the replay of x.nw" in overlay_text(screen)
     _measure(screen, lambda: Recording(str(recording)))
     assert screen.state == OverlayState.OVER
 
@@ -86,10 +81,10 @@ def test_the_screen_shows_why_there_is_no_trace(tmp_path: Path) -> None:
     screen = TraceOverlay.of(frame(4, target=(2,)))
     _measure(screen, lambda: Recording(str(single)))
     assert screen.state == OverlayState.OVER
-    assert "No trace: the recording has one snapshot only" in _text(screen)
+    assert "No trace: the recording has one snapshot only" in overlay_text(screen)
     without_machine = TraceOverlay.of(frame(4, target=(2,)))
     _measure(without_machine, None)
-    assert "No trace: there is no machine" in _text(without_machine)
+    assert "No trace: there is no machine" in overlay_text(without_machine)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (20, 5), (40, 10), (80, 24), (140, 40)])
@@ -136,18 +131,6 @@ def test_the_trace_of_a_recording_is_shown_at_once_and_escape_goes_back(tmp_path
     trace["cpus"][0]["cpu"] = 3
     recording = record(tmp_path / "traced.nw", quiet_files(), quiet_files(3.0), trace=trace)
 
-    async def press() -> list[str]:
-        app = MonitorApp(access=MachineAccess(lambda: Recording(str(recording))))
-        texts = []
-        async with app.run_test(size=(120, 40)) as pilot:
-            app.show_frame(frame(4, origin="replay of x.nw"))
-            for key in ("t", "escape"):
-                await pilot.press(key)
-                await app.workers.wait_for_complete()
-                await pilot.pause()
-                texts.append("\n".join("".join(text for text, _ in row) for row in app.rows(120, 40)))
-        return texts
-
-    shown, left = asyncio.run(press())
-    assert "had 95.0%" in shown
+    over, left = texts_after("t", "escape", open_machine=lambda: Recording(str(recording)))
+    assert "had 95.0%" in over
     assert "q quit" in left

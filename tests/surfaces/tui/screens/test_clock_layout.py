@@ -22,13 +22,10 @@ from noisewatch.operations.frame.frame import (
     IrqLine,
     IrqSetting,
 )
-from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.draw.clock_facts import CHECKS
-from noisewatch.surfaces.tui.draw.line_view import strip_of
-from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.clock_history import ReportedFigures
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.framing import cpu_line, frame, model_of
+from tests.surfaces.tui.framing import cpu_line, frame, framed_lines, model_of
 
 _PACKAGE = ClockPackage(0, "0-511", 50.0, 100.0, 60.0, 125.0, throttles=3)
 
@@ -48,10 +45,6 @@ def _model(count: int) -> ScreenModel:
     return model
 
 
-def _lines(model: ScreenModel, width: int, height: int) -> list[str]:
-    return [strip_of(row, width).text for row in rows_of_screen(model, width, height, UNICODE)]
-
-
 def _rows_of_lane(lines: list[str], name: str, end: str) -> int:
     first = next(at for at, line in enumerate(lines) if line.startswith(f"│ {name} "))
     return next(at for at, line in enumerate(lines) if line.startswith(end)) - first
@@ -59,7 +52,7 @@ def _rows_of_lane(lines: list[str], name: str, end: str) -> int:
 
 @pytest.mark.parametrize(("count", "size"), [(2, (300, 80)), (16, (300, 80)), (64, (300, 80)), (2, (120, 34))])
 def test_the_axis_has_a_few_round_figures_in_equal_steps(count: int, size: tuple[int, int]) -> None:
-    lines = _lines(_model(count), *size)
+    lines = framed_lines(_model(count), *size)
     labels = [(at, float(match[1])) for at, line in enumerate(lines) if (match := re.match(r"│ +([\d.]+) ┤", line))]
     rows, clocks = zip(*labels, strict=True)
     steps = {round(one - other, 2) for one, other in pairwise(clocks)}
@@ -73,15 +66,15 @@ def test_the_axis_has_a_few_round_figures_in_equal_steps(count: int, size: tuple
 
 def test_the_line_has_five_rows_next_to_heat_and_power() -> None:
     for count in (2, 16, 512):
-        lines = _lines(_model(count), 120, 34)
+        lines = framed_lines(_model(count), 120, 34)
         assert sum(bool(re.match(r"│ +[\d.]* +[┤┊]", line[:10])) for line in lines) >= 5
         assert _rows_of_lane(lines, "heat", "│ power") == 1
 
 
 def test_a_high_screen_gives_its_rows_to_cpus_then_to_heat_and_power() -> None:
-    few = _lines(_model(2), 300, 80)
+    few = framed_lines(_model(2), 300, 80)
     assert _rows_of_lane(few, "heat", "│ power") == 8
-    some = _lines(_model(16), 300, 80)
+    some = framed_lines(_model(16), 300, 80)
     assert sum(bool(re.match(r"│ [ T]+\d+ +1\.20", line[:20])) for line in some) == 16
     assert _rows_of_lane(some, "heat", "│ power") == 8
     assert sum(bool(re.match(r"│ +[\d.]* +[┤┊]", line[:10])) for line in some) < 32
@@ -89,11 +82,11 @@ def test_a_high_screen_gives_its_rows_to_cpus_then_to_heat_and_power() -> None:
 
 def test_what_helps_takes_one_row_if_nothing_fails() -> None:
     model = _model(2)
-    calm = _lines(model, 120, 34)
+    calm = framed_lines(model, 120, 34)
     assert any("what helps: no check of clock" in line or "what helps: not judged" in line for line in calm)
     failing = FindingLine("turbo-enabled", "fail", "blocking", Gravity.FAILED, "turbo is on", "echo 1 > no_turbo")
     model.add(replace(_frame(13, 2), findings=(failing,)))
-    lines = _lines(model, 120, 34)
+    lines = framed_lines(model, 120, 34)
     assert any("─ what helps ─" in line for line in lines)
     assert any("slowed     3× by heat" in line for line in lines)
 
@@ -106,7 +99,7 @@ def _settings(finding: str, *groups: ClockGroup) -> list[str]:
     cpus = tuple(replace(line, governor=governor_by_cpu.get(line.cpu)) for line in interval.cpus)
     model = model_of(replace(interval, cpus=cpus, findings=(failing,), clock=ClockFigures(groups, (), (_PACKAGE,))))
     model.go_to(Screen.CLOCK)
-    lines = [line[-39:-1].strip(" │") for line in _lines(model, 120, 40)]
+    lines = [line[-39:-1].strip(" │") for line in framed_lines(model, 120, 40)]
     begin = next(at for at, line in enumerate(lines) if line.startswith("governor"))
     return lines[begin : next(at for at, line in enumerate(lines) if line.startswith("idle"))]
 
@@ -141,7 +134,7 @@ def test_an_unknown_figure_has_its_whole_reason() -> None:
     )
     model = model_of(*(replace(_frame(second, 8), clock=clock) for second in (1, 2)))
     model.go_to(Screen.CLOCK)
-    side = [line[-39:-1].strip(" │") for line in _lines(model, 120, 40)]
+    side = [line[-39:-1].strip(" │") for line in framed_lines(model, 120, 40)]
     assert "power      ? no such file" in side
     assert "package 1  ? no such file" in side
     at = side.index("EPP        ? not reported by this")
@@ -153,7 +146,7 @@ def test_without_clocks_there_is_room_for_all_reasons() -> None:
     cpus = tuple(replace(line, current_khz=None) for line in _frame(1, 64).cpus)
     model = model_of(replace(_frame(1, 64), cpus=cpus, clock=ClockFigures(reasons=reasons)))
     model.go_to(Screen.CLOCK)
-    text = "\n".join(_lines(model, 120, 34))
+    text = "\n".join(framed_lines(model, 120, 34))
     for name in reasons:
         assert f"no such file (/sys/{name})" in text
     assert text.count("pgdn scrolls") == 1
@@ -170,7 +163,7 @@ def test_the_lowest_clock_names_its_cpus(slow: Iterable[int], expected: str) -> 
 
     model = model_of(*map(at, range(1, 6)))
     model.go_to(Screen.CLOCK)
-    assert f"2.00 on {expected} to 3.00, spread 33%" in "\n".join(_lines(model, 120, 34))
+    assert f"2.00 on {expected} to 3.00, spread 33%" in "\n".join(framed_lines(model, 120, 34))
 
 
 def test_all_unknown_checks_are_named_if_they_fit() -> None:
@@ -179,11 +172,11 @@ def test_all_unknown_checks_are_named_if_they_fit() -> None:
     cpus = tuple(replace(line, current_khz=None) for line in interval.cpus)
     model = model_of(replace(interval, cpus=cpus))
     model.go_to(Screen.CLOCK)
-    text = " ".join(_lines(model, 120, 34))
+    text = " ".join(framed_lines(model, 120, 34))
     assert all(name in text for name in CHECKS)
     moving = model_of(*(replace(_frame(second, 2), findings=unknown) for second in (1, 2)))
     moving.go_to(Screen.CLOCK)
-    assert any("what helps: ? unknown: " in line and line.endswith("…  ") for line in _lines(moving, 120, 34))
+    assert any("what helps: ? unknown: " in line and line.endswith("…  ") for line in framed_lines(moving, 120, 34))
 
 
 def _interval(second: int, clock: ClockFigures | None, ticking: tuple[int, ...] = (0, 1)) -> Frame:
@@ -193,7 +186,7 @@ def _interval(second: int, clock: ClockFigures | None, ticking: tuple[int, ...] 
 
 
 def _heading(model: ScreenModel) -> list[str]:
-    matches = (re.search(r"CPU +GHz.* C6", line) for line in _lines(model, 200, 40))
+    matches = (re.search(r"CPU +GHz.* C6", line) for line in framed_lines(model, 200, 40))
     return next(match[0].split() for match in matches if match is not None)
 
 
@@ -211,7 +204,7 @@ def test_a_column_stays_when_later_frames_have_no_figure_for_it() -> None:
     for second, clock in ((3, bare), (4, None)):
         model.add(_interval(second, clock))
         assert _heading(model)[-6:] == names
-        row = next(line for line in _lines(model, 200, 40) if re.search(r"T +1\D", line))
+        row = next(line for line in framed_lines(model, 200, 40) if re.search(r"T +1\D", line))
         assert row[:160].count("?") == 5
     model.add(_interval(5, whole, ticking=(0,)))
     model.add(_interval(6, whole))
@@ -222,7 +215,7 @@ def test_counts_of_slowing_are_marked_as_since_boot() -> None:
     whole = ClockFigures((), (ClockCpu(0, slowed_ms=310), ClockCpu(1, slowed_ms=310)), (_PACKAGE,))
     model = model_of(_interval(1, whole), _interval(2, whole))
     model.go_to(Screen.CLOCK)
-    text = "\n".join(_lines(model, 120, 34))
+    text = "\n".join(framed_lines(model, 120, 34))
     assert "slowed since boot" in text
     assert "3× by heat since boot" in text
 
@@ -235,11 +228,13 @@ def test_a_figure_of_other_cpus_has_no_column() -> None:
 def test_both_ends_of_the_graph_have_their_time_in_a_recording() -> None:
     model = model_of(*(replace(_frame(second, 2), origin="replay of x.nw") for second in range(1, 41)))
     model.go_to(Screen.CLOCK)
-    axis = next(line for line in _lines(model, 80, 24) if "└" in line)
+    axis = next(line for line in framed_lines(model, 80, 24) if "└" in line)
     assert re.search(r"└0 s─+24 s─+39 s─*$", axis)
 
 
 def test_the_graph_announces_heat_and_power_that_do_not_fit() -> None:
     model = _model(2)
-    assert any(line.rstrip().endswith("heat and power: no room, on a higher screen") for line in _lines(model, 80, 24))
-    assert not any("no room" in line for line in _lines(model, 120, 34))
+    assert any(
+        line.rstrip().endswith("heat and power: no room, on a higher screen") for line in framed_lines(model, 80, 24)
+    )
+    assert not any("no room" in line for line in framed_lines(model, 120, 34))

@@ -32,12 +32,11 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.clock_chart import braille_line, plain_line
 from noisewatch.surfaces.tui.draw.clock_facts import CHECKS
-from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.clock_history import ClockGraph
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import key_of, with_monitor
-from tests.surfaces.tui.framing import cpu_line, frame, model_of
+from tests.surfaces.tui.framing import cpu_line, frame, framed_lines, model_of
 
 _DOTS = frozenset(map(chr, range(0x2801, 0x2900)))
 _SIZES = [(1, 1), (20, 5), (40, 10), (60, 20), (80, 24), (100, 32), (120, 34), (140, 40), (300, 80)]
@@ -94,7 +93,7 @@ def _model(count: int = 8, seconds: int = 60) -> ScreenModel:
 
 
 def _text(model: ScreenModel, width: int = 120, height: int = 34) -> str:
-    return "\n".join(strip_of(row, width).text for row in rows_of_screen(model, width, height, UNICODE))
+    return "\n".join(framed_lines(model, width, height))
 
 
 @pytest.mark.parametrize("size", _SIZES)

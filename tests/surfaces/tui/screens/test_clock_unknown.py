@@ -66,8 +66,8 @@ def test_the_lane_of_heat_stays_while_one_package_is_unknown() -> None:
 def test_slowdowns_of_a_target_cpu_are_marked_even_while_the_screen_was_closed() -> None:
     counted = {5: Throttled("package", "2-3", 3, "power"), 9: Throttled("core", "3", 1)}
     uncounted = {7: Throttled("core", "3", None, "power")}
-    lines = ((counted | uncounted).get(at) for at in range(1, 12))
-    conditions = [Conditions(throttled=(line,) if line else ()) for line in lines]
+    throttled = ((counted | uncounted).get(at) for at in range(1, 12))
+    conditions = [Conditions(throttled=(line,) if line else ()) for line in throttled]
     model = model_of(*(frame(_TARGETS, second=at, conditions=state) for at, state in enumerate(conditions, start=1)))
     lines = screen_of(model, "clock", 200, 34)
     assert any(line.startswith("      └────P───h──") for line in lines)

@@ -13,12 +13,11 @@ from noisewatch.operations.advise import Advice
 from noisewatch.operations.frame.frame import IrqLine, IrqSetting, PlaceLine
 from noisewatch.surfaces.drawing.glyphs import UNICODE
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
-from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.culprits import begin_filter, type_key
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.app.piloting import lines_of, with_monitor
-from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, framed_lines, model_of
 
 _TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts", movable=False, is_managed=False)
 _HEADING = re.compile(r"goes.*?last (\d+)")
@@ -48,13 +47,9 @@ def _model(count: int, seconds: int = 1, cpu_count: int = 4) -> ScreenModel:
     return model
 
 
-def _lines(model: ScreenModel, width: int = 120, height: int = 34) -> list[str]:
-    return [strip_of(row, width).text for row in rows_of_screen(model, width, height, UNICODE)]
-
-
 def _visible_labels(model: ScreenModel, width: int = 120, height: int = 34) -> list[str]:
     """Return the labels of the visible rows."""
-    first_words = [line.lstrip("│ ").split()[:1] for line in _lines(model, width, height)]
+    first_words = [line.lstrip("│ ").split()[:1] for line in framed_lines(model, width, height)]
     labels = {row.label for row in model.irq_listing().lines}
     return [word for words in first_words for word in words if word in labels]
 
@@ -74,7 +69,7 @@ def test_rows_that_do_not_fit_are_counted(width: int, height: int) -> None:
         model.selection = type(model.selection)()
         model.select(at)
         labels = _visible_labels(model, width, height)
-        text = " ".join(_lines(model, width, height))
+        text = " ".join(framed_lines(model, width, height))
         first = [row.label for row in model.irq_listing().lines].index(labels[0])
         below = 91 - first - len(labels)
         assert (f"{first} more above" in text) == (first > 0)
@@ -82,7 +77,7 @@ def test_rows_that_do_not_fit_are_counted(width: int, height: int) -> None:
 
 
 def test_rows_that_fit_are_not_counted() -> None:
-    assert " more " not in " ".join(_lines(_model(3)))
+    assert " more " not in " ".join(framed_lines(_model(3)))
 
 
 @pytest.mark.parametrize(
@@ -100,8 +95,8 @@ def test_a_filter_shows_rows_that_match_all_its_words(text: str, labels: list[st
     model = _model(12)
     assert _labels_after_filter(model, text) == labels
     assert model.screen == Screen.IRQS
-    assert any(f"filter: {text}" in line for line in _lines(model))
-    assert (not labels) is any("no IRQ matches" in line for line in _lines(model))
+    assert any(f"filter: {text}" in line for line in framed_lines(model))
+    assert (not labels) is any("no IRQ matches" in line for line in framed_lines(model))
 
 
 def test_a_filter_shows_silent_irqs_and_is_separate_from_that_of_the_culprits() -> None:
@@ -118,26 +113,26 @@ def test_a_filter_shows_silent_irqs_and_is_separate_from_that_of_the_culprits() 
 def test_a_mistake_in_the_filter_is_reported() -> None:
     model = _model(4)
     assert _labels_after_filter(model, "cpu:x") == []
-    assert any("not a CPU list: 'x'" in line for line in _lines(model))
+    assert any("not a CPU list: 'x'" in line for line in framed_lines(model))
 
 
 def test_nodes_are_above_their_columns() -> None:
     model = _model(4)
     model.cpu_places.add(tuple(PlaceLine(cpu, node=cpu // 2) for cpu in range(4)))
-    line = next(line for line in _lines(model) if "node 0" in line)
-    numbers = next(line for line in _lines(model) if " IRQ device" in line)
+    line = next(line for line in framed_lines(model) if "node 0" in line)
+    numbers = next(line for line in framed_lines(model) if " IRQ device" in line)
     assert line.index("node 0") < line.index("│", 2) == numbers.index("│", 2) < line.index("node 1")
 
 
 def test_other_interrupts_have_a_rule_and_short_names() -> None:
-    lines = _lines(_model(4))
+    lines = framed_lines(_model(4))
     assert any(line.startswith("├─ other interrupts ──") and line.endswith("┤") for line in lines)
     assert any("LOC Local timer  " in line for line in lines)
 
 
 @pytest.mark.parametrize("width", [40, 80, 100, 120, 300])
 def test_the_legend_is_never_cut(width: int) -> None:
-    line = next(line for line in _lines(_model(4), width, 34) if "▁ 1 " in line)
+    line = next(line for line in framed_lines(_model(4), width, 34) if "▁ 1 " in line)
     assert "█ 40k" in line or width < 60
     assert width < 60 or "…" not in line
     assert width < 120 or "mgd moved by the kernel alone" in line
@@ -147,25 +142,25 @@ def test_rates_show_their_interval_and_the_history_is_wider_without_moves() -> N
     model = _model(4, seconds=80)
     last = replace(model.history.frame(79), taken_at_ns=81 * 10**9, seconds=5.0)
     settings = tuple(replace(setting, effective="3") for setting in model.irqs.settings.values())
-    title, *before = _lines(model)[3:7]
+    title, *before = framed_lines(model)[3:7]
     assert "interrupts/s over 1 s by IRQ and CPU" in title
     model.add(replace(last, irq_settings=settings))
-    title, *after = _lines(model)[3:7]
+    title, *after = framed_lines(model)[3:7]
     assert "interrupts/s over 5 s by IRQ and CPU" in title
     (room, has_moves), (room_after, has_moves_after) = (
         (int(match[1]), "changed" in match[0])
         for lines in (before, after)
         if (match := _HEADING.search("".join(lines)))
     )
-    assert any(re.match(r"rate +CPU .* over 5 s ", line) for line in _lines(model, 80, 24))
+    assert any(re.match(r"rate +CPU .* over 5 s ", line) for line in framed_lines(model, 80, 24))
     assert (room - room_after, has_moves, has_moves_after) == (13, False, True)
     model.go_to_number(0)
-    assert "last 1 interval " in "".join(_lines(model))
+    assert "last 1 interval " in "".join(framed_lines(model))
 
 
 def test_the_history_has_the_columns_of_the_timeline() -> None:
     model = _model(4, seconds=30)
-    lines = _lines(model, 120, 50)
+    lines = framed_lines(model, 120, 50)
     chart = next(line for line in lines if "10 ┤" in line)
     timeline = next(line for line in lines if "target " in line and line.startswith("│"))
     assert chart.rstrip("│ ").endswith("█" * 30)
@@ -181,11 +176,11 @@ def test_the_cost_of_an_irq_includes_its_likely_softirqs() -> None:
     model = _model(4)
     model.add(replace(model.history.frame(0), taken_at_ns=2_000_000_000, culprits=(softirq, irq)))
     assert _labels_after_filter(model, "302") == ["302"]
-    text = " ".join(_lines(model))
+    text = " ".join(framed_lines(model))
     assert "~400 µs/s of CPU 2, about 8.0 µs each; and 210 ms/s of NET_RX softirqs, likely its own" in text
     busier = replace(irq, irq=306, rate_per_s=900.0)
     model.add(replace(model.history.frame(0), taken_at_ns=3_000_000_000, culprits=(softirq, irq, busier)))
-    assert "likely its own" not in " ".join(_lines(model))
+    assert "likely its own" not in " ".join(framed_lines(model))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +193,7 @@ def test_the_balancer_that_may_have_moved_an_irq_has_a_question_mark(balancer: s
     model.add(replace(first, taken_at_ns=4_000_000_000, irq_settings=settings, irq_balancer=balancer))
     model.add(replace(first, taken_at_ns=5_000_000_000, irq_settings=None))
     assert _labels_after_filter(model, "301") == ["301"]
-    assert f"moved     came to CPU 2, was on CPU 1 {expected}  " in " ".join(_lines(model))
+    assert f"moved     came to CPU 2, was on CPU 1 {expected}  " in " ".join(framed_lines(model))
     event = next(event.text for event in model.log.events if "301" in event.text)
     assert event.endswith("came to CPU 2, was on CPU 1" + (f", by {balancer}?" if balancer else ""))
 
@@ -207,7 +202,7 @@ def test_a_copied_tree_has_neither_rates_nor_moves() -> None:
     first = replace(_model(3).history.frame(0), seconds=0.0, irqs=None, origin="copied tree x", is_last=True)
     model = model_of(first)
     model.go_to(Screen.IRQS)
-    text = " ".join(_lines(model))
+    text = " ".join(framed_lines(model))
     assert "rates unknown: a copied tree is a single snapshot" in text
     assert "moved     unknown: a single look shows no move" in text
     assert "in 0 intervals" not in text
@@ -223,7 +218,7 @@ def test_without_rates_the_cells_of_effective_or_else_allowed_cpus_are_unknown(
     setting = replace(_setting(300, 4), allowed=allowed, effective=effective)
     model = model_of(replace(_model(1).history.frame(0), seconds=0.0, irqs=None, irq_settings=(setting,)))
     model.go_to(Screen.IRQS)
-    row = next(line for line in _lines(model) if " 300 queue-300" in line)
+    row = next(line for line in framed_lines(model) if " 300 queue-300" in line)
     assert re.search(r"\? +((?:··|\?\?)(?: (?:··|\?\?))*) ", row.partition("queue-300")[2])[1] == cells  # type: ignore[index]
 
 
@@ -267,14 +262,14 @@ def test_a_fix_is_below_the_facts_and_disappears_with_the_selection() -> None:
     selected = model.selected()
     assert selected is not None
     model.ask_for_fix(selected)
-    assert "reading what helps …" in " ".join(_lines(model))
+    assert "reading what helps …" in " ".join(framed_lines(model))
     lines = ("now: echo 0 > 300", "undo: echo 1 > 300")
     model.advice, model.awaits_fix = Advice(selected, lines, (("now", "echo 0 > 300"),)), False
-    text = "\n".join(_lines(model))
+    text = "\n".join(framed_lines(model))
     assert re.search(r"goes to +CPU 0(.|\n)*now: echo 0 > 300(.|\n)*undo: echo 1 > 300", text)
     assert "y copy · f, esc close" in text
     model.select(1)
-    text = " ".join(_lines(model))
+    text = " ".join(framed_lines(model))
     assert "reading what helps …" in text
     assert "echo 0 > 300" not in text
     assert "IRQ 301" in text
@@ -291,7 +286,7 @@ def test_an_irq_without_a_cpu_does_not_show_the_fix_of_another() -> None:
     model.advice, model.awaits_fix = Advice(selected, ("now: echo 0 > 300",)), False
     model.select(1)
     assert model.irq_listing().selected is not None
-    text = " ".join(_lines(model))
+    text = " ".join(framed_lines(model))
     assert "IRQ 310 · nowhere" in text
     assert "echo 0 > 300" not in text
     assert "it goes to no CPU that is known: nothing to move" in text

@@ -11,11 +11,10 @@ from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import Frame, IrqLine, IrqSetting, PlaceLine
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.drawing.text_row import length
-from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.filters import SortOrder
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, framed_lines, model_of, screen_of
 
 _SIZES = [(20, 5), (40, 10), (60, 20), (80, 24), (100, 32), (120, 34), (140, 40), (300, 80)]
 _ETH = "Ethernet Controller (eth0)"
@@ -292,4 +291,4 @@ def test_the_selected_row_is_visible(at: int, width: int, height: int) -> None:
 
 
 def _rows_here(model: ScreenModel, width: int, height: int) -> list[str]:
-    return [strip_of(row, width).text.lstrip("│ ") for row in rows_of_screen(model, width, height, UNICODE)]
+    return [line.lstrip("│ ") for line in framed_lines(model, width, height)]

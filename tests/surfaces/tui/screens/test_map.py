@@ -30,7 +30,7 @@ from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.history import CpuReadings
 from noisewatch.surfaces.tui.state.noise import OFFLINE_NS
 from noisewatch.surfaces.tui.state.screen_model import MapView, Quantity, Screen, ScreenModel
-from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of, text_of_rows
 
 _QUIET, _NOISY = 1e3, 300e6
 _TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts")
@@ -56,10 +56,6 @@ def _map_rows(model: ScreenModel, width: int = 120, height: int = 34, glyphs: Gl
     return rows_of_screen(model, width, height, glyphs)
 
 
-def _text(rows: list[Row]) -> str:
-    return "\n".join(map(text_of, rows))
-
-
 def test_cpus_are_below_the_name_of_their_node_and_cache() -> None:
     lines = list(map(text_of, _map_rows(_model(frame(_cpus(16), places=_two_nodes(16))))))
     (first,) = [at for at, line in enumerate(lines) if line.startswith("╭─ noise/s · node 0 · L3#0 ─")]
@@ -71,14 +67,14 @@ def test_cpus_are_below_the_name_of_their_node_and_cache() -> None:
 
 def test_an_offline_cpu_without_a_place_is_in_the_last_part() -> None:
     lines = (*_cpus(15), CpuLine(15, Role.OFFLINE))
-    text = _text(_map_rows(_model(frame(lines, places=_two_nodes(16)[:15]))))
+    text = text_of_rows(_map_rows(_model(frame(lines, places=_two_nodes(16)[:15]))))
     assert "noise/s · node 0" in text
     assert text.index("node 1 · L3#1") < text.index("x 15")
 
 
 def test_parts_have_no_rules_if_these_would_take_too_many_rows() -> None:
     places = tuple(PlaceLine(cpu, 0, 0, cpu, f"L3#{cpu}", (cpu,)) for cpu in range(64))
-    assert "L3#1" not in _text(_map_rows(_model(frame(_cpus(64), places=places))))
+    assert "L3#1" not in text_of_rows(_map_rows(_model(frame(_cpus(64), places=places))))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +93,7 @@ def test_each_quantity_has_its_own_level(quantity: Quantity, title: str, sign: s
     lines = (line, *(replace(other, cpu=other.cpu + 1) for other in others))
     ticks = IrqLine("LOC", tuple(range(64)), (100.0,) * 64)
     model = _model(frame(lines, clock=clock, irqs=(ticks,), irq_settings=(_TICK,)), quantity=quantity)
-    text = _text(_map_rows(model, height=90))
+    text = text_of_rows(_map_rows(model, height=90))
     assert f"╭─ {title} ─" in text
     row = next(line for line in text.splitlines() if line.startswith("│ T 0 "))
     assert row.rstrip("│ ").endswith(sign)
@@ -108,7 +104,7 @@ def test_a_clock_that_is_older_than_its_interval_is_unknown_on_the_map() -> None
     interval = frame(_cpus(2), irqs=(ticks,), irq_settings=(_TICK,))
     scale = scale_of(_model(interval), Quantity.CLOCK)
     assert [scale.values(cpu, range(1)) for cpu in (0, 1)] == [[3_000_000], [None]]
-    text = _text(_map_rows(_model(replace(interval, irqs=()), quantity=Quantity.CLOCK), height=40))
+    text = text_of_rows(_map_rows(_model(replace(interval, irqs=()), quantity=Quantity.CLOCK), height=40))
     assert "clocks unknown: no CPU is known to have had a tick" in text
 
 
@@ -116,7 +112,7 @@ def test_a_clock_that_is_older_than_its_interval_is_unknown_on_the_map() -> None
 @pytest.mark.parametrize("glyphs", [UNICODE, TONED])
 def test_without_a_clock_the_legend_names_no_level(count: int, glyphs: Glyphs) -> None:
     cpus = tuple(replace(line, current_khz=None) for line in _cpus(count))
-    text = _text(_map_rows(_model(frame(cpus), quantity=Quantity.CLOCK), glyphs=glyphs))
+    text = text_of_rows(_map_rows(_model(frame(cpus), quantity=Quantity.CLOCK), glyphs=glyphs))
     assert "clock, GHz" in text
     assert "0.0" not in text.partition("clock, GHz")[2].partition("noise of")[0].replace("load 0.0%", "")
 
@@ -138,14 +134,14 @@ def test_rates_are_kept_within_five_percent_and_unknown_stays_unknown() -> None:
     ],
 )
 def test_unknown_heat_is_marked_with_its_reason(clock: ClockFigures | None, expected: str) -> None:
-    text = _text(_map_rows(_model(frame(_cpus(4), clock=clock), quantity=Quantity.HEAT)))
+    text = text_of_rows(_map_rows(_model(frame(_cpus(4), clock=clock), quantity=Quantity.HEAT)))
     assert expected in text
     assert sum(line.rstrip("│ ").endswith("?") for line in text.splitlines()) == 4
 
 
 def test_heat_of_some_cpus_leaves_the_others_unknown() -> None:
     clock = ClockFigures(packages=(ClockPackage(0, "0", celsius=50.0), ClockPackage(1, "1", celsius=None)))
-    text = _text(_map_rows(_model(frame(_cpus(40), clock=clock), quantity=Quantity.HEAT), height=90))
+    text = text_of_rows(_map_rows(_model(frame(_cpus(40), clock=clock), quantity=Quantity.HEAT), height=90))
     rows = {line.split()[2]: line.rstrip("│ ")[-1] for line in text.splitlines() if line.startswith("│ T ")}
     assert (rows["0"], rows["1"]) == ("▃", "?")
     assert "heat unknown" not in text
@@ -188,13 +184,13 @@ def test_in_half_blocks_unknown_noise_and_noise_over_the_limit_have_a_sign(
 
 def test_half_blocks_are_used_only_with_tones_and_too_few_rows() -> None:
     many, few = _model(frame(_cpus(64))), _model(frame(_cpus(16)))
-    assert "▀" in _text(_map_rows(many, glyphs=TONED))
+    assert "▀" in text_of_rows(_map_rows(many, glyphs=TONED))
     for model, glyphs in ((many, UNICODE), (many, ASCII), (few, TONED)):
         assert not any("color(" in style for row in _map_rows(model, glyphs=glyphs) for _, style in row)
 
 
 def test_with_half_blocks_64_cpus_have_32_rows() -> None:
-    text = _text(_map_rows(_model(frame(_cpus(64, (3,)))), height=44, glyphs=TONED))
+    text = text_of_rows(_map_rows(_model(frame(_cpus(64, (3,)))), height=44, glyphs=TONED))
     rows = [line for line in text.splitlines() if line.startswith("│ T ")]
     assert len(rows) == 32
     assert [line[2:9].strip() for line in rows if "▾" in line] == ["T 2-3"]
@@ -231,11 +227,11 @@ def test_tones_are_ordered_by_lightness_for_all_kinds_of_colour_vision(theme: st
 def test_the_pointer_is_at_the_worst_target_cpu_until_it_is_moved() -> None:
     cpus, hog = _cpus(8, (5,)), culprit("hog", cpu=5)
     model = _model(frame(cpus, (hog, culprit("other", cpu=6))))
-    assert "CPU 5, target, now" in _text(_map_rows(model))
-    assert "hog [4711]" in _text(_map_rows(model))
-    assert "   clock 3.00 GHz   " in _text(_map_rows(model))
+    assert "CPU 5, target, now" in text_of_rows(_map_rows(model))
+    assert "hog [4711]" in text_of_rows(_map_rows(model))
+    assert "   clock 3.00 GHz   " in text_of_rows(_map_rows(model))
     model.map = model.map.moved(model, 1)
-    text = _text(_map_rows(model))
+    text = text_of_rows(_map_rows(model))
     assert "CPU 6, target, now" in text
     assert "other [4711]" in text
     assert "hog" not in text.partition("CPU 6, target")[2]
@@ -250,7 +246,7 @@ def test_the_pointer_leaves_a_removed_cpu() -> None:
 def test_the_cache_of_the_cpu_at_the_pointer_can_be_shown_alone() -> None:
     model = _model(frame(_cpus(16, (9,)), places=_two_nodes(16)))
     model.map = model.map.with_part_toggled()
-    text = _text(_map_rows(model))
+    text = text_of_rows(_map_rows(model))
     assert "noise/s · node 1 · L3#1" in text
     assert "T 9" in text
     assert "T 7" not in text

@@ -22,7 +22,7 @@ from noisewatch.surfaces.tui.state.screen_model import WITH_CULPRITS, Screen, Sc
 from noisewatch.surfaces.tui.state.selection import Listing, Selection
 from tests.surfaces.running import record
 from tests.surfaces.tui.app.piloting import key_of, lines_of, until, with_monitor
-from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, text_of
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of, screen_text, text_of, text_of_rows
 from tests.written.quiet_machine import process, quiet_files
 
 _IRQ = culprit("205 eth0-TxRx-3 (Card)", 3, 9e7, kind=Kind.IRQ, pid=None, tid=None, irq=205, rate_per_s=41_200.0)
@@ -95,11 +95,11 @@ def test_a_culprit_cut_off_by_others_is_not_followed_rather_than_quiet_or_unknow
     rows = rows_of_screen(model, 300, 80, glyphs)
     lane = next(row for row in rows if "eth0-TxRx" in text_of(row) and " irq " in text_of(row))
     assert lane[lane.index((f"_{glyphs.not_followed}", "faint")) + 1] == ("?", "unknown")
-    text = "\n".join(text_of(row) for row in rows)
+    text = text_of_rows(rows)
     assert f"last 4  {glyphs.not_followed} not followed" in text
     assert "history   most 90 ms/s in 2 of 4 intervals, there for at least 1 interval" in text
     assert f"{glyphs.not_followed} 1 not followed: not among the 64 costliest here   ? 1 unknown: not read" in text
-    narrow = "\n".join(text_of(row) for row in rows_of_screen(model, 70, 24, glyphs))
+    narrow = text_of_rows(rows_of_screen(model, 70, 24, glyphs))
     assert f"{glyphs.not_followed} 1 not followed   ? 1 unknown\n" in narrow
 
 
@@ -110,7 +110,7 @@ def test_the_current_cost_of_a_culprit_cut_off_by_others_is_unknown() -> None:
     model.selection = Selection(_IRQ)
     for frame_after, cost in ((frame(cpus, many, 2), "unknown: not among the 64"), (frame(cpus, (), 3), "not seen in")):
         model.add(frame_after)
-        assert f"costs     {cost}" in "\n".join(text_of(row) for row in rows_of_screen(model, 120, 34, UNICODE))
+        assert f"costs     {cost}" in screen_text(model)
 
 
 @pytest.mark.parametrize("height", range(2, 17))
@@ -138,10 +138,10 @@ def test_without_a_culprit_there_is_no_panel() -> None:
 def test_the_panel_shows_that_the_machine_is_being_read(size: tuple[int, int]) -> None:
     model = _model(_SOFTIRQ, _IRQ)
     model.ask_for_fix(_SOFTIRQ)
-    text = "\n".join(text_of(row) for row in rows_of_screen(model, *size, UNICODE))
+    text = screen_text(model, *size)
     assert "reading what helps" in text
     model.close_fix()
-    assert "reading what helps" not in "\n".join(text_of(row) for row in rows_of_screen(model, *size, UNICODE))
+    assert "reading what helps" not in screen_text(model, *size)
 
 
 def test_a_fix_follows_the_selection_and_f_closes_it(tmp_path: Path) -> None:
