@@ -70,11 +70,11 @@ def loaded_by(*arguments: str | Path) -> set[str]:
 
 def on_a_terminal(*arguments: str | Path, **environment: str) -> bytes:
     """Return what a command line writes to a terminal of its own with colours."""
-    ours, its = pty.openpty()
+    ours, theirs = pty.openpty()
     base = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm-256color"}
     command = [*NOISEWATCH, *map(str, arguments)]
-    with subprocess.Popen(command, stdout=its, stderr=subprocess.DEVNULL, env=base | environment):
-        os.close(its)
+    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=base | environment):
+        os.close(theirs)
         written = b""
         while chunk := _read(ours):
             written += chunk

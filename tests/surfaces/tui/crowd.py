@@ -1,4 +1,4 @@
-"""A hundred intervals of a machine with many CPUs, on which all kinds of things happen: for the goldens."""
+"""A hundred intervals of a machine with any number of CPUs and all kinds of noise, for the goldens."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def frame(
     if isinstance(cpus, int):
         cpus = tuple(cpu_line(cpu, Role.TARGET if cpu == cpus - 1 else Role.HOUSEKEEPING) for cpu in range(cpus))
     target = tuple(line.cpu for line in cpus if line.role == Role.TARGET)
-    whole = Frame(
+    base = Frame(
         taken_at_ns=second * SECOND_NS,
         seconds=1.0,
         machine="benchmark-host",
@@ -90,8 +90,8 @@ def frame(
         culprits=culprits,
         sampler_cpu_s=None,
     )
-    whole = replace(whole, **rest)
-    return replace(whole, counts=counts_of(whole.findings, whole.passed or 0)) if whole.counts is None else whole
+    base = replace(base, **rest)
+    return replace(base, counts=counts_of(base.findings, base.passed or 0)) if base.counts is None else base
 
 
 def counts_of(findings: tuple[FindingLine, ...], passed: int) -> Counts:

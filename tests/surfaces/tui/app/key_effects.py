@@ -20,7 +20,7 @@ OVERLAYS: Mapping[str, type[Overlay[Any]]] = {
     "p": PreflightOverlay,
     "r": HistoryOverlay,
 }
-CLOSING = "q"  # or quitting, where nothing is above the screen
+CLOSING = "q"  # it quits if nothing is open
 QUITTING = (CLOSING, "ctrl+c")
 KEYS = [key for command in COMMANDS for key in command.key.split(",") if key not in QUITTING]
 Change = dict[str, object]
@@ -52,7 +52,7 @@ def _step(by: int) -> Callable[[str], Change]:
             return {"row": row, "chosen": f"queue {row}"}
         if screen == Screen.CLOCK or (screen == Screen.OVERVIEW and abs(by) > 1):
             return {"offset": row}
-        return {"row": row, "chosen": f"hog {3 * row if screen == Screen.CPU else row}"}  # of one CPU it is every third
+        return {"row": row, "chosen": f"hog {3 * row if screen == Screen.CPU else row}"}  # a CPU has every third one
 
     return change
 

@@ -47,7 +47,7 @@ class _Host(WrittenMachine):
                 f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf": "255\n",
                 f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n",
             }
-        files[f"{CPUS}/cpu2/cpufreq/base_frequency"] = "2600000\n"  # the fallback of the others
+        files[f"{CPUS}/cpu2/cpufreq/base_frequency"] = "2600000\n"  # without this file, nominal_freq is read
         hog = [process(900, "hog", 2, 1_000_000_000 * number, allowed="2-3") for number in range(count)]
         moments = [quiet_files(seconds_between * number) | files | hog[number] for number in range(count)]
         super().__init__(*moments, answers=ANSWERS, seconds_between=seconds_between)

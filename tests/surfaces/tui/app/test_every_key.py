@@ -55,11 +55,11 @@ class _State(Struct, frozen=True):
     zoom: int
     plays: bool
     speed: float
-    baseline: int | None  # the number of its last interval
+    baseline: int | None  # the number of the baseline's last interval
     cpu: int | None
     row: int
-    chosen: str | None  # the source, or the check, that is selected
-    event: int | None  # that is chosen in the log, by its interval
+    chosen: str | None  # the selected source or check
+    event: int | None  # the interval of the event selected in the log
     offset: int
     sort: str
     shows_all_cpus: bool

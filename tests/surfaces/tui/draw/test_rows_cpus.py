@@ -68,7 +68,7 @@ def test_scrolled_to_the_end_the_last_cpu_is_shown() -> None:
 def test_an_offline_cpu_is_shown_as_offline_without_figures() -> None:
     lines = (cpu_line(0), CpuLine(1, Role.OFFLINE), cpu_line(2, Role.TARGET))
     row = _row_of(1, screen(model_of(frame(lines))))
-    assert row.split() == ["x", "1", "offline", "x"]  # the last one is the interval that is shown
+    assert row.split() == ["x", "1", "offline", "x"]  # the last one is the shown interval
 
 
 def test_each_role_has_its_mark() -> None:

@@ -33,7 +33,7 @@ def test_only_the_age_of_a_frozen_picture_changes() -> None:
     before = screen(model)
     for second in range(4, 8):
         model.add(frame(_noisy_cpus(), (culprit("other"),), second, verdict="unstable"))
-    assert screen(model)[3:-4] == before[3:-4]  # the timeline below goes on, and what the third row counts of it
+    assert screen(model)[3:-4] == before[3:-4]  # the timeline and the third row's count continue
 
 
 def test_the_header_shows_the_age_of_a_frozen_picture() -> None:
