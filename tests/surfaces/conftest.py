@@ -35,7 +35,7 @@ def run(
         words = [word for argument in arguments for word in words_of(argument)]
         capsys.readouterr()
         status = main(words)
-        printed = capsys.readouterr()
-        return Ran(status, printed.out, printed.err)
+        captured = capsys.readouterr()
+        return Ran(status, captured.out, captured.err)
 
     return noisewatch

@@ -64,9 +64,9 @@ class Goldens:
         """Return the numbers of the blank rows by size, as runs of adjacent rows; a frame's sides count as blank."""
         runs_by_size = {}
         for width, height in self.sizes:
-            shown = [line.strip().strip(_SIDES).strip() for line in self.lines(name, width, height)]
-            shown += [""] * (height - len(shown))
-            rows = [number for number, line in enumerate(shown) if not line]
+            lines = [line.strip().strip(_SIDES).strip() for line in self.lines(name, width, height)]
+            lines += [""] * (height - len(lines))
+            rows = [number for number, line in enumerate(lines) if not line]
             runs = groupby(enumerate(rows), key=lambda pair: pair[1] - pair[0])
             runs_by_size[width, height] = [[row for _, row in run] for _, run in runs]
         return {size: runs for size, runs in runs_by_size.items() if runs}

@@ -75,11 +75,11 @@ def on_a_terminal(*arguments: str | Path, **environment: str) -> bytes:
     command = [*NOISEWATCH, *map(str, arguments)]
     with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=base | environment):
         os.close(theirs)
-        written = b""
+        output = b""
         while chunk := _read(ours):
-            written += chunk
+            output += chunk
     os.close(ours)
-    return written
+    return output
 
 
 def _read(descriptor: int) -> bytes:
@@ -97,12 +97,12 @@ def quiet_tree(root: Path, changes: Mapping[str, str | None] | None = None, name
     template = root.parent / "template-of-quiet-tree"
     if not template.exists():
         write_tree(template, quiet_files())
-    copied = root / name
-    shutil.copytree(template, copied, copy_function=os.link)
+    tree = root / name
+    shutil.copytree(template, tree, copy_function=os.link)
     changes = changes or {}
     for path in changes:
-        (copied / path.lstrip("/")).unlink(missing_ok=True)
-    return write_tree(copied, {path: text for path, text in changes.items() if text is not None})
+        (tree / path.lstrip("/")).unlink(missing_ok=True)
+    return write_tree(tree, {path: text for path, text in changes.items() if text is not None})
 
 
 def changed(files: Files, changes: Mapping[str, str | None]) -> dict[str, str]:

@@ -147,13 +147,13 @@ def _animations(svg: str) -> dict[str, str | None]:
 
 def test_each_frame_is_shown_for_its_interval() -> None:
     svg = animated_svg(_STILLS, 10, "x")
-    shown, keyframes = _animations(svg), _keyframes(svg)
+    animations, keyframes = _animations(svg), _keyframes(svg)
     assert ".a{animation:4s step-end infinite}" in svg
-    assert shown["stays"] is None
-    assert keyframes[shown["one"] or ""] == (
+    assert animations["stays"] is None
+    assert keyframes[animations["one"] or ""] == (
         "0.000%{visibility:visible}25.000%{visibility:hidden}75.000%{visibility:visible}"
     )
-    assert keyframes[shown["two"] or ""] == (
+    assert keyframes[animations["two"] or ""] == (
         "0.000%{visibility:hidden}25.000%{visibility:visible}75.000%{visibility:hidden}"
     )
 

@@ -90,10 +90,10 @@ def test_findings_of_one_cause_share_a_section_without_repeated_commands() -> No
 
 def test_passed_and_skipped_checks_are_folded_away() -> None:
     report = rendered("markdown", failed_verdict())
-    folded = report.partition("<details>\n")[2].partition("</details>")[0]
-    assert "- pass: `noise-floor-above-budget`" in folded
-    assert "- not applicable: `on-battery`: hog" in folded
-    assert "- not asked: `turbo-enabled`: hog" in folded
+    details = report.partition("<details>\n")[2].partition("</details>")[0]
+    assert "- pass: `noise-floor-above-budget`" in details
+    assert "- not applicable: `on-battery`: hog" in details
+    assert "- not asked: `turbo-enabled`: hog" in details
     assert report.count("<details>") == report.count("</details>") == 1
 
 

@@ -142,16 +142,16 @@ def test_the_real_sampler_reports_an_error(tmp_path: Path, monkeypatch: pytest.M
 
 def test_frames_that_come_together_are_drawn_once() -> None:
     lines = b"".join(encode_frame(frame(culprits=(culprit(f"c{second}"),), second=second)) for second in range(1, 60))
-    drawn: list[int] = []
+    counts: list[int] = []
 
     class CountingApp(MonitorApp):
         def draw(self) -> None:
-            drawn.append(self.model.history.count)
+            counts.append(self.model.history.count)
             super().draw()
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: "c59 [4711]" in "".join(lines_of(app)))
 
     with_monitor(steps, sampler_program(f"os.write(1, {lines!r}); time.sleep(60)"), kind=CountingApp)
-    assert drawn[-1] == 59
-    assert len(drawn) < 30
+    assert counts[-1] == 59
+    assert len(counts) < 30

@@ -36,18 +36,18 @@ def test_the_palette_finds_the_action_of_a_key_and_a_cpu(words: str, screen: str
 
 
 def test_quit_in_the_palette_ends_the_program_with_open_advice() -> None:
-    opened: list[bool] = []
+    states: list[bool] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame(4, (culprit("hog"),)))
         app.model.ask_for_fix(app.model.listed()[0])
         await _search_palette(app, pilot, "quit")
-        opened.append(app.model.has_opened)
+        states.append(app.model.has_opened)
         await pilot.press("enter")
         await until(pilot, lambda: not app.is_running or not app.model.has_opened or app.return_code is not None)
 
     app = with_monitor(steps)
-    assert opened == [True]
+    assert states == [True]
     assert app.return_code == 0
     assert app.model.has_opened
 

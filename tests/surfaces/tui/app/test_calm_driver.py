@@ -143,7 +143,7 @@ def shared() -> Iterator[_Terminal]:
 
 
 @pytest.mark.parametrize(
-    ("typed", "reports"),
+    ("keys", "reports"),
     [
         (b"a", ["key a"]),
         (b"\x1b[A", ["key up"]),
@@ -154,8 +154,8 @@ def shared() -> Iterator[_Terminal]:
         (b"\xffb", ["key replacement_character", "key b"]),
     ],
 )
-def test_typed_pasted_and_clicked_input_gets_through(shared: _Terminal, typed: bytes, reports: list[str]) -> None:
-    shared.type(typed)
+def test_typed_pasted_and_clicked_input_gets_through(shared: _Terminal, keys: bytes, reports: list[str]) -> None:
+    shared.type(keys)
     assert [shared.next_report() for _ in reports] == reports
 
 

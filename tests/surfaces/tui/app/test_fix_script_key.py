@@ -42,12 +42,12 @@ def test_shift_f_writes_the_fixes_of_all_shown_causes_and_their_undo_to_new_file
 ) -> None:
     monkeypatch.chdir(tmp_path)
     notices = [_notice_after("F", findings=_FINDINGS, causes=_CAUSES) for _ in range(2)]
-    written = [Path(notice.split()[1]) for notice in notices]
-    assert all(path.exists() and len(notice) < 80 for path, notice in zip(written, notices, strict=True)), notices
+    paths = [Path(notice.split()[1]) for notice in notices]
+    assert all(path.exists() and len(notice) < 80 for path, notice in zip(paths, notices, strict=True)), notices
     assert len(set(tmp_path.iterdir())) == 4
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o755 for path in tmp_path.iterdir())
-    fix = written[0].read_text()
-    undo = Path(str(written[0]).replace(".fix.sh", ".undo.sh")).read_text()
+    fix = paths[0].read_text()
+    undo = Path(str(paths[0]).replace(".fix.sh", ".undo.sh")).read_text()
     assert [line for line in fix.splitlines() if line.startswith("{ ")] == [
         "{ echo performance | sudo tee /a; } >/dev/null",
         "{ sudo taskset -pc 0-1 4711; } >/dev/null",

@@ -88,7 +88,7 @@ def _pairs(*lines: CpuLine, glyphs: Glyphs = UNICODE) -> str:
 
 def test_two_cpus_that_share_a_mark_have_a_column_of_dots_each() -> None:
     losses = (0.0, 0.0, 2_000.0, 0.0, 0.0, 300_000.0, 4e6, 20e6, _NOISY_NS, 0.0, 0.0, _NOISY_NS, _NOISY_NS, _NOISY_NS)
-    lines = [cpu_line(cpu, "target", lost) for cpu, lost in enumerate(losses)]
+    lines = [cpu_line(cpu, "target", lost_ns) for cpu, lost_ns in enumerate(losses)]
     assert _pairs(*lines) == "·⡀⢠⣶⡇⢸⣿"
     assert _pairs(*lines, glyphs=ASCII) == "|.-*@@@"
 

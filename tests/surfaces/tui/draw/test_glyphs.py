@@ -38,8 +38,8 @@ def test_all_characters_of_a_ramp_differ_and_take_one_column(glyphs: Glyphs) -> 
 
 
 def test_without_unicode_only_ascii_is_drawn() -> None:
-    drawn = ASCII.ramp + ASCII.unknown + ASCII.quiet + ASCII.not_followed + ASCII.estimate + ASCII.dash + ASCII.bullet
-    assert drawn.isascii()
+    text = ASCII.ramp + ASCII.unknown + ASCII.quiet + ASCII.not_followed + ASCII.estimate + ASCII.dash + ASCII.bullet
+    assert text.isascii()
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_the_encoding_selects_the_glyphs(encoding: str | None, glyphs: Glyphs) -
 
 
 def test_an_unknown_loss_has_a_style_of_its_own() -> None:
-    assert style_of(None) not in {style_of(lost) for lost in (0.0, 500_000.0, 5_000_000.0)}
+    assert style_of(None) not in {style_of(lost_ns) for lost_ns in (0.0, 500_000.0, 5_000_000.0)}
 
 
 def test_a_bar_of_several_rows_grows_on_the_scale_of_the_levels() -> None:

@@ -38,8 +38,8 @@ def test_only_declared_rows_are_blank(name: str) -> None:
 def test_no_screen_is_half_empty_at_the_left(name: str) -> None:
     """A row with text only in its right half is not blank for the test above."""
     for width, height in ALL.sizes:
-        shown = [line[: width // 2].strip(_EDGES) for line in ALL.lines(name, width, height)]
-        blank = [len([*run]) for has_text, run in groupby(shown, bool) if not has_text]
+        left_halves = [line[: width // 2].strip(_EDGES) for line in ALL.lines(name, width, height)]
+        blank = [len([*run]) for has_text, run in groupby(left_halves, bool) if not has_text]
         assert max(blank, default=0) <= height // 4, (width, height)
 
 

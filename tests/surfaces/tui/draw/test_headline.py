@@ -186,11 +186,11 @@ def test_copying_and_measuring_are_offered_only_where_possible() -> None:
         assert ("y copy fix" in _headline_on(model, Screen.PREFLIGHT)) == (findings[0] is turbo)
         text = " ".join(text_of(row) for row in rows_of_screen(model, 140, 34, UNICODE))
         assert ("y copy " in text) == (findings[0] is turbo)
-    recorded = model_of(_frame(findings=(turbo,), origin="replay of x.nw"))
-    assert _headline_on(recorded, Screen.CLOCK).endswith("y copy fix ")
+    replay = model_of(_frame(findings=(turbo,), origin="replay of x.nw"))
+    assert _headline_on(replay, Screen.CLOCK).endswith("y copy fix ")
     for name in Screen:
-        recorded.go_to(name)
-        text = " ".join(text_of(row) for row in rows_of_screen(recorded, 200, 34, UNICODE))
+        replay.go_to(name)
+        text = " ".join(text_of(row) for row in rows_of_screen(replay, 200, 34, UNICODE))
         assert not re.search(" c (measure|calibrate)|c measures| t trace", text)
 
 

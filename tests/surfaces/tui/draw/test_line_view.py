@@ -116,10 +116,10 @@ def test_changes_below_another_screen_are_sent_only_after_it_is_closed() -> None
             await pilot.pause()
             return below, "".join(app.sent), app.view.render_line(0).text
 
-    below, above, shown = asyncio.run(show())
+    below, above, row = asyncio.run(show())
     assert "new" not in below
     assert "new" in above
-    assert shown.startswith("new")
+    assert row.startswith("new")
 
 
 def test_no_change_is_lost_while_textual_collects_them() -> None:
@@ -170,9 +170,9 @@ def test_a_row_with_characters_of_more_than_one_column_is_sent_whole() -> None:
 
 
 def test_only_rows_with_wide_characters_are_sent_whole() -> None:
-    shown = set(chain.from_iterable(path.read_text() for path in GOLDENS.folder.rglob("*.txt"))) - {"\n"}
-    assert len(shown) > 100
-    sent_whole = [character for character in shown if _changes([(character, "plain")], []) == [(0, _WIDTH)]]
+    characters = set(chain.from_iterable(path.read_text() for path in GOLDENS.folder.rglob("*.txt"))) - {"\n"}
+    assert len(characters) > 100
+    sent_whole = [character for character in characters if _changes([(character, "plain")], []) == [(0, _WIDTH)]]
     assert [character for character in sent_whole if cell_len(character) == 1] == []
 
 

@@ -72,5 +72,5 @@ def test_the_overview_and_the_map_show_the_order() -> None:
     overview = screen(_hyperthreads(), 120, 34)
     rows = [line[2:8].strip() for line in overview if line.startswith(" T ")]
     assert rows == ["0┐", "2┘", "1┐", "3┘"]
-    drawn = screen_of(_hyperthreads(), Screen.MAP, 120, 34)
-    assert [line.split()[1] for line in drawn if line.startswith("T ")] == ["0┐", "2┘", "1┐", "3┘"]
+    map_lines = screen_of(_hyperthreads(), Screen.MAP, 120, 34)
+    assert [line.split()[1] for line in map_lines if line.startswith("T ")] == ["0┐", "2┘", "1┐", "3┘"]

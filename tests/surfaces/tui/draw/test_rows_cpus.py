@@ -98,7 +98,7 @@ def test_a_clock_that_is_unknown_on_one_cpu_is_a_question_mark() -> None:
 
 def test_the_history_grows_to_the_right_and_shows_the_size_of_the_loss() -> None:
     losses = [0.0, 50_000.0, 1_000_000.0, 200_000_000.0, None]
-    model = model_of(*(frame((cpu_line(0, lost_ns=lost),), second=at) for at, lost in enumerate(losses)))
+    model = model_of(*(frame((cpu_line(0, lost_ns=lost_ns),), second=at) for at, lost_ns in enumerate(losses)))
     rows = screen(model)
     assert _row_of(0, rows).rstrip().endswith(" _▂▄█?")
     heading = next(row for row in rows if "last 5 intervals" in row)
@@ -107,7 +107,7 @@ def test_the_history_grows_to_the_right_and_shows_the_size_of_the_loss() -> None
 
 def test_a_history_longer_than_its_room_shows_the_newest() -> None:
     losses = [0.0] * 300 + [200_000_000.0]
-    model = model_of(*(frame((cpu_line(0, lost_ns=lost),), second=at) for at, lost in enumerate(losses)))
+    model = model_of(*(frame((cpu_line(0, lost_ns=lost_ns),), second=at) for at, lost_ns in enumerate(losses)))
     assert _row_of(0, screen(model, 80)).rstrip().endswith("█")
 
 
@@ -147,5 +147,5 @@ def test_figures_give_way_to_a_history_of_sixteen_intervals() -> None:
 
 def test_the_heading_counts_its_intervals_in_as_many_words_as_fit() -> None:
     model = model_of(*(frame(16, second=second) for second in range(1, 40)))
-    framed = next(row for row in screen(model, 120, 34) if "noise/s" in row)
-    assert framed.count("last 18 intervals") == 2
+    heading = next(row for row in screen(model, 120, 34) if "noise/s" in row)
+    assert heading.count("last 18 intervals") == 2

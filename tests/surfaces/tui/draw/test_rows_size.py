@@ -150,11 +150,11 @@ def test_the_verdict_is_never_cut_off_by_the_name_of_the_machine(machine: str) -
 
 
 def test_keys_are_shown_whole_or_not_at_all() -> None:
-    shown = [screen(model_of(frame(4)), width, 24)[-1].strip() for width in range(1, 90)]
+    rows = [screen(model_of(frame(4)), width, 24)[-1].strip() for width in range(1, 90)]
     expected = ["", "q quit"]
     for key in ("? help", "space freeze", "enter CPU", f"1-{len(Screen)} screens", "p preflight", "[ ] spikes"):
         expected.append(f"{expected[-1]}  {key}")
-    assert set(shown) == set(expected)
+    assert set(rows) == set(expected)
 
 
 def test_on_eighty_columns_no_column_of_a_cpu_is_lost() -> None:

@@ -47,7 +47,7 @@ def test_a_first_snapshot_of_a_vm_without_clocks_leaves_an_empty_panel() -> None
 def test_checks_that_do_not_fit_are_counted_and_the_gravest_come_first() -> None:
     failed = tuple(f"failed-{at}" for at in range(30))
     interval = frame((_target(2, taken_ns_per_s=None),), failed=failed, unknown=("open",))
-    shown = _panel_text(interval).splitlines()
-    listed = [line.strip("│ ") for line in shown if "failed-" in line]
-    assert listed == [f"✗ failed-{at}" for at in range(len(listed))]
-    assert f"{31 - len(listed)} more: 7" in shown[-2]
+    lines = _panel_text(interval).splitlines()
+    marks = [line.strip("│ ") for line in lines if "failed-" in line]
+    assert marks == [f"✗ failed-{at}" for at in range(len(marks))]
+    assert f"{31 - len(marks)} more: 7" in lines[-2]

@@ -39,10 +39,10 @@ def _axis(model: ScreenModel, width: int = 107) -> str:
 def test_intervals_over_the_limit_are_counted_in_all_history_at_any_width() -> None:
     model = _model(noisy=(5, 150, 190))
     for size in ((80, 24), (140, 40)):
-        for opened in (Screen.MAP, Screen.OVERVIEW):
-            model.go_to(opened)
-            shown = "\n".join(screen(model, *size))
-            assert set(re.findall(r"over 0.5% in (\d+ of \d+)", shown)) == {"3 of 200"}
+        for name in (Screen.MAP, Screen.OVERVIEW):
+            model.go_to(name)
+            text = "\n".join(screen(model, *size))
+            assert set(re.findall(r"over 0.5% in (\d+ of \d+)", text)) == {"3 of 200"}
     model.go_to_number(120)
     model.zoom = 10
     assert over_limit(model) == ["over 0.5% in 3 of 200 intervals"]

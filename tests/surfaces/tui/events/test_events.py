@@ -232,8 +232,8 @@ def test_the_start_and_the_end_of_throttling_are_logged() -> None:
         ("heat", "thermal throttling of the core of CPUs 1-2: 3 times in this interval"),
         ("heat", "no thermal throttling of the core of CPUs 1-2 for 10 s: 4 times within 2 s"),
     ]
-    limited = Throttled("package", "1-2", 6, by="power")
-    assert _events(throttled(1), _frame_with(2, throttled=(limited,))) == [
+    power_limit = Throttled("package", "1-2", 6, by="power")
+    assert _events(throttled(1), _frame_with(2, throttled=(power_limit,))) == [
         ("heat", "throttling by the power limit of the package of CPUs 1-2: 6 times in this interval")
     ]
     assert _events(throttled(1), throttled(2, 1), *(throttled(s, None) for s in range(3, 30))) == [

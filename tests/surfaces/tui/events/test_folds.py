@@ -35,8 +35,8 @@ def _model(count: int = 60) -> ScreenModel:
 
 
 def test_a_recurring_failure_is_one_line_at_the_time_of_the_last() -> None:
-    listed = [(event.kind, event.text) for event in _model().log.listed()]
-    assert listed == [
+    events = [(event.kind, event.text) for event in _model().log.listed()]
+    assert events == [
         ("verdict", "tasks-on-target failed 6 times in 50 s, still failing"),
         ("clock", "turbo is now on, was off"),
     ]

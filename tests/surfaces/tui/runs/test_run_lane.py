@@ -114,8 +114,8 @@ def test_a_repetition_is_listed_before_later_events_of_its_interval() -> None:
     assert [event.kind for event in model.log.listed()] == ["run", "verdict", "run"]
     at = [event.at_ns / SECOND_NS for event in model.log.listed()]
     assert at == [2.0, 2.0, 1.2]
-    shown = "\n".join(screen_of(model, Screen.EVENTS, 140, 40))
-    assert -1 < shown.index("failing: tasks-on-target") < shown.index("run 1 disturbed")
+    text = "\n".join(screen_of(model, Screen.EVENTS, 140, 40))
+    assert -1 < text.index("failing: tasks-on-target") < text.index("run 1 disturbed")
 
 
 def test_repeatedly_disturbed_repetitions_are_one_line() -> None:

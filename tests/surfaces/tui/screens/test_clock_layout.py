@@ -194,8 +194,8 @@ def test_a_column_stays_when_later_frames_have_no_figure_for_it() -> None:
     cpus = tuple(
         ClockCpu(cpu, 0.4, (0.0, 0.5, 0.1), celsius=70.0, critical_celsius=100.0, slowed_ms=310) for cpu in range(2)
     )
-    whole = ClockFigures((), cpus, (_PACKAGE,), idle_names=("POLL", "C1", "C6"))
-    model = model_of(_interval(1, whole), _interval(2, whole))
+    full = ClockFigures((), cpus, (_PACKAGE,), idle_names=("POLL", "C1", "C6"))
+    model = model_of(_interval(1, full), _interval(2, full))
     model.go_to(Screen.CLOCK)
     names = ["spread", "heat", "slowed", "C0", "C1", "C6"]
     assert _heading(model)[-6:] == names
@@ -206,14 +206,14 @@ def test_a_column_stays_when_later_frames_have_no_figure_for_it() -> None:
         assert _heading(model)[-6:] == names
         row = next(line for line in framed_lines(model, 200, 40) if re.search(r"T +1\D", line))
         assert row[:160].count("?") == 5
-    model.add(_interval(5, whole, ticking=(0,)))
-    model.add(_interval(6, whole))
+    model.add(_interval(5, full, ticking=(0,)))
+    model.add(_interval(6, full))
     assert "age" in _heading(model)
 
 
 def test_counts_of_slowing_are_marked_as_since_boot() -> None:
-    whole = ClockFigures((), (ClockCpu(0, slowed_ms=310), ClockCpu(1, slowed_ms=310)), (_PACKAGE,))
-    model = model_of(_interval(1, whole), _interval(2, whole))
+    clock = ClockFigures((), (ClockCpu(0, slowed_ms=310), ClockCpu(1, slowed_ms=310)), (_PACKAGE,))
+    model = model_of(_interval(1, clock), _interval(2, clock))
     model.go_to(Screen.CLOCK)
     text = "\n".join(framed_lines(model, 120, 34))
     assert "slowed since boot" in text

@@ -127,8 +127,8 @@ def test_the_shown_interval_is_highlighted_in_the_line() -> None:
     model.cursor = 30
     rows = rows_of_screen(model, 120, 34, UNICODE)
     lines = [row for row in rows[4:20] if any(style == "calm" and set(text) & _DOTS for text, style in row)]
-    marked = [text for row in lines for text, style in row if style == "strong" and set(text) & _DOTS]
-    assert [len(text) for text in marked] == [1]
+    marks = [text for row in lines for text, style in row if style == "strong" and set(text) & _DOTS]
+    assert [len(text) for text in marks] == [1]
     assert "then 3.58" in _text(model)
     model.clock_graph = ClockGraph.MEAN
     assert "slowest then 3.58" in _text(model)
@@ -173,8 +173,8 @@ def test_a_virtual_machine_is_offered_the_measured_clock() -> None:
 
 
 def test_figures_missing_in_a_recording_are_marked() -> None:
-    shown = frame(4, second=1, origin="replay of x.nw")
-    model = model_of(shown, frame(4, second=2, origin="replay of x.nw"))
+    first = frame(4, second=1, origin="replay of x.nw")
+    model = model_of(first, frame(4, second=2, origin="replay of x.nw"))
     model.go_to(Screen.CLOCK)
     assert "not recorded" in _text(model)
 
@@ -273,8 +273,8 @@ def test_the_figures_of_the_axis_are_round_and_aligned_with_the_line() -> None:
 
 def test_heat_and_power_are_below_the_clock_and_the_axis_marks_slowdowns() -> None:
     def at(second: int) -> Frame:
-        limited = 7 + (second > 5)
-        package = ClockPackage(0, "0-3", 50.0, 100.0, 60.0 if second < 6 else 125.0, 125.0, power_limit_count=limited)
+        count = 7 + (second > 5)
+        package = ClockPackage(0, "0-3", 50.0, 100.0, 60.0 if second < 6 else 125.0, 125.0, power_limit_count=count)
         hot = Conditions(throttled=(Throttled("core", "2", 3),) if second == 9 else ())
         clock = ClockFigures((), (), (package,)) if second > 2 else None
         return _slowing_frame(second, clock=clock, conditions=hot)

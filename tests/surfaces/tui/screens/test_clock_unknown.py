@@ -116,7 +116,7 @@ def test_a_column_with_an_unknown_clock_is_unknown_unless_the_clock_dropped() ->
 
 
 @pytest.mark.parametrize(
-    ("slowed_ms", "throttles", "limited", "expected"),
+    ("slowed_ms", "throttles", "power_count", "expected"),
     [
         (0, 0, 700, "700× P"),
         (310, 3, 7, "310 ms, 7× P"),
@@ -126,14 +126,14 @@ def test_a_column_with_an_unknown_clock_is_unknown_unless_the_clock_dropped() ->
     ],
 )
 def test_slowing_by_the_power_limit_is_counted_as_slowing(
-    slowed_ms: int | None, throttles: int | None, limited: int, expected: str
+    slowed_ms: int | None, throttles: int | None, power_count: int, expected: str
 ) -> None:
-    cpus = (ClockCpu(3, slowed_ms=slowed_ms, throttles=throttles, power_limit_count=limited),)
+    cpus = (ClockCpu(3, slowed_ms=slowed_ms, throttles=throttles, power_limit_count=power_count),)
     model = model_of(*(frame(_TARGETS, second=at, clock=ClockFigures(cpus=cpus)) for at in (1, 2)))
     lines = screen_of(model, "clock", 130, 34)
     row = next(line for line in lines if re.match(r" ?T +3", line))
     assert re.search(rf" {re.escape(expected)} +│", row)
-    assert ("since boot, P by power" in "\n".join(lines)) == bool(limited)
+    assert ("since boot, P by power" in "\n".join(lines)) == bool(power_count)
 
 
 @pytest.mark.parametrize(

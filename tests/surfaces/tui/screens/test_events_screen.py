@@ -35,8 +35,8 @@ def test_a_short_log_leaves_rows_for_culprits_kinds_of_events_and_noise(width: i
 @pytest.mark.parametrize(("width", "height"), _SIZES)
 def test_a_long_log_takes_these_rows(width: int, height: int) -> None:
     lines = screen_of(_model(100), Screen.EVENTS, width, height)
-    listed = [line for line in lines if "c clock     event" in line]
-    assert len(listed) >= (height - 12 if width >= 200 else height // 2)
+    rows = [line for line in lines if "c clock     event" in line]
+    assert len(rows) >= (height - 12 if width >= 200 else height // 2)
     assert not any("around the selected event" in line for line in lines)
 
 

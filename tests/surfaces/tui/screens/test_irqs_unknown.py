@@ -49,7 +49,7 @@ def test_the_history_counts_intervals_with_an_uncounted_cpu() -> None:
 
 def _move_text(*readings: tuple[str | None, str | None]) -> str:
     """Return the row `moved` of an IRQ, from its allowed and effective CPUs in readings ten seconds apart."""
-    settings = [IrqSetting("204", Kind.IRQ, "eth0", allowed=may, effective=now, movable=True) for may, now in readings]
+    settings = [IrqSetting("204", Kind.IRQ, "eth0", allowed=may, effective=cpu, movable=True) for may, cpu in readings]
     frames = [frame(4, second=10 * at + 1, irqs=(), irq_settings=(setting,)) for at, setting in enumerate(settings)]
     model = model_of(*frames)
     model.shows_silent_irqs = True

@@ -161,7 +161,7 @@ def test_one_line_shows_the_level_as_on_other_screens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("upper", "lower", "drawn"),
+    ("upper", "lower", "expected"),
     [
         (_QUIET, _QUIET, ("▀", halves_style(1, 1))),
         (_QUIET, 0.0, ("▀", halves_style(1, 0))),
@@ -177,9 +177,9 @@ def test_one_line_shows_the_level_as_on_other_screens() -> None:
     ],
 )
 def test_in_half_blocks_unknown_noise_and_noise_over_the_limit_have_a_sign(
-    upper: float | None, lower: float | None, drawn: tuple[str, str]
+    upper: float | None, lower: float | None, expected: tuple[str, str]
 ) -> None:
-    assert pair_row([upper], [lower], scale_of(ScreenModel(), Quantity.NOISE), None, TONED) == [drawn]
+    assert pair_row([upper], [lower], scale_of(ScreenModel(), Quantity.NOISE), None, TONED) == [expected]
 
 
 def test_half_blocks_are_used_only_with_tones_and_too_few_rows() -> None:
@@ -263,12 +263,12 @@ def test_the_headline_summarizes_the_intervals_over_the_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quantity", "calm", "marked"),
+    ("quantity", "calm", "notable"),
     [(Quantity.INTERRUPTS, 12.0, 5e3), (Quantity.CLOCK, 3e6, 1e6), (Quantity.HEAT, 40.0, 90.0)],
 )
-def test_notable_values_have_a_sign_in_half_blocks(quantity: Quantity, calm: float, marked: float) -> None:
+def test_notable_values_have_a_sign_in_half_blocks(quantity: Quantity, calm: float, notable: float) -> None:
     scale = scale_of(_model(frame(_cpus(2))), quantity)
-    signs = [text_of(pair_row([one], [two], scale, None, TONED)) for one in (calm, marked) for two in (calm, marked)]
+    signs = [text_of(pair_row([one], [two], scale, None, TONED)) for one in (calm, notable) for two in (calm, notable)]
     assert signs == ["▀", "▾", "▴", "◆"]
     assert pair_row([OFFLINE_NS], [OFFLINE_NS], scale, None, TONED) == [("x", "faint")]
 

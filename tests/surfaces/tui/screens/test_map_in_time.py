@@ -44,8 +44,8 @@ def test_a_spike_on_the_map_is_above_its_column_on_the_timeline(width: int, zoom
     rows = [line for line in lines[4:-4] if "┃" in line]
     assert len(rows) > 3
     assert {line.index("┃") for line in rows} == {timeline.index("█")} == {lines[-2].index("▲")}
-    drawn = rows_of_screen(model, width, 30, UNICODE)
-    assert ("┃", "grave") in [piece for row in drawn for piece in row]
+    styled = rows_of_screen(model, width, 30, UNICODE)
+    assert ("┃", "grave") in [piece for row in styled for piece in row]
     model.step(-1)
     earlier = screen_of(model, "map", width)
     noisy = [line for line in earlier[4:-4] if "█" in line]

@@ -84,18 +84,18 @@ def test_the_selected_check_is_shown_in_full_with_its_command() -> None:
 
 
 def test_the_first_cause_is_above_with_its_commands_and_the_others_are_numbered() -> None:
-    text = screen_of(model_of(by_cause()), "preflight", 120, 40)
-    first = next(at for at, line in enumerate(text) if "fix first" in line)
-    listed = next(at for at, line in enumerate(text) if "what to do" in line)
-    above = "\n".join(text[first:listed])
+    lines = screen_of(model_of(by_cause()), "preflight", 120, 40)
+    first = next(at for at, line in enumerate(lines) if "fix first" in line)
+    second = next(at for at, line in enumerate(lines) if "what to do" in line)
+    above = "\n".join(lines[first:second])
     assert "cause 1 of 3" in above
-    assert "what to do, the gravest first, rates over 5 s" in text[listed]
+    assert "what to do, the gravest first, rates over 5 s" in lines[second]
     assert "now      sudo taskset -pc 0-1 7" in above
     assert "fixes    tasks-on-target, target-cpu-busy" in above
-    rows = [line.split()[:2] for line in text[listed + 1 : listed + 5]]
+    rows = [line.split()[:2] for line in lines[second + 1 : second + 5]]
     assert rows == [["✗", "1"], ["!", "2"], ["?", "3"], ["?", "processor-hot"]]
-    assert f"all {len(CATALOGUE)} checks" in "".join(text)
-    assert "noisewatch preflight --cpus 3 --wait 300 --lock || exit 1" in "".join(text)
+    assert f"all {len(CATALOGUE)} checks" in "".join(lines)
+    assert "noisewatch preflight --cpus 3 --wait 300 --lock || exit 1" in "".join(lines)
 
 
 def test_arrows_select_a_cause_and_y_copies_its_command() -> None:
@@ -238,9 +238,9 @@ def _eight_causes() -> Frame:
 def test_causes_that_do_not_fit_are_counted(size: tuple[int, int]) -> None:
     model = model_of(_eight_causes())
     rows = screen_of(model, "preflight", *size)
-    listed = {name for row in rows for name in re.findall(r"[✗?!] \d +.*(failed-\d)", row)}
+    names = {name for row in rows for name in re.findall(r"[✗?!] \d +.*(failed-\d)", row)}
     below = [int(match[1]) for row in rows if (match := re.search(r"(\d+) more below", row))]
-    assert below == ([8 - len(listed)] if len(listed) < 8 else [])
+    assert below == ([8 - len(names)] if len(names) < 8 else [])
 
 
 def test_long_reasons_of_a_cause_are_counted_and_scrolled_by_pages() -> None:

@@ -121,9 +121,9 @@ def test_the_screen_of_a_cpu_has_figures_lanes_by_kind_and_culprits() -> None:
 
 def test_a_cpu_without_any_of_the_costliest_culprits_is_not_shown_as_calm() -> None:
     many = tuple(culprit(f"hog{number}", cpu=3, kind="thread") for number in range(70))
-    whole = (*many[:10], culprit("away", cpu=0, role=Role.HOUSEKEEPING, kind="irq"))
-    cut = (*many[:10], *(culprit(f"away{number}", cpu=1, role=Role.HOUSEKEEPING) for number in range(54)))
-    model = model_of(frame(4, whole), frame(4, cut, 2))
+    few = (*many[:10], culprit("away", cpu=0, role=Role.HOUSEKEEPING, kind="irq"))
+    full = (*many[:10], *(culprit(f"away{number}", cpu=1, role=Role.HOUSEKEEPING) for number in range(54)))
+    model = model_of(frame(4, few), frame(4, full, 2))
     model.cpu = 0
     assert "none among the 64 costliest culprits" in "".join(screen_of(model, "cpu"))
     assert "the costliest 64 culprits" in "".join(screen_of(model, "culprits"))
@@ -248,9 +248,9 @@ def test_the_screen_is_exported_to_files(tmp_path: Path, monkeypatch: pytest.Mon
     assert f"written: {paths['.svg'].stem} .s" in lines[-1]
     assert paths.keys() >= {".svg", ".json", ".md"}
     assert "hog" in paths[".svg"].read_text()
-    written = json.loads(paths[".json"].read_text())
-    assert written["taken_at_ns"] == 3_000_000_000
-    assert written["window"] == {"intervals": 4, "lost_ns_per_s_by_cpu": {str(cpu): [20_000.0] * 4 for cpu in range(4)}}
+    data = json.loads(paths[".json"].read_text())
+    assert data["taken_at_ns"] == 3_000_000_000
+    assert data["window"] == {"intervals": 4, "lost_ns_per_s_by_cpu": {str(cpu): [20_000.0] * 4 for cpu in range(4)}}
     assert "| 3 | thread | `hog [4711]` |  | 90 ms | 9.0% |" in paths[".md"].read_text()
 
 

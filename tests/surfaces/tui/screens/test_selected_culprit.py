@@ -35,8 +35,8 @@ def _model(*culprits: CulpritLine) -> ScreenModel:
     cpus = (cpu_line(0), cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
     lines = (IrqLine("205", (3,), (41_200.0,)),)
     frames = [frame(cpus, (), second, irqs=lines, irq_settings=(_SETTING,)) for second in (1, 2)]
-    moved = (replace(_SETTING, effective="3"),)
-    frames += [frame(cpus, culprits, second, irqs=lines, irq_settings=moved) for second in (3, 4)]
+    settings = (replace(_SETTING, effective="3"),)
+    frames += [frame(cpus, culprits, second, irqs=lines, irq_settings=settings) for second in (3, 4)]
     return model_of(*frames)
 
 
@@ -89,8 +89,8 @@ def test_each_row_shows_its_last_intervals() -> None:
 def test_a_culprit_cut_off_by_others_is_not_followed_rather_than_quiet_or_unknown(glyphs: Glyphs) -> None:
     many = tuple(culprit(f"hog{number}", 2, 9e7, tid=number) for number in range(MOST_CULPRITS))
     cpus = (cpu_line(2, Role.TARGET), cpu_line(3, Role.TARGET))
-    cut, unreadable = frame(cpus, many, 2), frame((cpus[0], cpu_line(3, Role.TARGET, None)), (), 3)
-    model = model_of(frame(cpus, (), 1), cut, unreadable, frame(cpus, (_IRQ,), 4))
+    full, unreadable = frame(cpus, many, 2), frame((cpus[0], cpu_line(3, Role.TARGET, None)), (), 3)
+    model = model_of(frame(cpus, (), 1), full, unreadable, frame(cpus, (_IRQ,), 4))
     model.screen = Screen.OVERVIEW
     rows = rows_of_screen(model, 300, 80, glyphs)
     lane = next(row for row in rows if "eth0-TxRx" in text_of(row) and " irq " in text_of(row))
@@ -198,8 +198,8 @@ def test_a_culprit_with_a_partly_unread_cpu_has_no_median() -> None:
 def test_threads_beyond_the_costliest_make_the_noise_of_a_process_a_minimum(glyphs: Glyphs, sign: str) -> None:
     cpus = (cpu_line(0), cpu_line(3, Role.TARGET, 8e8))
     threads = tuple(culprit("pool", 3, 4e6, pid=900, tid=1000 + at) for at in range(MOST_CULPRITS))
-    for kept, is_cut in ((threads, True), (threads[1:], False)):
-        model = model_of(frame(cpus, kept))
+    for culprits, is_cut in ((threads, True), (threads[1:], False)):
+        model = model_of(frame(cpus, culprits))
         text = "\n".join(screen_of(model, Screen.CULPRITS, 120, 34, glyphs))
         assert (f" {sign}25" in text) == is_cut
         assert ("at least 256 ms/s of CPU 3" in text) == is_cut

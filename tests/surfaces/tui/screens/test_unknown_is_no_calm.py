@@ -63,9 +63,9 @@ def test_no_list_of_culprits_is_called_empty_while_a_cpu_is_unread(name: str, wi
     lines = [line.strip() for line in screen_of(model, name, width, 34)]
     assert any(line.startswith("unknown on CPU 0") for line in lines)
     assert not any(line.startswith(("none", "no culprit")) for line in lines)
-    copied = model_of(frame((cpu_line(0, lost_ns=None), cpu_line(2, Role.TARGET, None)), seconds=0.0))
-    copied.cpu = 0
-    assert any(line.strip().startswith("no rates: ") for line in screen_of(copied, name, width, 34))
+    snapshot = model_of(frame((cpu_line(0, lost_ns=None), cpu_line(2, Role.TARGET, None)), seconds=0.0))
+    snapshot.cpu = 0
+    assert any(line.strip().startswith("no rates: ") for line in screen_of(snapshot, name, width, 34))
 
 
 @pytest.mark.parametrize(("name", "width"), [("overview", 140), ("culprits", 80), ("culprits", 140)])
@@ -138,11 +138,11 @@ def test_a_cpu_with_uncounted_interrupts_has_no_blank_cells() -> None:
     card = IrqSetting("204", Kind.IRQ, "eth0-TxRx-4", allowed="0-3", effective="1")
     lines = (cpu_line(1), cpu_line(3, Role.TARGET, None, interrupts_per_s=None))
     irqs = (IrqLine("204", (1,), (12.0,)),)
-    shown = screen_of(model_of(frame(lines, irqs=irqs, irq_settings=(card,))), "irqs", 120, 34)
-    at = next(line for line in shown if line.startswith("  IRQ ")).index(" 3 ")
-    rows = [line for line in shown if line.startswith(("  204 ", "      all"))]
+    table = screen_of(model_of(frame(lines, irqs=irqs, irq_settings=(card,))), "irqs", 120, 34)
+    at = next(line for line in table if line.startswith("  IRQ ")).index(" 3 ")
+    rows = [line for line in table if line.startswith(("  204 ", "      all"))]
     assert [row[at : at + 2] for row in rows] == ["??", "??"]
-    assert any("rate      CPU 1: 12/s, unknown on CPU 3" in line for line in shown)
+    assert any("rate      CPU 1: 12/s, unknown on CPU 3" in line for line in table)
 
 
 def test_a_column_of_calm_and_unknown_intervals_is_unknown() -> None:

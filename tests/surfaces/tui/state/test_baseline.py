@@ -17,8 +17,8 @@ from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, scree
 def _model_with_baseline(*losses: float | None) -> ScreenModel:
     """Return a model with these losses, marked as the baseline."""
     frames = [
-        frame((cpu_line(0, "target", lost),), (culprit("hog", cpu=0, lost_ns=lost or 0.0),), second)
-        for second, lost in enumerate(losses)
+        frame((cpu_line(0, "target", lost_ns),), (culprit("hog", cpu=0, lost_ns=lost_ns or 0.0),), second)
+        for second, lost_ns in enumerate(losses)
     ]
     model = model_of(*frames)
     model.mark_baseline()

@@ -78,9 +78,9 @@ def _screen_text(text: str, is_typing: bool = False) -> str:
 
 @pytest.mark.parametrize(("text", "invalid"), [("kind:t", "t"), ("!kind:irqs >1us", "irqs"), ("kind:", "")])
 def test_an_unknown_kind_is_reported_with_all_valid_kinds(text: str, invalid: str) -> None:
-    shown = _screen_text(text)
-    assert f"no kind {invalid!r}" in shown
-    assert all(kind in shown for kind in KINDS)
+    screen_text = _screen_text(text)
+    assert f"no kind {invalid!r}" in screen_text
+    assert all(kind in screen_text for kind in KINDS)
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,9 @@ def test_folded_threads_of_one_process_show_only_its_pid() -> None:
 
 
 def test_a_culprit_on_one_cpu_is_unchanged() -> None:
-    alone = _tick(2, 1.0)
-    assert folded([alone]) == [alone]
-    assert cpus_of(alone) == (2,)
+    tick = _tick(2, 1.0)
+    assert folded([tick]) == [tick]
+    assert cpus_of(tick) == (2,)
 
 
 def test_the_selection_follows_a_group_whose_worst_cpu_changes() -> None:

@@ -85,8 +85,8 @@ def test_each_active_row_has_its_rate_on_each_cpu(tmp_path: Path) -> None:
 def test_an_unreadable_table_leaves_the_rates_unknown_with_a_reason(tmp_path: Path) -> None:
     model = _replayed_model(tmp_path, _moments([{}, {"/proc/interrupts": "rubbish\n"}, {}, {}]))
     assert model.newest is not None
-    broken = model.history.frame(0)
-    assert (broken.irqs, broken.no_irqs_reason) == (None, "/proc/interrupts could not be read")
+    interval = model.history.frame(0)
+    assert (interval.irqs, interval.no_irqs_reason) == (None, "/proc/interrupts could not be read")
     assert model.irqs.rates("24", range(-1, 4)) == [None, None, None, 100, None]
 
 
@@ -107,8 +107,8 @@ def test_an_irq_is_managed_by_the_kernel_only_if_its_affinity_is_read_only() -> 
     modes = {"/proc/irq/25/smp_affinity": 0o444}
     machine = WrittenMachine(quiet_files(), answers=ANSWERS, modes=modes)
     (only,) = sample_frames(machine, SnapshotOptions(), 1.0)
-    managed = {row.label: (row.movable, row.is_managed) for row in only.irq_settings or ()}
-    assert (managed["24"], managed["25"], managed["LOC"]) == ((True, False), (False, True), (False, False))
+    states = {row.label: (row.movable, row.is_managed) for row in only.irq_settings or ()}
+    assert (states["24"], states["25"], states["LOC"]) == ((True, False), (False, True), (False, False))
     old = WrittenMachine(quiet_files() | {"/proc/sys/kernel/osrelease": "6.1.0\n"}, answers=ANSWERS)
     (only,) = sample_frames(old, SnapshotOptions(), 1.0)
     assert {(row.movable, row.is_managed) for row in only.irq_settings or () if row.irq} == {(None, None)}
@@ -129,10 +129,10 @@ def test_a_moved_irq_is_the_same_event_live_and_in_a_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_effective: bool, expected: str
 ) -> None:
     moments = _moments([{}, {}, {}, {}, _MOVED, _MOVED, _MOVED], without_effective)
-    live, replayed = _live_model(moments, monkeypatch), _replayed_model(tmp_path, moments)
-    events = [[(event.text, event.number, event.at_ns) for event in model.log.events] for model in (live, replayed)]
+    live, replay = _live_model(moments, monkeypatch), _replayed_model(tmp_path, moments)
+    events = [[(event.text, event.number, event.at_ns) for event in model.log.events] for model in (live, replay)]
     assert events[0] == events[1] == [(expected, 3, 13_000_000_000)]
-    moves = replayed.irqs.moves(replayed.irqs.settings["24"], 9)
+    moves = replay.irqs.moves(replay.irqs.settings["24"], 9)
     assert [(move.before, move.after) for move in moves] == [("0-1", "1") if without_effective else ("0", "1")]
 
 
@@ -143,11 +143,11 @@ def test_the_settings_of_an_irq_are_those_of_the_shown_interval() -> None:
         [(irq.label, irq.effective, irq.allowed) for irq in model.irqs.settings_at(at).values()] for at in range(4)
     ]
     assert settings == [[("205", "1", "0-3")], [("205", None, "5"), ("206", "2", "0-3")], [("206", "2", "0-3")], []]
-    shown = []
+    rows = []
     for number in (0, 1, 2, 3):
         model.go_to_number(number)
-        shown.append({row.label: row.effective for row in all_rows(model)})
-    assert shown == [{"205": {1}}, {"205": None, "206": {2}}, {"206": {2}}, {}]
+        rows.append({row.label: row.effective for row in all_rows(model)})
+    assert rows == [{"205": {1}}, {"205": None, "206": {2}}, {"206": {2}}, {}]
 
 
 def test_settings_of_irqs_become_unknown_when_they_are_unreadable(tmp_path: Path) -> None:

@@ -139,8 +139,8 @@ def test_after_the_first_source_is_gone_the_next_is_selected() -> None:
 
 
 def test_the_most_costly_source_depends_on_the_sort_order() -> None:
-    often, seldom = replace(_MIDDLE, rate_per_s=900.0), replace(_NOISIEST, rate_per_s=1.0)
-    model = _drawn_model(Screen.CULPRITS, _frame(1, often, seldom))
+    frequent, rare = replace(_MIDDLE, rate_per_s=900.0), replace(_NOISIEST, rate_per_s=1.0)
+    model = _drawn_model(Screen.CULPRITS, _frame(1, frequent, rare))
     assert "loud" in _selected_text(model)
     model.next_sort()
     assert "24 eth0" in _selected_text(model)
@@ -242,9 +242,9 @@ def _with_pending_frame(screen: str, key: str) -> Iterator[str]:
 @pytest.mark.parametrize("screen", ["1", key_of(Screen.CULPRITS)])
 @pytest.mark.parametrize("key", ["f", "enter"])
 def test_a_key_acts_on_the_row_that_was_drawn_as_selected(screen: str, key: str) -> None:
-    about, highlighted = _with_pending_frame(screen, key)
+    about, text = _with_pending_frame(screen, key)
     assert about == ("loud" if key == "f" else "")
-    assert "loud" in highlighted
+    assert "loud" in text
 
 
 def test_the_selected_style_is_reversed() -> None:

@@ -63,11 +63,11 @@ def test_the_keys_visit_each_crossing_of_the_limit_in_order_and_backwards(losses
     )
     measured = [(at, ms) for at, ms in enumerate(losses) if ms is not None]
     crossings = {at for (_, before), (at, after) in pairwise(measured) if before < 5 <= after}
-    doubled = {at for (_, before), (at, after) in pairwise(measured) if before >= 5 and after >= 2 * before}
-    assert crossings | doubled <= set(spikes_in([None if ms is None else ms * _MS for ms in losses]))
+    doublings = {at for (_, before), (at, after) in pairwise(measured) if before >= 5 and after >= 2 * before}
+    assert crossings | doublings <= set(spikes_in([None if ms is None else ms * _MS for ms in losses]))
     model.go_to_number(0)
     forwards = _visit_spikes(model, 1)
-    assert crossings | doubled <= set(forwards)
+    assert crossings | doublings <= set(forwards)
     assert forwards == sorted(set(forwards))
     model.go_to_number(len(losses) - 1)
     backwards = _visit_spikes(model, -1)

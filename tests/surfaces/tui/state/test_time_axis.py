@@ -22,8 +22,8 @@ _NOISY_MARK, _CALM_MARK = "█", "▁"
 @cache
 def _live(count: int) -> ScreenModel:
     """Return a model in which the fifth of every seven intervals is noisy."""
-    lost = (300e6 if second % 7 == 4 else 20e3 for second in range(count))
-    return model_of(*(frame((cpu_line(1, Role.TARGET, ns),), second=at) for at, ns in enumerate(lost)))
+    losses = (300e6 if second % 7 == 4 else 20e3 for second in range(count))
+    return model_of(*(frame((cpu_line(1, Role.TARGET, ns),), second=at) for at, ns in enumerate(losses)))
 
 
 def _model(count: int, is_recorded: bool = False, zoom: int = 1) -> ScreenModel:
@@ -89,18 +89,18 @@ def test_lane_letter_cursor_and_click_agree(width: int, count: int, zoom: int, i
         model.go_to_number(number)
         model.log.add(Event(0, EventKind.CLOCK, "", number))
         lane, letters, below = (text_of(row) for row in timeline_rows(model, width, 3, UNICODE))
-        at, drawn = below.index("▲"), [x for x in range(LABEL, width) if lane[x] != " "]
+        at, columns = below.index("▲"), [x for x in range(LABEL, width) if lane[x] != " "]
         assert len(lane) == len(letters) == width >= len(below)
         assert letters[LABEL:].split() == ["c"]
         assert letters.index("c", LABEL) == at
         assert (lane[at] == _NOISY_MARK) is any(
             interval % 7 == 4 for interval in axis_of(model, width).of_column(at - LABEL) if interval >= 0
         )
-        shown = number_in(model, at, width)
-        assert shown is not None
-        assert 0 <= shown - number < zoom
-        assert drawn == [x for x in range(width) if number_in(model, x, width) is not None]
-        assert drawn == list(range(drawn[0], drawn[-1] + 1))
+        clicked = number_in(model, at, width)
+        assert clicked is not None
+        assert 0 <= clicked - number < zoom
+        assert columns == [x for x in range(width) if number_in(model, x, width) is not None]
+        assert columns == list(range(columns[0], columns[-1] + 1))
 
 
 @pytest.mark.parametrize("is_recorded", [False, True])
@@ -108,9 +108,9 @@ def test_lane_letter_cursor_and_click_agree(width: int, count: int, zoom: int, i
 @pytest.mark.parametrize("width", [60, 103, 296])
 def test_the_ends_of_the_axis_are_below_those_of_the_lane(width: int, count: int, is_recorded: bool) -> None:
     lane, _, below = (text_of(row) for row in timeline_rows(_model(count, is_recorded), width, 3, UNICODE))
-    drawn = [x for x in range(LABEL, width) if lane[x] != " "]
-    assert len(below) - len(below.lstrip()) == drawn[0]
-    assert len(below) == drawn[-1] + 1
+    columns = [x for x in range(LABEL, width) if lane[x] != " "]
+    assert len(below) - len(below.lstrip()) == columns[0]
+    assert len(below) == columns[-1] + 1
 
 
 @pytest.mark.parametrize("name", [Screen.MAP, Screen.CPU])
