@@ -61,19 +61,19 @@ _FIELDS: Mapping[str, tuple[int, tuple[tuple[str, int, int], ...]]] = {
 
 
 def format_text(name: str) -> str:
-    """The text of an event's `format` file."""
+    """Return the text of an event's `format` file."""
     number, own = _FIELDS[name]
     fields = "".join(f"\tfield:{what};\toffset:{at};\tsize:{size};\tsigned:1;\n" for what, at, size in (*_COMMON, *own))
     return f'name: {name.partition("/")[2]}\nID: {number}\nformat:\n{fields}\nprint fmt: "x"\n'
 
 
 def event_format(name: str) -> TraceFormat | None:
-    """The event's format; None of one that this kernel does not have."""
+    """Return the event's format, or None if this kernel does not have it."""
     return parse_trace_format(format_text(name)) if name in _FIELDS else None
 
 
 def record(name: str, current: int = 0, flags: int = 0, **values: int | str) -> bytes:
-    """A record of the event, written while the thread `current` ran; `flags` tell if that was interrupted."""
+    """Return a record of the event, written while the thread `current` ran; `flags` show whether that was interrupted."""
     number, fields = _FIELDS[name]
     written = bytearray(max(at + size for _, at, size in fields))
     struct.pack_into("=HBBi", written, 0, number, flags, 0, current)
@@ -90,12 +90,12 @@ def record(name: str, current: int = 0, flags: int = 0, **values: int | str) -> 
 
 
 def switch(name: str, tid: int, current: int = 0, state: int = 0) -> bytes:
-    """To another thread; `state` is why the current one leaves the CPU."""
+    """Return a switch to another thread; `state` is why the current one leaves the CPU."""
     return record("sched/sched_switch", current, prev_state=state, next_comm=name, next_pid=tid)
 
 
 def page(events: Iterable[tuple[int, bytes]], *, is_after_loss: bool = False, begin_ns: int = 0) -> bytes:
-    """A page with records at these times."""
+    """Return a page with records at these times."""
     body, now = bytearray(), begin_ns
     for at, written in events:
         delta = at - now
