@@ -179,7 +179,7 @@ def test_failed_read_is_kept_with_its_reason_and_not_repeated() -> None:
 
 
 def test_failed_read_keeps_nothing_else_alive() -> None:
-    """Thousands of absent files would otherwise keep many seconds of snapshots alive, and slow the garbage collector down."""
+    """Thousands of absent files would otherwise keep many seconds of snapshots alive, and slow garbage collection."""
     reader = reading({})
     assert reader.parsed("/proc/x", int) is None
     assert reader.names_or_none("/proc/y") is None

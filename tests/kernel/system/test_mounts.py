@@ -1,4 +1,4 @@
-"""What is mounted where, and so the file system of temporary files."""
+"""Mounts and the file systems of folders, such as that of temporary files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ overlay /srv overlay rw 0 0
 """
 
 
-def _answering(answer: Json) -> Reader:
+def _reader_with_answer(answer: Json) -> Reader:
     return Reader(WrittenMachine({}, answers={QUESTION: answer, TEMPORARY_FILES: answer}))
 
 
@@ -41,21 +41,21 @@ def _answering(answer: Json) -> Reader:
         ("/", "ext4"),
     ],
 )
-def test_a_file_lies_on_the_nearest_mount_above_it(folder: str, kind: str) -> None:
+def test_file_system_is_that_of_the_nearest_mount_above(folder: str, kind: str) -> None:
     assert file_system_at(folder, _MOUNTS) == kind
 
 
 @pytest.mark.parametrize("mounts", ["", "rubbish\n", "proc /proc proc rw 0 0\n"])
-def test_without_a_mount_above_it_nobody_knows(mounts: str) -> None:
+def test_file_system_is_unknown_without_a_mount_above(mounts: str) -> None:
     assert file_system_at("/tmp", mounts) is None
 
 
 @pytest.mark.parametrize("answer", [None, 5, "two words", "", "\x1b[2J"])
-def test_a_file_system_that_is_no_word_is_unknown(answer: Json) -> None:
-    assert read_temporary_files(_answering(answer)) is None
+def test_file_system_that_is_no_word_is_unknown(answer: Json) -> None:
+    assert read_temporary_files(_reader_with_answer(answer)) is None
 
 
-def test_this_host_names_a_file_system_and_no_folder() -> None:
+def test_this_host_reports_a_file_system_and_no_folder() -> None:
     assert "/" not in (read_temporary_files(Reader(LiveMachine())) or "")
 
 

@@ -32,7 +32,7 @@ def _one(files: Files) -> Task:
 
 
 def _several(pid: int, *threads: int, ran_ns: int = 500) -> dict[str, str]:
-    """Return the files of a process with several threads: its stat has the sum, each schedstat the thread's own time."""
+    """Return the files of a process with several threads: its stat has the sum, each schedstat a thread's time."""
     files = process(pid, "server", 1, ran_ns, busy=90)
     files[f"/proc/{pid}/stat"] = _with_threads(files[f"/proc/{pid}/stat"], len(threads) + 1)
     for tid in (pid, *threads):

@@ -73,7 +73,7 @@ def event_format(name: str) -> TraceFormat | None:
 
 
 def record(name: str, current: int = 0, flags: int = 0, **values: int | str) -> bytes:
-    """Return a record of the event, written while the thread `current` ran; `flags` show whether that was interrupted."""
+    """Return a record of the event, written while thread `current` ran; `flags` show whether it was interrupted."""
     number, fields = _FIELDS[name]
     written = bytearray(max(at + size for _, at, size in fields))
     struct.pack_into("=HBBi", written, 0, number, flags, 0, current)
