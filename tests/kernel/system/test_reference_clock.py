@@ -1,4 +1,4 @@
-"""A reference clock compared with CLOCK_MONOTONIC: its choice, and how precisely the start of its next second is known."""
+"""A reference clock compared with CLOCK_MONOTONIC: its choice, and the precision of the start of its next second."""
 
 from __future__ import annotations
 
