@@ -34,9 +34,7 @@ from noisewatch.model.vocabulary import DISK, NETWORK, describe_action, explain_
         ((), None, set()),
     ],
 )
-def test_kind_of_a_device_is_derived_from_its_names(
-    actions: tuple[str, ...], device: str | None, kinds: set[str]
-) -> None:
+def test_kind_of_a_device_is_recognized(actions: tuple[str, ...], device: str | None, kinds: set[str]) -> None:
     assert kinds_of_device(actions, device) == kinds
 
 

@@ -26,11 +26,11 @@ class WrittenCore:
 
 def cores(count: int, threads: int = 1, *, sockets: int = 1, caches: int = 1) -> list[WrittenCore]:
     """Return cores numbered as on Linux: second threads come after all first ones. `caches` is a number per socket."""
-    each = count // sockets
+    per_socket = count // sockets
     return [
         WrittenCore(
             cpus=tuple(core + thread * count for thread in range(threads)),
-            node=core // each,
+            node=core // per_socket,
             cache=core * sockets * caches // count,
         )
         for core in range(count)
@@ -44,7 +44,7 @@ def files_of(
     memory_nodes: Iterable[int] = (),
     nodes_without_memory: Iterable[int] = (),
 ) -> dict[str, str]:
-    """All files; `memory_nodes` have no CPU, and `nodes_without_memory` have CPUs alone."""
+    """Return all files; `memory_nodes` have no CPU, and `nodes_without_memory` have only CPUs."""
     away = frozenset(offline)
     everything = frozenset(cpu for core in shape for cpu in core.cpus)
     online = everything - away
@@ -82,7 +82,7 @@ def machine_of(files: Mapping[str, str], *, may_use: Iterable[int] | None = None
 
 def _files_of_cpu(cpu: int, core: WrittenCore, shape: Sequence[WrittenCore], online: frozenset[int]) -> dict[str, str]:
     folder = f"{CPUS}/cpu{cpu}"
-    below = [other for each in shape if each.cache == core.cache for other in each.cpus if other in online]
+    below = [other for peer in shape if peer.cache == core.cache for other in peer.cpus if other in online]
     capacity = {} if core.capacity is None else {f"{folder}/cpu_capacity": f"{core.capacity}\n"}
     return capacity | {
         f"{folder}/topology/core_id": f"{core.cpus[0]}\n",

@@ -11,14 +11,11 @@ from hypothesis import strategies as st
 from noisewatch.kernel.cpus.cpuinfo import designs_of
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import CpuPlace, kinds_by_strength, read_topology
+from tests.kernel.cpus.test_topology import cpu_files
 from tests.written import Files, reading
 
 _DESIGNS = {0: 0x410FD050, 1: 0x410FD0B0}  # midr_el1 of a Cortex-A55 and of a Cortex-A76
 _CACHES = {"big": (("Data", 1, "48K"), ("Unified", 2, "512K")), "small": (("Data", 1, "32K"), ("Unified", 2, "1536K"))}
-
-
-def _cpu(cpu: int, files: Files) -> dict[str, str]:
-    return {f"{CPUS}/cpu{cpu}/{name}": text for name, text in files.items()}
 
 
 def _kinds(
@@ -27,9 +24,9 @@ def _kinds(
     """Return the kinds of CPUs with the given capacities or highest frequencies, by number."""
     files = dict(more or {})
     for cpu, value in enumerate(capacity.split()):
-        files |= _cpu(cpu, {"cpu_capacity": f"{value}\n"})
+        files |= cpu_files(cpu, {"cpu_capacity": f"{value}\n"})
     for cpu, value in enumerate(frequency.split()):
-        files |= _cpu(cpu, {"cpufreq/cpuinfo_max_freq": f"{value}\n"})
+        files |= cpu_files(cpu, {"cpufreq/cpuinfo_max_freq": f"{value}\n"})
     design_by_cpu = {cpu: f"0x41/{design}" for cpu, design in enumerate(designs.split())}
     return [place.kind for _, place in sorted(read_topology(reading(files), None, design_by_cpu).items())]
 
@@ -48,7 +45,7 @@ def test_kinds_of_two_designs_are_derived_from_capacity() -> None:
 
 
 def test_design_is_read_from_cpuinfo_without_a_register() -> None:
-    files = _cpu(0, {"uevent": ""}) | _cpu(1, {"regs/identification/midr_el1": "0x410fd0b0\n"})
+    files = cpu_files(0, {"uevent": ""}) | cpu_files(1, {"regs/identification/midr_el1": "0x410fd0b0\n"})
     places = read_topology(reading(files), None, {0: "0x41/0xd05", 1: "0x41/0xd05"})
     assert {cpu: place.design for cpu, place in places.items()} == {0: "0x41/0xd05", 1: "0x41/0xd0b"}
 
@@ -84,7 +81,7 @@ def _devices(**cpus_by_name: str) -> dict[str, str]:
         ({"frequency": "5800000 5700000 5500000"}, [_ALIKE] * 3),  # favoured cores
         ({"capacity": "250 905 1024"}, [_SMALL, _BIG, _BIG]),  # divided at the widest step
         ({"frequency": "5100000 4800000 3800000 2500000", "designs": ""}, [_BIG, _BIG, _SMALL, _SMALL]),
-        ({"capacity": "1024 446", "more": _cpu(2, {"uevent": ""})}, [None, _SMALL, None]),  # it may be the fastest
+        ({"capacity": "1024 446", "more": cpu_files(2, {"uevent": ""})}, [None, _SMALL, None]),  # it may be the fastest
     ],
     ids=lambda value: str(value)[:60],
 )
@@ -116,10 +113,10 @@ def _hybrid(sizes: tuple[str, ...], vendor: str = "GenuineIntel", more: Files | 
     cpuinfo = ""
     for cpu, size in enumerate(sizes):
         cpuinfo += f"processor\t: {cpu}\nvendor_id\t: {vendor}\ncpu family\t: 6\nmodel\t\t: 138\n\n"
-        files |= _cpu(cpu, {"cpufreq/cpuinfo_max_freq": "3000000\n"})
+        files |= cpu_files(cpu, {"cpufreq/cpuinfo_max_freq": "3000000\n"})
         for index, (kind, level, text) in enumerate(_CACHES.get(size, ())):
             values = {"type": kind, "level": level, "size": text}
-            files |= _cpu(cpu, {f"cache/index{index}/{name}": f"{value}\n" for name, value in values.items()})
+            files |= cpu_files(cpu, {f"cache/index{index}/{name}": f"{value}\n" for name, value in values.items()})
     return dict(read_topology(reading(files), None, designs_of(cpuinfo)))
 
 
@@ -137,8 +134,7 @@ def test_caches_are_part_of_an_x86_design() -> None:
 @pytest.mark.parametrize(
     ("vendor", "kinds"), [("GenuineIntel", ["performance", "efficiency"]), ("AuthenticAMD", ["none", "none"])]
 )
-def test_kinds_are_derived_from_the_firmwares_scale_except_on_amd_which_ranks_equal_cores(
-    vendor: str, kinds: list[str]
-) -> None:
+def test_kinds_are_derived_from_the_firmwares_scale_except_on_amd(vendor: str, kinds: list[str]) -> None:
+    """AMD ranks equal cores."""
     scale = {f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf": f"{value}\n" for cpu, value in enumerate((61, 35))}
     assert [place.kind for place in _hybrid(("big", "big"), vendor, scale).values()] == kinds

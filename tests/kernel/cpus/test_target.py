@@ -22,7 +22,7 @@ from noisewatch.machine import Json
 from tests.written import WrittenMachine, reading
 
 ALL = frozenset(range(8))
-_NOT_ISOLATED = Isolation(
+_SHARED = Isolation(
     boot=frozenset(),
     partitions=Partitions(frozenset()),
     nohz_full=None,
@@ -54,7 +54,7 @@ def _choose(
     boot_core: tuple[int, ...] = (0,),
 ) -> tuple[CpuSet, str]:
     """Return the target's CPUs and the reason for them, with CPUs isolated at boot."""
-    isolation = replace(_NOT_ISOLATED, boot=isolated)
+    isolation = replace(_SHARED, boot=isolated)
     places = {0: _place(0, *boot_core)} if boot_core else {}
     target = choose_target(requested, isolation, Online(online, None, None), own, places)
     return target.cpus, target.chosen_by
@@ -102,7 +102,7 @@ def test_allowed_cpus_are_the_target_if_no_list_of_online_cpus_names_them(online
 
 def test_target_mentions_that_a_container_renumbers_cpus() -> None:
     online = Online(frozenset({0, 1}), None, None, renumbered="lxcfs renumbers")
-    isolation = replace(_NOT_ISOLATED, boot=frozenset())
+    isolation = replace(_SHARED, boot=frozenset())
     target = choose_target(frozenset({1}), isolation, online, None, {})
     assert target.chosen_by == "as requested; lxcfs renumbers"
 
@@ -211,7 +211,7 @@ _HYBRID = _cores(_FAST, _FAST, _SLOW, _SLOW, _FAST)
 
 
 def _isolating(*cpus: int) -> Isolation:
-    return replace(_NOT_ISOLATED, boot=frozenset(cpus))
+    return replace(_SHARED, boot=frozenset(cpus))
 
 
 @pytest.mark.parametrize(
@@ -220,14 +220,9 @@ def _isolating(*cpus: int) -> Isolation:
         (_isolating(1, 2, 4), None, {1, 4}, "isolated, the fastest kind of core"),
         (_isolating(2, 3), None, {2, 3}, "isolated"),
         (_isolating(1), None, {1}, "isolated"),
-        (
-            _NOT_ISOLATED,
-            {0, 1, 2, 4},
-            {1, 4},
-            "allowed to this process, without CPU 0's core, the fastest kind of core",
-        ),
-        (_NOT_ISOLATED, {0, 2, 3}, {2, 3}, "allowed to this process, without CPU 0's core"),
-        (_NOT_ISOLATED, None, {0, 1, 4}, "all online CPUs, the fastest kind of core"),
+        (_SHARED, {0, 1, 2, 4}, {1, 4}, "allowed to this process, without CPU 0's core, the fastest kind of core"),
+        (_SHARED, {0, 2, 3}, {2, 3}, "allowed to this process, without CPU 0's core"),
+        (_SHARED, None, {0, 1, 4}, "all online CPUs, the fastest kind of core"),
     ],
 )
 def test_target_of_several_kinds_of_core_is_of_the_fastest(
@@ -258,20 +253,18 @@ def test_fastest_cores_are_chosen_by_kind_and_among_designs_by_capacity(
 @pytest.mark.parametrize(
     ("isolation", "own", "cpus"),
     [
-        (_NOT_ISOLATED, {0, 1, 2, 3, 4}, {1, 4}),
+        (_SHARED, {0, 1, 2, 3, 4}, {1, 4}),
         (_isolating(2, 3), {0, 1, 4}, {1, 4}),
         (_isolating(2, 4), {0, 1, 3}, {4}),
-        (_NOT_ISOLATED, {0, 2}, {0}),
-        (_NOT_ISOLATED, {2, 3}, set()),
+        (_SHARED, {0, 2}, {0}),
+        (_SHARED, {2, 3}, set()),
     ],
 )
-def test_request_for_the_fastest_cores_never_includes_others(
-    isolation: Isolation, own: set[int], cpus: set[int]
-) -> None:
+def test_fastest_target_has_no_slower_cores(isolation: Isolation, own: set[int], cpus: set[int]) -> None:
     assert fastest_target(isolation, frozenset(range(5)), frozenset(own), _HYBRID) == frozenset(cpus)
 
 
 def test_fastest_cores_are_unknown_if_one_kind_is_unknown() -> None:
-    assert fastest_target(_NOT_ISOLATED, frozenset({0, 1}), frozenset({0, 1}), _cores(_FAST, None)) is None
-    assert fastest_target(_NOT_ISOLATED, frozenset({0, 1}), frozenset({0, 1}), _cores(_FAST)) is None
-    assert fastest_target(_NOT_ISOLATED, None, frozenset({0}), _cores(_FAST)) is None
+    assert fastest_target(_SHARED, frozenset({0, 1}), frozenset({0, 1}), _cores(_FAST, None)) is None
+    assert fastest_target(_SHARED, frozenset({0, 1}), frozenset({0, 1}), _cores(_FAST)) is None
+    assert fastest_target(_SHARED, None, frozenset({0}), _cores(_FAST)) is None

@@ -9,7 +9,7 @@ from noisewatch.kernel.cpus.topology import NAME, CpuPlace, read_core_ranking, r
 from tests.written import Files, reading
 
 
-def _cpu(cpu: int, files: Files) -> dict[str, str]:
+def cpu_files(cpu: int, files: Files) -> dict[str, str]:
     return {f"{CPUS}/cpu{cpu}/{name}": text for name, text in files.items()}
 
 
@@ -19,7 +19,7 @@ def _cache(index: int, level: int, shared: str, kind: str = "Unified") -> dict[s
 
 
 def _place(files: Files, nodes: Files | None = None) -> CpuPlace:
-    return read_topology(reading(_cpu(0, {"uevent": "", **files}) | dict(nodes or {})), None)[0]
+    return read_topology(reading(cpu_files(0, {"uevent": "", **files}) | dict(nodes or {})), None)[0]
 
 
 def test_cpu_has_a_core_a_package_and_a_node() -> None:
@@ -98,7 +98,7 @@ def test_cpu_without_files_has_an_unknown_place() -> None:
 
 
 def test_only_online_cpus_have_a_place() -> None:
-    files = _cpu(0, {"topology/core_id": "0\n"}) | _cpu(1, {"uevent": ""})
+    files = cpu_files(0, {"topology/core_id": "0\n"}) | cpu_files(1, {"uevent": ""})
     assert sorted(read_topology(reading(files), frozenset({0, 9}))) == [0]
 
 
@@ -129,7 +129,7 @@ def test_unreadable_last_level_cache_is_unknown_and_not_the_cache_below(broken: 
 @pytest.mark.parametrize("level", ["0", "9", "1", "2"])
 def test_impossible_cache_level_is_unknown_and_not_the_cache_below(level: str) -> None:
     sound = _cache(0, 1, "0", "Data") | _cache(1, 1, "0", "Instruction") | _cache(2, 2, "0") | _cache(3, 3, "0-7")
-    reader = reading(_cpu(0, {"uevent": "", **sound, "cache/index3/level": f"{level}\n"}))
+    reader = reading(cpu_files(0, {"uevent": "", **sound, "cache/index3/level": f"{level}\n"}))
     assert read_topology(reader, None)[0].last_level_cache is None
     assert f"{CPUS}/cpu0/cache/index3/level" in reader.reason_by_path
 

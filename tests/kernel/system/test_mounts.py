@@ -7,14 +7,13 @@ import pytest
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import (
     OWN_MOUNTS,
-    TEMPORARY_FILES,
     file_system_at,
     find_served,
     read_temporary_files,
 )
-from noisewatch.kernel.tasks.sessions import QUESTION
 from noisewatch.machine import Json
 from noisewatch.machine.live import LiveMachine
+from tests.kernel.tasks.test_sessions import reader_with_answer
 from tests.written import WrittenMachine
 
 _MOUNTS = """\
@@ -24,10 +23,6 @@ server:/scratch /tmp/my\\040scratch nfs4 rw 0 0
 /dev/sdb1 /srv xfs rw 0 0
 overlay /srv overlay rw 0 0
 """
-
-
-def _reader_with_answer(answer: Json) -> Reader:
-    return Reader(WrittenMachine({}, answers={QUESTION: answer, TEMPORARY_FILES: answer}))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +47,7 @@ def test_file_system_is_unknown_without_a_mount_above(mounts: str) -> None:
 
 @pytest.mark.parametrize("answer", [None, 5, "two words", "", "\x1b[2J"])
 def test_file_system_that_is_no_word_is_unknown(answer: Json) -> None:
-    assert read_temporary_files(_reader_with_answer(answer)) is None
+    assert read_temporary_files(reader_with_answer(answer)) is None
 
 
 def test_this_host_reports_a_file_system_and_no_folder() -> None:

@@ -14,7 +14,7 @@ from tests.written import WrittenMachine
 _ALICE = "# This is private data. Do not parse.\nUID=1000\nUSER=alice\nACTIVE=1\nSTATE=active\nCLASS=user\n"
 
 
-def _reader_with_answer(answer: Json) -> Reader:
+def reader_with_answer(answer: Json) -> Reader:
     return Reader(WrittenMachine({}, answers={QUESTION: answer, TEMPORARY_FILES: answer}))
 
 
@@ -31,7 +31,7 @@ def test_greeter_and_managers_are_not_sessions() -> None:
     "answer", [None, "2", [], {}, {"sessions": -1, "users": True}, {"sessions": "a", "users": 1.5}]
 )
 def test_malformed_answer_is_unknown(answer: Json) -> None:
-    assert read_sessions(_reader_with_answer(answer)) == Sessions(None, None)
+    assert read_sessions(reader_with_answer(answer)) == Sessions(None, None)
 
 
 def test_this_host_reports_numbers_and_no_names() -> None:

@@ -278,30 +278,28 @@ def test_call_of_the_osnoise_tracer_has_its_sender() -> None:
 _THREAD, _OTHER, _IRQ, _NMI = 1, 2, 3, 4
 
 
-def _take_back(
-    pieces: list[int], ns: int, end_ns: int, since_ns: int = 0, giver: int = _THREAD
-) -> tuple[int, list[int]]:
+def _take(pieces: list[int], ns: int, end_ns: int, since_ns: int = 0, giver: int = _THREAD) -> tuple[int, list[int]]:
     left = list(pieces)
     return take_back(left, _IRQ, ns, end_ns, giver, since_ns), left
 
 
 def test_time_right_before_the_end_is_taken_from_the_thread() -> None:
-    assert _take_back([0, 100, _THREAD], 30, 100) == (30, [0, 70, _THREAD, 70, 100, _IRQ])
-    assert _take_back([0, 100, _THREAD], 100, 100) == (100, [0, 100, _IRQ])
+    assert _take([0, 100, _THREAD], 30, 100) == (30, [0, 70, _THREAD, 70, 100, _IRQ])
+    assert _take([0, 100, _THREAD], 100, 100) == (100, [0, 100, _IRQ])
 
 
 def test_time_of_a_nested_source_is_kept() -> None:
     pieces = [0, 80, _THREAD, 80, 90, _NMI, 90, 100, _THREAD]
-    assert _take_back(pieces, 30, 100) == (30, [0, 60, _THREAD, 60, 80, _IRQ, 80, 90, _NMI, 90, 100, _IRQ])
+    assert _take(pieces, 30, 100) == (30, [0, 60, _THREAD, 60, 80, _IRQ, 80, 90, _NMI, 90, 100, _IRQ])
 
 
 def test_idle_time_is_taken_first() -> None:
-    assert _take_back([0, 50, _NMI], 30, 100) == (30, [0, 50, _NMI, 70, 100, _IRQ])
-    assert _take_back([], 30, 100) == (30, [70, 100, _IRQ])
+    assert _take([0, 50, _NMI], 30, 100) == (30, [0, 50, _NMI, 70, 100, _IRQ])
+    assert _take([], 30, 100) == (30, [70, 100, _IRQ])
 
 
 def test_time_before_the_thread_had_the_cpu_is_kept() -> None:
-    assert _take_back([0, 50, _OTHER, 50, 100, _THREAD], 70, 100, since_ns=50) == (50, [0, 50, _OTHER, 50, 100, _IRQ])
+    assert _take([0, 50, _OTHER, 50, 100, _THREAD], 70, 100, since_ns=50) == (50, [0, 50, _OTHER, 50, 100, _IRQ])
 
 
 @given(
@@ -315,18 +313,16 @@ def test_time_is_neither_counted_twice_nor_lost(steps: list[tuple[int, int, int]
     for idle, length, number in steps:
         pieces += (at + idle, at + idle + length, number)
         at += idle + length
-    amount, left = _take_back(pieces, ns, at, since_ns)
+    amount, left = _take(pieces, ns, at, since_ns)
     starts, ends, numbers = left[::3], left[1::3], left[2::3]
     assert all(start < end for start, end in zip(starts, ends, strict=True))
     assert all(end <= start for end, start in zip(ends, starts[1:], strict=False))
 
-    def time_of(source: int, pieces: list[int]) -> int:
+    def time_of(kind: int, pieces: list[int]) -> int:
         columns = zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)
-        return sum(end - start for start, end, number in columns if number == source)
+        return sum(end - start for start, end, number in columns if number == kind)
 
     assert time_of(_IRQ, left) == time_of(_IRQ, pieces) + amount
     assert amount <= ns
-    assert [time_of(source, left) for source in (_OTHER, _NMI)] == [
-        time_of(source, pieces) for source in (_OTHER, _NMI)
-    ]
+    assert [time_of(kind, left) for kind in (_OTHER, _NMI)] == [time_of(kind, pieces) for kind in (_OTHER, _NMI)]
     assert numbers.count(_IRQ) >= (1 if amount else 0)

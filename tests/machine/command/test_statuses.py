@@ -77,9 +77,7 @@ def _status_with_core_dumps(argv: list[str]) -> int:
         ("/etc/passwd/below", 126, "not a directory"),
     ],
 )
-def test_status_of_a_command_that_cannot_be_run_is_that_of_env(
-    core: str, command: str, status: int, words: str
-) -> None:
+def test_command_that_cannot_be_run_ends_like_with_env(core: str, command: str, status: int, words: str) -> None:
     result = run(wrapped(core, [command]))
     assert (result.returncode, result.stdout) == (status, "")
     assert words in result.stderr

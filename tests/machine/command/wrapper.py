@@ -43,9 +43,8 @@ def main() -> NoReturn:
             _write_line(options, "begun", command.pid)
             last = command.wait()
             assert last is not None
-            _write_line(
-                options, "report", {**_report(last), "began_ns": command.began_ns, "asked": commands.asked_to_end}
-            )
+            more = {"began_ns": command.began_ns, "asked": commands.asked_to_end}
+            _write_line(options, "report", _report(last) | more)
             if commands.asked_to_end is not None:
                 break
     assert last is not None

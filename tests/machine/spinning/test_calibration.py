@@ -115,7 +115,7 @@ def test_calibration_ends_with_the_round_in_which_it_is_enough() -> None:
 
     slots = plan_slots([_CPU], {}, {}, 20 * 10**9)
     result = calibrate(Calibrating(slots, core="python", is_enough=is_enough), _ignore_progress)
-    assert [_only_cpu(partial)["state"] for partial in (*asked, result)] == ["done"] * 3
+    assert [_only_cpu(outcome)["state"] for outcome in (*asked, result)] == ["done"] * 3
     assert 3 * 10**9 <= asked[0]["length_ns"] < asked[1]["length_ns"] < result["length_ns"] < 10 * 10**9
     kept, planned = _only_cpu(result)["slots"], slots[_CPU]
     assert kept == planned[: len(kept)]
@@ -163,11 +163,7 @@ def test_processes_of_a_calibration_are_recognized_by_name() -> None:
 
 
 def _wait_until_none_is_left(pid: int) -> None:
-    wait_until(
-        lambda: (
-            not [descendant for descendant in descendants_of(pid) if is_alive(descendant) and _is_spinner(descendant)]
-        )
-    )
+    wait_until(lambda: not [child for child in descendants_of(pid) if is_alive(child) and _is_spinner(child)])
 
 
 def _is_spinner(pid: int) -> bool:
@@ -193,9 +189,7 @@ def _machines(draw: st.DrawFn) -> tuple[list[int], dict[int, frozenset[int]], di
     core_of = {cpu: cpu % core_count for cpu in cpus}
     siblings = {cpu: frozenset(sibling for sibling in cpus if core_of[sibling] == core_of[cpu]) for cpu in cpus}
     caches = {
-        cpu: frozenset(
-            neighbour for neighbour in cpus if core_of[neighbour] // cores_per_cache == core_of[cpu] // cores_per_cache
-        )
+        cpu: frozenset(near for near in cpus if core_of[near] // cores_per_cache == core_of[cpu] // cores_per_cache)
         for cpu in cpus
     }
     chosen = draw(st.lists(st.sampled_from(cpus), min_size=1, unique=True))
@@ -223,9 +217,7 @@ def test_slots_are_within_the_time_and_in_order(
 ) -> None:
     slots = plan_slots(*machine, duration_ns)
     edges = [[edge for _, begin, end in cpu_slots for edge in (begin, end)] for cpu_slots in slots.values()]
-    assert all(
-        cpu_edges == sorted(cpu_edges) and cpu_edges[0] >= 0 and cpu_edges[-1] <= duration_ns for cpu_edges in edges
-    )
+    assert all(times == sorted(times) and times[0] >= 0 and times[-1] <= duration_ns for times in edges)
 
 
 def _kinds(slots: Slots) -> set[str]:

@@ -89,10 +89,8 @@ def _trace(*pieces: tuple[int, int, int]) -> Trace:
 
 
 def _shares(attribution: Attribution) -> dict[str, float]:
-    return {
-        culprit.disturbance.kind: round(culprit.disturbance.share or 0.0, 3)
-        for culprit in attribution.culprits_by_cpu[1]
-    }
+    disturbances = (culprit.disturbance for culprit in attribution.culprits_by_cpu[1])
+    return {disturbance.kind: round(disturbance.share or 0.0, 3) for disturbance in disturbances}
 
 
 _STOPS: list[_Gap] = [(100 * _MS * number + 50 * _MS, 50 * _MS, 1) for number in range(10)]
@@ -105,9 +103,8 @@ def test_gaps_with_a_switch_are_the_quotas_up_to_the_throttled_time() -> None:
     assert _shares(attribution) == {"quota": 0.5, "tick": 0.002, "thread": 0.0}
     first = attribution.culprits_by_cpu[1][0].disturbance
     assert (first.name, first.is_inferred) == (f"CPU quota of {_GROUP}: 50 ms in each 100 ms", True)
-    assert [
-        suspect.kind for suspect in attribution.suspects_by_cpu[1] if suspect.kind in ("quota", "unexplained")
-    ] == []
+    suspects = attribution.suspects_by_cpu[1]
+    assert [suspect.kind for suspect in suspects if suspect.kind in ("quota", "unexplained")] == []
 
 
 def test_gaps_beyond_the_throttled_time_are_another_threads() -> None:

@@ -198,10 +198,8 @@ def test_lowered_power_limit_is_the_only_difference() -> None:
     assert [str(change) for change in differences(before, after)] == ["power limits: 125 W → 90 W"]
 
 
-@pytest.mark.parametrize(
-    ("quota", "expected"), [("max 100000", "none"), ("150000 100000", "1.5 CPUs"), ("rubbish", None)]
-)
-def test_quota_of_the_parent_cgroups_is_a_fact(quota: str, expected: str | None) -> None:
+@pytest.mark.parametrize(("quota", "fact"), [("max 100000", "none"), ("150000 100000", "1.5 CPUs"), ("rubbish", None)])
+def test_quota_of_the_parent_cgroups_is_a_fact(quota: str, fact: str | None) -> None:
     folder = "/sys/fs/cgroup/ci"
     files = {
         "/proc/self/cgroup": "0::/ci\n",
@@ -210,7 +208,7 @@ def test_quota_of_the_parent_cgroups_is_a_fact(quota: str, expected: str | None)
         f"{folder}/cpu.max": f"{quota}\n",
         f"{folder}/cpu.stat": "nr_throttled 0\n",
     }
-    assert _target_facts(files)["CPU quota"] == expected
+    assert _target_facts(files)["CPU quota"] == fact
 
 
 def test_each_fact_has_its_files_and_each_kernel_its_own_vulnerabilities() -> None:

@@ -28,11 +28,7 @@ _WATCHING = process(900, "noisewatch", 0, 0, allowed="0-1")
 
 
 def _culprits(interval: Interval, cpu: int) -> list[str]:
-    return [
-        disturbance.name
-        for disturbance in disturbances_of(interval, cpu)
-        if disturbance.kind in ("thread", "unexplained")
-    ]
+    return [culprit.name for culprit in disturbances_of(interval, cpu) if culprit.kind in ("thread", "unexplained")]
 
 
 def _run_interval(cpus: str = "2-3", *, has_status: bool = True, cpu: int = 2, children: int = 0) -> Interval:

@@ -15,7 +15,7 @@ from tests.written.quiet_machine import cpu_row, process, stat_file
 def test_rate_is_per_second_of_the_interval() -> None:
     interval = interval_of({}, {})
     assert interval.seconds == 3.0
-    (disturbance,) = [row for row in disturbances_of(interval, 0) if row.irq == 24]
+    (disturbance,) = [culprit for culprit in disturbances_of(interval, 0) if culprit.irq == 24]
     assert disturbance.rate_per_s == pytest.approx(100)
     assert (disturbance.name, disturbance.is_inferred) == ("24 eth0-rx-0 (Ethernet Controller X550 (eth0))", True)
 
@@ -50,9 +50,7 @@ def test_accounted_interrupt_time_is_divided_by_count() -> None:
     lines = stat_file({}, 300).splitlines(keepends=True)
     lines[1] = "cpu0 1000 0 500 100294 20 6 5 0 0 0\n"
     interval = interval_of({}, {"/proc/stat": "".join(lines)})
-    interrupts = [
-        disturbance for disturbance in disturbances_of(interval, 0) if disturbance.kind in ("irq", "tick", "ipi")
-    ]
+    interrupts = [culprit for culprit in disturbances_of(interval, 0) if culprit.kind in ("irq", "tick", "ipi")]
     assert sum(interrupt.stolen_ns or 0 for interrupt in interrupts) == pytest.approx(60_000_000, rel=0.01)
 
 
@@ -60,7 +58,7 @@ def _timer_of_cpu2(count: int, config: str) -> tuple[str, str, float | None]:
     table = "CPU0 CPU1 CPU2 CPU3\n24: 1 1 1 1 PCI-MSIX 0-edge eth0\nLOC: 9 9 {} 9 Local timer interrupts\n"
     files = {CONFIG: config, "/proc/interrupts": table.format(100)}
     interval = interval_of(files, files | {"/proc/interrupts": table.format(100 + count)})
-    (timer,) = [disturbance for disturbance in disturbances_of(interval, 2) if disturbance.kind in ("tick", "timer")]
+    (timer,) = [culprit for culprit in disturbances_of(interval, 2) if culprit.kind in ("tick", "timer")]
     return timer.kind, timer.name, timer.rate_per_s
 
 
@@ -135,13 +133,13 @@ def test_stolen_time_by_kind_is_the_sum_over_culprits(before: Files, after: File
     interval = interval_of(before, after)
     expected = {}
     for cpu in _CPUS:
-        disturbances = disturbances_of(interval, cpu)
+        culprits = disturbances_of(interval, cpu)
         by_kind = {
-            disturbance.kind: sum(other.stolen_ns or 0 for other in disturbances if other.kind == disturbance.kind)
-            for disturbance in disturbances
+            kind: sum(culprit.stolen_ns or 0 for culprit in culprits if culprit.kind == kind)
+            for kind in {culprit.kind for culprit in culprits}
         }
-        if disturbances:
-            expected[cpu] = by_kind, disturbances[0].stolen_ns
+        if culprits:
+            expected[cpu] = by_kind, culprits[0].stolen_ns
     stolen = taken_by_cpu(interval, _CPUS)
-    assert {cpu: (stolen_time.ns_by_kind, stolen_time.most_ns) for cpu, stolen_time in stolen.items()} == expected
+    assert {cpu: (sums.ns_by_kind, sums.most_ns) for cpu, sums in stolen.items()} == expected
     assert kinds <= {kind for by_kind, _ in expected.values() for kind in by_kind}

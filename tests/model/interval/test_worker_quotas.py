@@ -37,12 +37,10 @@ def _moment(number: int, stopped_ms: int, ran_ms: int = 1500) -> Files:
     )
 
 
-def _interval(
-    *missing: str, stopped_ms: int = 1400, ran_ms: int = 1500, more: Sequence[Files] = ({}, {}, {})
-) -> Interval:
+def _interval(*lost: str, stopped_ms: int = 1400, ran_ms: int = 1500, more: Sequence[Files] = ({}, {}, {})) -> Interval:
     """Return the interval from the second moment to the third; the first two show which processes work."""
     machine = WrittenMachine(
-        *(without(_moment(number, stopped_ms, ran_ms), *missing) | dict(more[number]) for number in range(3)),
+        *(without(_moment(number, stopped_ms, ran_ms), *lost) | dict(more[number]) for number in range(3)),
         answers=ANSWERS,
     )
     task_reader = TaskReader()

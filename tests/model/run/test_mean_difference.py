@@ -20,19 +20,19 @@ _PAIRS = st.lists(st.builds(RunPair, st.floats(0.5, 2), st.floats(0.5, 2), st.bo
 @given(_PAIRS)
 def test_interval_matches_least_squares(pairs: list[RunPair]) -> None:
     """The regression of b - ratio · a on a constant and the order yields the constant 0 and the same error."""
-    difference = difference_of(pairs)
-    assume(difference.interval is not None)
-    assert difference.interval is not None
+    result = difference_of(pairs)
+    assume(result.interval is not None)
+    assert result.interval is not None
     turns = np.array([1.0 if pair.is_a_first else -1.0 for pair in pairs])
     design = np.column_stack([np.ones(len(pairs)), turns])
     inverse = np.linalg.inv(design.T @ design)
     mean_a = (inverse @ design.T @ np.array([pair.a_s for pair in pairs]))[0]
-    rests = np.array([pair.b_s - (1 + difference.share) * pair.a_s for pair in pairs])
+    rests = np.array([pair.b_s - (1 + result.share) * pair.a_s for pair in pairs])
     fitted = inverse @ design.T @ rests
     error = math.sqrt(float(((rests - design @ fitted) ** 2).sum()) / (len(pairs) - 2) * inverse[0, 0]) / mean_a
     half = t_quantile(0.975, len(pairs) - 2) * error
     assert fitted[0] == pytest.approx(0, abs=1e-9)
-    assert difference.interval == pytest.approx((difference.share - half, difference.share + half), rel=1e-6, abs=1e-9)
+    assert result.interval == pytest.approx((result.share - half, result.share + half), rel=1e-6, abs=1e-9)
 
 
 @given(_PAIRS)
@@ -58,10 +58,10 @@ def test_a_linear_drift_cancels(slope_s: float, more_s: float, pairs: int, seed:
 def test_drift_does_not_widen_the_interval() -> None:
     """The second run of each pair takes 0.1 s more: B in the pairs with A first, A in the others."""
     pairs = [RunPair(1, 1.11, True), RunPair(1.1, 1.01, False)] * 5
-    difference = difference_of(pairs)
-    assert difference.share == pytest.approx(2.12 / 2.1 - 1)
-    assert difference.interval == pytest.approx((difference.share, difference.share), abs=2e-3)
-    assert difference.second_share == pytest.approx(0.1, abs=1e-3)
+    result = difference_of(pairs)
+    assert result.share == pytest.approx(2.12 / 2.1 - 1)
+    assert result.interval == pytest.approx((result.share, result.share), abs=2e-3)
+    assert result.second_share == pytest.approx(0.1, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,9 @@ def test_drift_does_not_widen_the_interval() -> None:
     ],
 )
 def test_interval_of_too_few_pairs_or_one_order_is_unknown(pairs: list[RunPair]) -> None:
-    difference = difference_of(pairs)
-    assert difference.share == pytest.approx(1, abs=0.06)
-    assert (difference.interval, difference.smallest_shown, difference.second_share, difference.is_shown) == (
-        None,
-        None,
-        None,
-        None,
-    )
+    result = difference_of(pairs)
+    assert result.share == pytest.approx(1, abs=0.06)
+    assert (result.interval, result.smallest_shown, result.second_share, result.is_shown) == (None, None, None, None)
 
 
 def test_no_pairs_have_no_difference() -> None:
@@ -90,12 +85,12 @@ def test_no_pairs_have_no_difference() -> None:
 
 def test_difference_of_four_pairs_matches_that_by_hand() -> None:
     """The mean of b - a is 0.2 in both orders, with residuals of ±0.1; t of two degrees of freedom is 4.303."""
-    difference = difference_of([RunPair(1, b, turn) for turn in (True, False) for b in (1.1, 1.3)])
+    result = difference_of([RunPair(1, b, turn) for turn in (True, False) for b in (1.1, 1.3)])
     error = math.sqrt(0.04 / 2 * (1 / 2 + 1 / 2)) / 2
-    assert difference.interval == pytest.approx((0.2 - 4.303 * error, 0.2 + 4.303 * error), abs=1e-4)
+    assert result.interval == pytest.approx((0.2 - 4.303 * error, 0.2 + 4.303 * error), abs=1e-4)
     most_error = error * math.sqrt(2 / 0.21072)  # the χ² of two degrees of freedom is less in 1 of 10 cases
-    assert difference.smallest_shown == pytest.approx((4.303 + 1.061) * most_error, abs=1e-3)
-    assert difference.is_shown is False
+    assert result.smallest_shown == pytest.approx((4.303 + 1.061) * most_error, abs=1e-3)
+    assert result.is_shown is False
 
 
 @given(st.integers(2, 60), st.integers(0, 1_000))

@@ -149,9 +149,8 @@ def test_cpu_that_other_processes_used_is_not_free() -> None:
         tally.add(look)
     shares = [
         None if stacking is None else stacking.share
-        for stacking in (
-            tally.placement(NOWHERE_ELSE, idle_share_by_cpu={3: idle}).stacking for idle in (1.0, 0.25, 0.0)
-        )
+        for idle in (1.0, 0.25, 0.0)
+        for stacking in [tally.placement(NOWHERE_ELSE, idle_share_by_cpu={3: idle}).stacking]
     ]
     assert shares == [1.0, 0.25, None]
 

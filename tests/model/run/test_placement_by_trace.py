@@ -20,14 +20,14 @@ def _window(*threads: TracedThread, doubt_ns: int = 0) -> TraceWindow:
     return TraceWindow(0, 100 * _MS, by_cpu, (), doubt_ns=doubt_ns, threads=threads)
 
 
-def _placement_by_looks(*moments: list[ThreadLook], used_ns: int | None) -> Placement:
+def _place_by_looks(*moments: list[ThreadLook], used_ns: int | None) -> Placement:
     tally = PlacementTally(ALL, TWO_NODES)
     for threads in moments:
         tally.add(CommandLook(0, by_tid(*threads)))
     return tally.placement(NOWHERE_ELSE, used_ns)
 
 
-def _placement_by_trace(looked: Placement, window: TraceWindow) -> Placement:
+def _place_by_trace(looked: Placement, window: TraceWindow) -> Placement:
     return placed_by_trace(looked, window, CpuGroups(TWO_NODES))
 
 
@@ -35,7 +35,7 @@ _THERE_AND_BACK = TracedThread(9, "bench", {1: 60 * _MS, 2: 20 * _MS}, {(1, 2): 
 
 
 def test_thread_that_no_look_saw_has_all_its_time_and_moves_by_trace() -> None:
-    placement = _placement_by_trace(_placement_by_looks(used_ns=80 * _MS), _window(_THERE_AND_BACK))
+    placement = _place_by_trace(_place_by_looks(used_ns=80 * _MS), _window(_THERE_AND_BACK))
     (thread,) = placement.threads
     assert (placement.is_traced, placement.looks, placement.seen_share, placement.sure_share) == (True, 0, 1.0, 1.0)
     assert (thread.ran_ns, thread.ns_by_node) == (80 * _MS, {0: 60 * _MS, 1: 20 * _MS})
@@ -45,46 +45,44 @@ def test_thread_that_no_look_saw_has_all_its_time_and_moves_by_trace() -> None:
 def test_trace_settles_what_looks_leave_in_doubt() -> None:
     """The looks show the thread on one CPU, but the kernel counted migrations."""
     moments = [[thread_look(9, 1, count * 40 * _MS, migrations=3 * count)] for count in (1, 2)]
-    looked = _placement_by_looks(*moments, used_ns=80 * _MS)
-    placement = _placement_by_trace(looked, _window(_THERE_AND_BACK))
+    looked = _place_by_looks(*moments, used_ns=80 * _MS)
+    placement = _place_by_trace(looked, _window(_THERE_AND_BACK))
     assert looked.hidden_ns > 0
     assert (placement.hidden_ns, placement.threads[0].node_moves) == (0, 6)
     assert placement.threads[0].waited_ns == looked.threads[0].waited_ns
 
 
 def test_time_on_cpus_that_were_not_traced_is_not_seen() -> None:
-    looked = _placement_by_looks([thread_look(9, 1, 40 * _MS)], used_ns=160 * _MS)
-    share = _placement_by_trace(looked, _window(_THERE_AND_BACK)).seen_share
+    looked = _place_by_looks([thread_look(9, 1, 40 * _MS)], used_ns=160 * _MS)
+    share = _place_by_trace(looked, _window(_THERE_AND_BACK)).seen_share
     assert share == pytest.approx(0.5, abs=0.01)
 
 
 def test_time_that_may_be_another_commands_is_in_doubt() -> None:
-    looked = _placement_by_looks([thread_look(9, 1, 40 * _MS)], used_ns=80 * _MS)
-    assert _placement_by_trace(looked, _window(_THERE_AND_BACK, doubt_ns=4 * _MS)).sure_share == 0.95
+    looked = _place_by_looks([thread_look(9, 1, 40 * _MS)], used_ns=80 * _MS)
+    assert _place_by_trace(looked, _window(_THERE_AND_BACK, doubt_ns=4 * _MS)).sure_share == 0.95
 
 
 def test_looks_are_used_if_the_trace_is_more_in_doubt_than_they_are() -> None:
-    sure, unsure = (
-        _placement_by_looks([thread_look(9, 1, ms * _MS, migrations=0)], used_ns=80 * _MS) for ms in (70, 20)
-    )
+    sure, unsure = (_place_by_looks([thread_look(9, 1, ms * _MS, migrations=0)], used_ns=80 * _MS) for ms in (70, 20))
     window = _window(_THERE_AND_BACK, doubt_ns=40 * _MS)
-    assert (_placement_by_trace(sure, window).is_traced, _placement_by_trace(unsure, window).is_traced) == (False, True)
+    assert (_place_by_trace(sure, window).is_traced, _place_by_trace(unsure, window).is_traced) == (False, True)
 
 
 def test_looks_are_used_if_one_saw_the_thread_on_an_untraced_cpu() -> None:
-    looked = _placement_by_looks([thread_look(9, 7, 1 * _MS)], used_ns=80 * _MS)
-    assert _placement_by_trace(looked, _window(_THERE_AND_BACK)) is looked
+    looked = _place_by_looks([thread_look(9, 7, 1 * _MS)], used_ns=80 * _MS)
+    assert _place_by_trace(looked, _window(_THERE_AND_BACK)) is looked
 
 
 def test_looks_are_used_if_the_commands_time_is_unknown() -> None:
-    looked = _placement_by_looks([thread_look(9, 1, 40 * _MS)], used_ns=None)
-    assert _placement_by_trace(looked, _window(_THERE_AND_BACK)) is looked
+    looked = _place_by_looks([thread_look(9, 1, 40 * _MS)], used_ns=None)
+    assert _place_by_trace(looked, _window(_THERE_AND_BACK)) is looked
 
 
 def test_thread_that_always_waited_is_among_those_that_shared_a_cpu() -> None:
     stacked = [thread_look(9, 1, 10, state="R"), thread_look(10, 1, 0, waited_ns=7 * _MS, state="R")]
-    looked = _placement_by_looks(stacked, stacked, used_ns=80 * _MS)
+    looked = _place_by_looks(stacked, stacked, used_ns=80 * _MS)
     assert looked.stacking is not None
-    placement = _placement_by_trace(looked, _window(_THERE_AND_BACK))
+    placement = _place_by_trace(looked, _window(_THERE_AND_BACK))
     assert [(thread.tid, thread.ran_ns) for thread in placement.threads] == [(9, 80 * _MS), (10, 0)]
     assert placement.threads[1].waited_ns == looked.threads[1].waited_ns

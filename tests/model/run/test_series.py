@@ -31,34 +31,28 @@ _SERIES = st.lists(st.floats(1e-3, 1e5), min_size=2, max_size=60)
 
 @given(_SERIES)
 def test_statistics_match_numpy(times: list[float]) -> None:
-    statistics = statistics_of(times)
-    assert (statistics.count, statistics.min_s, statistics.max_s) == (len(times), min(times), max(times))
-    assert statistics.mean_s == pytest.approx(float(np.mean(times)), rel=1e-9)
-    assert statistics.median_s == pytest.approx(float(np.median(times)), rel=1e-9)
-    assert statistics.sd_s == pytest.approx(float(np.std(times, ddof=1)), rel=1e-6, abs=1e-9)
-    assert statistics.cv == pytest.approx(float(np.std(times, ddof=1) / np.mean(times)), rel=1e-6, abs=1e-9)
+    stats = statistics_of(times)
+    assert (stats.count, stats.min_s, stats.max_s) == (len(times), min(times), max(times))
+    assert stats.mean_s == pytest.approx(float(np.mean(times)), rel=1e-9)
+    assert stats.median_s == pytest.approx(float(np.median(times)), rel=1e-9)
+    assert stats.sd_s == pytest.approx(float(np.std(times, ddof=1)), rel=1e-6, abs=1e-9)
+    assert stats.cv == pytest.approx(float(np.std(times, ddof=1) / np.mean(times)), rel=1e-6, abs=1e-9)
 
 
 def test_statistics_of_five_runs_match_those_by_hand() -> None:
     """Student's t of four degrees of freedom is 2.776; χ² is 0.484 and 11.143."""
-    statistics = statistics_of([1.0, 2.0, 3.0, 4.0, 5.0])
+    stats = statistics_of([1.0, 2.0, 3.0, 4.0, 5.0])
     half = 2.776 * math.sqrt(2.5 / 5)
-    assert statistics.mean_interval_s == pytest.approx((3 - half, 3 + half), abs=1e-3)
-    assert statistics.cv_interval == pytest.approx((math.sqrt(10 / 11.143) / 3, math.sqrt(10 / 0.484) / 3), rel=1e-3)
-    assert statistics.later_share == pytest.approx(4.5 / 1.5 - 1)
+    assert stats.mean_interval_s == pytest.approx((3 - half, 3 + half), abs=1e-3)
+    assert stats.cv_interval == pytest.approx((math.sqrt(10 / 11.143) / 3, math.sqrt(10 / 0.484) / 3), rel=1e-3)
+    assert stats.later_share == pytest.approx(4.5 / 1.5 - 1)
 
 
 def test_variation_of_one_run_is_unknown() -> None:
-    statistics = statistics_of([2.5])
-    assert (statistics.mean_s, statistics.median_s, statistics.min_s, statistics.max_s) == (2.5, 2.5, 2.5, 2.5)
-    assert (
-        statistics.sd_s,
-        statistics.cv,
-        statistics.mean_interval_s,
-        statistics.cv_interval,
-        statistics.later_share,
-    ) == (None,) * 5
-    assert not statistics.is_order_tested
+    stats = statistics_of([2.5])
+    assert (stats.mean_s, stats.median_s, stats.min_s, stats.max_s) == (2.5, 2.5, 2.5, 2.5)
+    assert (stats.sd_s, stats.cv, stats.mean_interval_s, stats.cv_interval, stats.later_share) == (None,) * 5
+    assert not stats.is_order_tested
 
 
 def test_no_runs_have_no_statistics() -> None:
@@ -67,23 +61,18 @@ def test_no_runs_have_no_statistics() -> None:
 
 
 def test_equal_runs_do_not_vary() -> None:
-    statistics = statistics_of([0.25] * 20)
-    assert (statistics.sd_s, statistics.cv, statistics.mean_interval_s, statistics.cv_interval) == (
-        0,
-        0,
-        (0.25, 0.25),
-        (0, 0),
-    )
-    assert (statistics.doubt, statistics.later_share, statistics.far_runs) == (None, 0, ())
+    stats = statistics_of([0.25] * 20)
+    assert (stats.sd_s, stats.cv, stats.mean_interval_s, stats.cv_interval) == (0, 0, (0.25, 0.25), (0, 0))
+    assert (stats.doubt, stats.later_share, stats.far_runs) == (None, 0, ())
 
 
 @given(_TIMES)
 def test_intervals_contain_their_estimates(times: list[float]) -> None:
-    statistics = statistics_of(times)
-    low, high = statistics.mean_interval_s or (statistics.mean_s, statistics.mean_s)
-    assert low <= statistics.mean_s <= high
-    cv_low, cv_high = statistics.cv_interval or (0.0, 0.0)
-    assert cv_low <= (statistics.cv or 0.0) <= cv_high or statistics.cv == pytest.approx(cv_low, abs=1e-12)
+    stats = statistics_of(times)
+    low, high = stats.mean_interval_s or (stats.mean_s, stats.mean_s)
+    assert low <= stats.mean_s <= high
+    cv_low, cv_high = stats.cv_interval or (0.0, 0.0)
+    assert cv_low <= (stats.cv or 0.0) <= cv_high or stats.cv == pytest.approx(cv_low, abs=1e-12)
 
 
 @given(_SERIES, st.floats(0.01, 100))
@@ -151,9 +140,9 @@ def test_heavy_tails_widen_the_interval_of_the_standard_deviation() -> None:
     ],
 )
 def test_trend_or_serial_correlation_makes_the_order_doubtful(times: list[float], doubt: OrderDoubt | None) -> None:
-    statistics = statistics_of(times)
-    assert statistics.doubt == doubt
-    assert statistics.is_order_tested == (len(times) >= 10)
+    stats = statistics_of(times)
+    assert stats.doubt == doubt
+    assert stats.is_order_tested == (len(times) >= 10)
 
 
 @pytest.mark.parametrize("runs", [10, 15, 40])

@@ -29,14 +29,8 @@ def _traced(*shells_ns: int) -> TracedCpu:
 def _shells(traced: TracedCpu) -> list[tuple[str, int | None, int | None, int, int | None]]:
     shells = [culprit for culprit in traced.culprits if culprit.disturbance.name.startswith("sh")]
     return [
-        (
-            culprit.disturbance.name,
-            culprit.disturbance.pid,
-            culprit.disturbance.tid,
-            culprit.count,
-            culprit.disturbance.stolen_ns,
-        )
-        for culprit in shells
+        (shell.disturbance.name, shell.disturbance.pid, shell.disturbance.tid, shell.count, shell.disturbance.stolen_ns)
+        for shell in shells
     ]
 
 
@@ -66,15 +60,10 @@ def test_ended_thread_has_no_process_and_a_kernel_worker_is_recognized_by_name()
     trace = written_trace()
     trace["threads"]["30"] |= {"pid": None, "is_kernel": None}
     trace["threads"]["456"] |= {"pid": None, "is_kernel": None}
-    disturbances = {
-        culprit.disturbance.tid: culprit.disturbance for culprit in culprits_of(parse_trace(trace), None)[0].culprits
-    }
-    assert (disturbances[30].kind, disturbances[30].pid, disturbances[30].process) == (
-        "kernel-thread",
-        None,
-        "thread 30",
-    )
-    assert (disturbances[456].pid, disturbances[456].process) == (None, "thread 456")
+    culprits = culprits_of(parse_trace(trace), None)[0].culprits
+    by_tid = {culprit.disturbance.tid: culprit.disturbance for culprit in culprits}
+    assert (by_tid[30].kind, by_tid[30].pid, by_tid[30].process) == ("kernel-thread", None, "thread 30")
+    assert (by_tid[456].pid, by_tid[456].process) == (None, "thread 456")
 
 
 def _traced_ended(*parents: dict[str, Any] | None) -> TracedCpu:
