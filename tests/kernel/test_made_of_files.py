@@ -39,14 +39,14 @@ class _Maker:
         reader.spared = spared
         if asks_before:
             reader.text_or_none(f"{_FOLDER}/a")
-        made = reader.made_of_files("it", given, lambda: self._made_by(reader))
+        made = reader.made_of_files("it", given, lambda: self._derive(reader))
         reader.end()
         self.reasons = reader.reason_by_path
         if self._machine.has_next:
             self._machine.advance()
         return made
 
-    def _made_by(self, reader: Reader) -> list[object]:
+    def _derive(self, reader: Reader) -> list[object]:
         self.times += 1
         values = [reader.parsed(path, parse_count) for path in (f"{_FOLDER}/a", f"{_FOLDER}/wrong", _MISSING)]
         return [*values, reader.parsed(_ASKS_A_CPU, parse_count), reader.names_or_none(_FOLDER)]

@@ -127,7 +127,7 @@ def test_interface_file_is_recognized_once_and_not_in_each_group() -> None:
     assert [path for path in machine.reads if "memory.stat" in path] == []
 
 
-def _nested(depth: int) -> dict[str, str]:
+def _nested_groups(depth: int) -> dict[str, str]:
     files = dict(MOUNTED)
     for level in range(1, depth):
         files |= _group("/".join(["pod"] * level), "member", "", "0-7")
@@ -135,11 +135,11 @@ def _nested(depth: int) -> dict[str, str]:
 
 
 def test_partition_in_nested_containers_is_detected() -> None:
-    assert _read(_nested(12)).isolated == frozenset({2, 3})
+    assert _read(_nested_groups(12)).isolated == frozenset({2, 3})
 
 
 def test_partitions_are_unknown_if_groups_are_too_deep() -> None:
-    partitions = _read(_nested(40))
+    partitions = _read(_nested_groups(40))
     assert partitions.isolated is None
     assert partitions.unseen is not None
     assert "levels deep" in partitions.unseen

@@ -210,16 +210,16 @@ _FAST, _SLOW, _ALIKE = "performance", "efficiency", "none"
 _HYBRID = _cores(_FAST, _FAST, _SLOW, _SLOW, _FAST)
 
 
-def _isolating(*cpus: int) -> Isolation:
+def _isolation_of(*cpus: int) -> Isolation:
     return replace(_SHARED, boot=frozenset(cpus))
 
 
 @pytest.mark.parametrize(
     ("isolation", "own", "cpus", "chosen_by"),
     [
-        (_isolating(1, 2, 4), None, {1, 4}, "isolated, the fastest kind of core"),
-        (_isolating(2, 3), None, {2, 3}, "isolated"),
-        (_isolating(1), None, {1}, "isolated"),
+        (_isolation_of(1, 2, 4), None, {1, 4}, "isolated, the fastest kind of core"),
+        (_isolation_of(2, 3), None, {2, 3}, "isolated"),
+        (_isolation_of(1), None, {1}, "isolated"),
         (_SHARED, {0, 1, 2, 4}, {1, 4}, "allowed to this process, without CPU 0's core, the fastest kind of core"),
         (_SHARED, {0, 2, 3}, {2, 3}, "allowed to this process, without CPU 0's core"),
         (_SHARED, None, {0, 1, 4}, "all online CPUs, the fastest kind of core"),
@@ -254,8 +254,8 @@ def test_fastest_cores_are_chosen_by_kind_and_among_designs_by_capacity(
     ("isolation", "own", "cpus"),
     [
         (_SHARED, {0, 1, 2, 3, 4}, {1, 4}),
-        (_isolating(2, 3), {0, 1, 4}, {1, 4}),
-        (_isolating(2, 4), {0, 1, 3}, {4}),
+        (_isolation_of(2, 3), {0, 1, 4}, {1, 4}),
+        (_isolation_of(2, 4), {0, 1, 3}, {4}),
         (_SHARED, {0, 2}, {0}),
         (_SHARED, {2, 3}, set()),
     ],

@@ -185,7 +185,7 @@ def test_limits_are_kept_and_volatile_values_are_read_again() -> None:
         (_cpufreq(0, energy_performance_preference="a; b"), False, None),
     ],
 )
-def test_missing_preference_of_a_copy_is_unknown(files: Files, is_copy: bool, preference: str | None) -> None:
+def test_preference_is_absent_only_on_a_live_machine(files: Files, is_copy: bool, preference: str | None) -> None:
     assert _read(files, 0, is_copy=is_copy).cpus[0].energy_preference == preference
 
 

@@ -128,7 +128,7 @@ _HEAT = {"/sys/class/hwmon/hwmon0/name": "cpu_thermal\n", "/sys/devices/system/c
 _VOLTAGE = {"/sys/class/hwmon/hwmon1/name": "rpi_volt\n", "/sys/class/hwmon/hwmon1/in0_lcrit_alarm": "1\n"}
 
 
-def _voltage(files: dict[str, str]) -> tuple[str | None, SupplyVoltage, set[str]]:
+def _alarm_and_voltage(files: dict[str, str]) -> tuple[str | None, SupplyVoltage, set[str]]:
     machine = WrittenMachine(files)
     reader = Reader(machine)
     alarm = read_voltage_alarm(reader)
@@ -136,7 +136,7 @@ def _voltage(files: dict[str, str]) -> tuple[str | None, SupplyVoltage, set[str]
 
 
 def test_firmware_is_not_read_where_hwmon_reports() -> None:
-    path, voltage, reads = _voltage({**_HEAT, **_VOLTAGE, FIRMWARE: "0\n"})
+    path, voltage, reads = _alarm_and_voltage({**_HEAT, **_VOLTAGE, FIRMWARE: "0\n"})
     assert (path, voltage) == ("/sys/class/hwmon/hwmon1/in0_lcrit_alarm", SupplyVoltage(True, True))
     assert FIRMWARE not in reads
 
@@ -152,8 +152,8 @@ def test_firmware_is_not_read_where_hwmon_reports() -> None:
     ],
 )
 def test_firmware_is_read_without_hwmon(flags: str, voltage: SupplyVoltage) -> None:
-    assert _voltage({**_HEAT, FIRMWARE: flags})[:2] == (FIRMWARE, voltage)
+    assert _alarm_and_voltage({**_HEAT, FIRMWARE: flags})[:2] == (FIRMWARE, voltage)
 
 
 def test_other_machines_report_no_voltage() -> None:
-    assert _voltage(_HEAT)[:2] == (None, SupplyVoltage(None, None))
+    assert _alarm_and_voltage(_HEAT)[:2] == (None, SupplyVoltage(None, None))

@@ -37,7 +37,7 @@ CONFIG_IO_URING_ZCRX=y
 _BOOT = "/boot/config-6.18.44"
 
 
-def _packed(text: str = TEXT) -> str:
+def _pack(text: str = TEXT) -> str:
     return gzip.compress(text.encode()).decode("utf-8", "surrogateescape")
 
 
@@ -73,19 +73,19 @@ def test_tick_that_is_no_number_is_unknown(text: str) -> None:
 
 @pytest.mark.parametrize("path", [PACKED, _BOOT, "/lib/modules/6.18.44/config"])
 def test_any_of_the_files_is_read(path: str) -> None:
-    config, reasons = _read({path: _packed() if path == PACKED else TEXT})
+    config, reasons = _read({path: _pack() if path == PACKED else TEXT})
     assert config is not None
     assert (config.tick_hz, config.said_by, reasons) == (250, path, {})
 
 
 def test_the_kernels_own_file_comes_first() -> None:
-    config, _ = _read({PACKED: _packed(), _BOOT: TEXT.replace("250", "1000")})
+    config, _ = _read({PACKED: _pack(), _BOOT: TEXT.replace("250", "1000")})
     assert config is not None
     assert config.tick_hz == 250
 
 
 def test_damaged_file_is_skipped_and_named_if_there_is_no_other() -> None:
-    files = {PACKED: _packed()[:60]}
+    files = {PACKED: _pack()[:60]}
     config, _ = _read({**files, _BOOT: TEXT})
     assert config is not None
     config, reasons = _read(files)

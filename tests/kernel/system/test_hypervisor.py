@@ -35,7 +35,7 @@ def _hypervisor(machine: WrittenMachine) -> Hypervisor:
     return read_hypervisor(reader, reader.text_or_none(CPUINFO), read_firmware(reader))
 
 
-def _named(files: Files, *, is_copy: bool = False) -> str | None:
+def _hypervisor_name(files: Files, *, is_copy: bool = False) -> str | None:
     return _hypervisor(WrittenMachine({**BARE, **files}, is_copy=is_copy)).name
 
 
@@ -51,7 +51,7 @@ def test_missing_flag_of_the_processor_proves_nothing() -> None:
 @pytest.mark.parametrize(("steal", "name"), [(0, NONE), (9, UNIDENTIFIED)])
 def test_steal_time_proves_a_hypervisor(steal: int, name: str) -> None:
     times = f"cpu  1 0 1 9 0 0 0 {steal} 0 0\ncpu0 1 0 1 9 0 0 0 {steal} 0 0\n"
-    assert _named({**_METAL, "/proc/stat": times}) == name
+    assert _hypervisor_name({**_METAL, "/proc/stat": times}) == name
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_steal_time_proves_a_hypervisor(steal: int, name: str) -> None:
 def test_one_sign_outranks_all_proof_of_bare_metal(sign: Files, hypervisor: str) -> None:
     has_product = any(path.endswith("product_name") for path in sign)
     machine = {path: text for path, text in _METAL.items() if not (has_product and path in _DELL)}
-    assert _named({**machine, **sign}) == hypervisor
+    assert _hypervisor_name({**machine, **sign}) == hypervisor
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_one_sign_outranks_all_proof_of_bare_metal(sign: Files, hypervisor: str)
     ids=str,
 )
 def test_bare_metal_is_proven_by_its_firmware_or_drivers(files: Files) -> None:
-    assert _named(files, is_copy=True) == NONE
+    assert _hypervisor_name(files, is_copy=True) == NONE
 
 
 @pytest.mark.parametrize(
@@ -154,19 +154,19 @@ def test_bare_metal_is_proven_by_its_firmware_or_drivers(files: Files) -> None:
     ids=str,
 )
 def test_hypervisor_is_unknown_without_a_sign_or_a_proof(files: Files) -> None:
-    assert _named(files) is None
+    assert _hypervisor_name(files) is None
 
 
 @pytest.mark.parametrize("name", ["vendor", "subsystem_vendor"])
 def test_virtio_devices_are_a_sign_without_a_proof_of_bare_metal(name: str) -> None:
-    assert _named({CPUINFO: _X86} | _pci("0x1af4", name)) == UNIDENTIFIED
+    assert _hypervisor_name({CPUINFO: _X86} | _pci("0x1af4", name)) == UNIDENTIFIED
 
 
 @pytest.mark.parametrize(
     "path", [f"{DMI}/board_vendor", "/sys/hypervisor/type", "/proc/xen/capabilities", "/proc/sysinfo", _CLOCKS]
 )
 def test_unreadable_place_may_contain_a_sign(path: str) -> None:
-    assert _named(_METAL) == NONE
+    assert _hypervisor_name(_METAL) == NONE
     hypervisor = _hypervisor(LessenedMachine({**BARE, **_METAL}).take(path, DENIED))
     assert (hypervisor.name, hypervisor.because) == (None, f"{path}: permission denied")
 
@@ -193,29 +193,29 @@ def test_unreadable_place_may_contain_a_sign(path: str) -> None:
 )
 def test_damaged_place_may_have_contained_a_sign(path: str, text: str) -> None:
     metal = _METAL | {f"{PCI}/0000:00:1f.0/vendor": "0x8086\n"}
-    assert _named(metal) == NONE
+    assert _hypervisor_name(metal) == NONE
     hypervisor = _hypervisor(WrittenMachine({**BARE, **metal, path: text}))
     assert (hypervisor.name, hypervisor.because.startswith(f"{path}: wanted")) == (None, True)
 
 
 def test_blank_names_of_the_firmware_are_not_damage() -> None:
     blank = {f"{DMI}/product_version": "\n", f"{DMI}/board_name": " \n"}
-    assert _named(_METAL | blank) == NONE
+    assert _hypervisor_name(_METAL | blank) == NONE
 
 
 def test_less_evidence_never_makes_a_guest_bare_metal() -> None:
     guest = _METAL | _pci("0x1b36") | {CPUINFO: _X86.replace("tsc", "hypervisor tsc"), _CLOCKS: "kvm-clock\n"}
-    assert _named(guest) == "kvm"
-    assert {_named(without(guest, path)) for path in guest} <= {"kvm", "qemu", UNIDENTIFIED}
+    assert _hypervisor_name(guest) == "kvm"
+    assert {_hypervisor_name(without(guest, path)) for path in guest} <= {"kvm", "qemu", UNIDENTIFIED}
 
 
 @pytest.mark.parametrize("product", ["m5.metal", "Surface Pro 4"])
 def test_name_of_a_hypervisor_outranks_a_hardware_product(product: str) -> None:
     names = {f"{DMI}/product_name": f"{product}\n", f"{DMI}/bios_vendor": "innotek GmbH\n"}
-    assert _named({CPUINFO: _X86} | names) == "virtualbox"
+    assert _hypervisor_name({CPUINFO: _X86} | names) == "virtualbox"
 
 
 def test_chromebook_is_no_virtual_machine_of_google() -> None:
     names = {"sys_vendor": "Google", "product_name": "Eve", "bios_vendor": "coreboot"}
     files = {f"{DMI}/{name}": f"{text}\n" for name, text in names.items()}
-    assert _named({CPUINFO: _X86, PCI_TABLE: _HOST_BRIDGE} | files | _ACPI) == NONE
+    assert _hypervisor_name({CPUINFO: _X86, PCI_TABLE: _HOST_BRIDGE} | files | _ACPI) == NONE

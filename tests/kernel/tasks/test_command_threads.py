@@ -61,7 +61,7 @@ def test_stat_of_a_ready_thread_is_read_before_its_time() -> None:
     assert machine.reads == ["/proc/9/task/9/stat", "/proc/9/task/9/schedstat"]
 
 
-def _held_by(tracer: int, state: str = "t") -> dict[str, str]:
+def _files_debugged_by(tracer: int, state: str = "t") -> dict[str, str]:
     files = thread_files(9, state=state, children="11 ") | thread_files(11) | {"/proc/77/comm": "strace\n"}
     return files | {"/proc/9/task/9/status": f"Name:\tbench\nTracerPid:\t{tracer}\n"}
 
@@ -69,11 +69,11 @@ def _held_by(tracer: int, state: str = "t") -> dict[str, str]:
 @pytest.mark.parametrize(
     ("files", "debuggers"),
     [
-        (_held_by(77), {(77, "strace")}),
-        (_held_by(78), {(78, "?")}),  # the debugger has exited
-        (_held_by(11), set()),  # the debugger is the command's own
-        (_held_by(0), set()),
-        (_held_by(77, "R"), {(77, "strace")}),
+        (_files_debugged_by(77), {(77, "strace")}),
+        (_files_debugged_by(78), {(78, "?")}),  # the debugger has exited
+        (_files_debugged_by(11), set()),  # the debugger is the command's own
+        (_files_debugged_by(0), set()),
+        (_files_debugged_by(77, "R"), {(77, "strace")}),
     ],
 )
 def test_foreign_debugger_is_listed(files: Files, debuggers: set[tuple[int, str]]) -> None:
@@ -83,7 +83,7 @@ def test_foreign_debugger_is_listed(files: Files, debuggers: set[tuple[int, str]
 
 def test_debugger_that_may_be_the_commands_own_is_not_listed() -> None:
     """The children of the first thread are unknown here."""
-    (look,) = _looks(without(_held_by(77), "/proc/9/task/9/children"))
+    (look,) = _looks(without(_files_debugged_by(77), "/proc/9/task/9/children"))
     assert look.debuggers == frozenset()
 
 

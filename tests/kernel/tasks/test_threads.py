@@ -26,7 +26,7 @@ def _read(files: Files, *, all_affinities: bool = False) -> Tasks:
     return tasks
 
 
-def _one(files: Files) -> Task:
+def _one_task(files: Files) -> Task:
     (task,) = _read(files).by_tid.values()
     return task
 
@@ -66,12 +66,12 @@ def _with_threads(line: str, count: int) -> str:
     ],
 )
 def test_process_may_have_any_name(name: str, shown: str) -> None:
-    task = _one(process(9, name, 3, 100))
+    task = _one_task(process(9, name, 3, 100))
     assert (task.tid, task.name, task.cpu, task.ran_ns) == (9, shown, 3, 100)
 
 
 def test_name_that_is_not_text_is_a_name() -> None:
-    assert _one(process(9, "b\udcffd", 3, 100)).name == "b\ufffdd"
+    assert _one_task(process(9, "b\udcffd", 3, 100)).name == "b\ufffdd"
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_name_that_is_not_text_is_a_name() -> None:
     [(0, False, False), (KERNEL_THREAD, True, False), (KERNEL_THREAD | BOUND, True, True), (BOUND, False, True)],
 )
 def test_flags_distinguish_kernel_threads_and_bound_threads(flags: int, is_kernel: bool, is_bound: bool) -> None:
-    task = _one(process(9, "x", 0, 1, flags=flags))
+    task = _one_task(process(9, "x", 0, 1, flags=flags))
     assert (task.is_kernel, task.is_bound) == (is_kernel, is_bound)
 
 
 def test_task_has_its_parent_its_start_and_the_time_of_ended_children() -> None:
-    task = _one(process(9, "make", 0, 1, parent=5, children=40))
+    task = _one_task(process(9, "make", 0, 1, parent=5, children=40))
     assert (task.parent_pid, task.started_ticks, task.children_ns) == (5, 109, 40 * TICK_NS)
 
 
@@ -157,7 +157,7 @@ def test_tasks_are_unknown_without_any_process(files: Files, named: str) -> None
 
 
 def test_time_is_in_ticks_without_schedstat() -> None:
-    task = _one(without(process(9, "x", 0, 1, busy=7), "/proc/9/schedstat"))
+    task = _one_task(without(process(9, "x", 0, 1, busy=7), "/proc/9/schedstat"))
     assert (task.ran_ns, task.waited_ns) == (7 * TICK_NS, None)
 
 
@@ -168,7 +168,7 @@ def test_ticks_of_a_thread_are_its_own_without_schedstat() -> None:
 
 
 def test_schedstat_is_preferred_to_ticks_that_include_ended_threads() -> None:
-    assert _one(process(9, "x", 0, 1_000, busy=500)).ran_ns == 1_000
+    assert _one_task(process(9, "x", 0, 1_000, busy=500)).ran_ns == 1_000
 
 
 def test_affinities_are_read_only_on_request_and_not_of_bound_threads() -> None:

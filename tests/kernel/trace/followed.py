@@ -96,7 +96,7 @@ def followed_trace(*cpus: int) -> Iterator[FollowedTrace]:
         yield followed
 
 
-def born(tid: int, parent: int) -> bytes:
+def birth(tid: int, parent: int) -> bytes:
     return record("task/task_newtask", parent, pid=tid)
 
 

@@ -9,7 +9,7 @@ import pytest
 from noisewatch.kernel.trace.own_threads import MOST_THREADS, OwnPlaces, OwnStates, OwnThreads, StateTimes, TracedThread
 from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.kernel.trace.sends import Birth
-from tests.kernel.trace.followed import BEFORE, CHILD, COMMAND, HOG, US, born, followed_trace, own_us, times_of_others
+from tests.kernel.trace.followed import BEFORE, CHILD, COMMAND, HOG, US, birth, followed_trace, own_us, times_of_others
 from tests.kernel.trace.ring_buffer import record, switch
 
 
@@ -113,7 +113,7 @@ READY, PREEMPTED, SLEEPS, WAITS, STOPPED, TRACED, EXITED = 0, 0x100, 1, 2, 4, 8,
 def _window(*events: tuple[int, bytes], looks: bool = False, end_us: int = 1000) -> TraceWindow:
     """Return the window of a command that began at 100 µs, and whose first process started a child at 200."""
     with followed_trace() as followed:
-        followed.on_others((10, born(COMMAND, BEFORE)), (200, born(CHILD, COMMAND)))
+        followed.on_others((10, birth(COMMAND, BEFORE)), (200, birth(CHILD, COMMAND)))
         followed.on_target((20, switch("run", COMMAND)))
         followed.begin(100)
         for event in events:
@@ -209,7 +209,7 @@ def test_command_ends_when_its_first_process_leaves_the_cpu_for_good() -> None:
 def test_command_has_not_ended_while_a_thread_of_its_first_process_lives() -> None:
     with followed_trace() as followed:
         thread = record("task/task_newtask", COMMAND, pid=CHILD, clone_flags=0x10000)
-        followed.on_others((10, born(COMMAND, BEFORE)), (200, thread))
+        followed.on_others((10, birth(COMMAND, BEFORE)), (200, thread))
         followed.on_target(
             (20, switch("run", COMMAND)),
             (300, switch("thread", CHILD, COMMAND, state=EXITED)),
@@ -236,7 +236,7 @@ def test_first_thread_that_another_one_replaces_lives_on() -> None:
 def test_stopped_child_is_reported_even_between_looks(state: int, stopped_us: int, looks: bool) -> None:
     """Sleeps and stops by a debugger do not count as stops, nor do stops of other processes."""
     with followed_trace() as followed:
-        followed.on_others((10, born(COMMAND, BEFORE)), (200, born(CHILD, COMMAND)))
+        followed.on_others((10, birth(COMMAND, BEFORE)), (200, birth(CHILD, COMMAND)))
         followed.on_target(
             (20, switch("run", COMMAND)),
             (220, switch("child", CHILD, COMMAND, state=1)),

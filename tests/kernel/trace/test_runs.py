@@ -47,7 +47,7 @@ def test_control_characters_are_removed_from_names() -> None:
     assert "\x1b" not in str(parse_trace(trace))
 
 
-def _broken(**changes: Any) -> dict[str, Any]:
+def _broken_trace(**changes: Any) -> dict[str, Any]:
     trace = copy.deepcopy(written_trace())
     trace["cpus"][0].update(changes)
     return trace
@@ -62,13 +62,13 @@ def _broken(**changes: Any) -> dict[str, Any]:
         written_trace(length_ns=-1),
         written_trace(threads={"x": {}}),
         written_trace(threads={"1": {"pid": "2"}}),
-        _broken(pieces=[0, 1]),
-        _broken(pieces=[0, 1, 99]),
-        _broken(pieces=[5, 9, 1, 3, 4, 1]),
-        _broken(sources=[["nobody", "x", 0, None]]),
-        _broken(spells=[]),
-        _broken(lost_events="none"),
-        _broken(lost_pieces=None),
+        _broken_trace(pieces=[0, 1]),
+        _broken_trace(pieces=[0, 1, 99]),
+        _broken_trace(pieces=[5, 9, 1, 3, 4, 1]),
+        _broken_trace(sources=[["nobody", "x", 0, None]]),
+        _broken_trace(spells=[]),
+        _broken_trace(lost_events="none"),
+        _broken_trace(lost_pieces=None),
     ],
 )
 def test_other_answers_are_malformed_and_unknown(answer: object) -> None:

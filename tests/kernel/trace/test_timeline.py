@@ -18,7 +18,7 @@ _TICK, _TICK_ENDS = record("irq_vectors/local_timer_entry", 7), record("irq_vect
 _CALL = "irq_vectors/call_function_single"
 
 
-def _traced(*pages: bytes, end_ns: int = 0, sends: Sends | None = None) -> CpuTrace:
+def _trace(*pages: bytes, end_ns: int = 0, sends: Sends | None = None) -> CpuTrace:
     trace = CpuTrace(1, _EVENTS, sends or Sends({}), 0)
     for content in pages:
         trace.feed(content)
@@ -41,7 +41,7 @@ def _pieces(trace: CpuTrace) -> list[tuple[int, int, str]]:
     return [(start, end, trace.sources[number].kind) for start, end, number in columns]
 
 
-def _expires(function: int) -> bytes:
+def _expiry(function: int) -> bytes:
     return record("timer/hrtimer_expire_entry", 7, function=function)
 
 
@@ -55,16 +55,16 @@ def _timers(trace: CpuTrace) -> dict[tuple[int, ...], tuple[int, int]]:
 
 
 def test_timer_interrupt_is_distinguished_by_its_functions() -> None:
-    ticks = [(0, switch("x", 7)), (100, _TICK), (104, _expires(0xA)), (110, _TICK_ENDS)]
+    ticks = [(0, switch("x", 7)), (100, _TICK), (104, _expiry(0xA)), (110, _TICK_ENDS)]
     samples = [
         (200, _TICK),
-        (203, _expires(0xA)),
-        (205, _expires(0xB)),
+        (203, _expiry(0xA)),
+        (205, _expiry(0xB)),
         (230, _TICK_ENDS),
         (300, _TICK),
         (301, _TICK_ENDS),
     ]
-    trace = _traced(page(ticks + samples))
+    trace = _trace(page(ticks + samples))
     assert _timers(trace) == {(0xA,): (1, 10), (0xA, 0xB): (1, 30), (): (1, 1)}
     assert [
         (start, end, trace.sources[number].timers)
@@ -76,15 +76,15 @@ def test_timer_interrupt_is_distinguished_by_its_functions() -> None:
 def test_numbered_timer_interrupt_has_functions_and_a_softirqs_timer_is_the_softirqs() -> None:
     irq, irq_ends = record("irq/irq_handler_entry", 7, irq=11), record("irq/irq_handler_exit", 7, irq=11)
     softirq, ends = record("irq/softirq_entry", 7, vec=8), record("irq/softirq_exit", 7, vec=8)
-    trace = _traced(
+    trace = _trace(
         page(
             [
                 (0, switch("x", 7)),
                 (10, irq),
-                (12, _expires(0xB)),
+                (12, _expiry(0xB)),
                 (20, irq_ends),
                 (30, softirq),
-                (31, _expires(0xC)),
+                (31, _expiry(0xC)),
                 (40, ends),
             ]
         )
@@ -94,11 +94,11 @@ def test_numbered_timer_interrupt_has_functions_and_a_softirqs_timer_is_the_soft
 
 
 def test_timer_outside_a_traced_interrupt_is_ignored() -> None:
-    assert _timers(_traced(page([(0, switch("x", 7)), (10, _expires(0xB)), (20, switch("", 0, 7))]))) == {}
+    assert _timers(_trace(page([(0, switch("x", 7)), (10, _expiry(0xB)), (20, switch("", 0, 7))]))) == {}
 
 
 def test_thread_has_the_cpu_from_switch_to_switch() -> None:
-    trace = _traced(
+    trace = _trace(
         page([(100, switch("hog", 900)), (600, switch("other", 901, 900)), (700, switch("", 0, 901))]), end_ns=2_000
     )
     assert _times(trace) == {("thread", "hog", 900): (1, 500), ("thread", "other", 901): (1, 100)}
@@ -108,7 +108,7 @@ def test_thread_has_the_cpu_from_switch_to_switch() -> None:
 def test_innermost_source_has_the_time() -> None:
     softirq, ends = record("irq/softirq_entry", 7, vec=3), record("irq/softirq_exit", 7, vec=3)
     irq, irq_ends = record("irq/irq_handler_entry", 7, irq=36), record("irq/irq_handler_exit", 7, irq=36)
-    trace = _traced(
+    trace = _trace(
         page([(0, switch("x", 7)), (100, softirq), (130, irq), (150, irq_ends), (200, ends), (300, switch("", 0, 7))])
     )
     assert _times(trace) == {("thread", "x", 7): (1, 200), ("softirq", "", 3): (1, 80), ("irq", "", 36): (1, 20)}
@@ -116,12 +116,12 @@ def test_innermost_source_has_the_time() -> None:
 
 
 def test_first_traced_thread_has_run_since_the_start() -> None:
-    trace = _traced(page([(100, _TICK), (110, _TICK_ENDS)]), end_ns=200)
+    trace = _trace(page([(100, _TICK), (110, _TICK_ENDS)]), end_ns=200)
     assert _times(trace) == {("tick", "local_timer", 0): (1, 10), ("thread", "", 7): (1, 190)}
 
 
 def test_untraced_switch_is_detected_by_the_thread_that_runs_afterwards() -> None:
-    trace = _traced(
+    trace = _trace(
         page(
             [
                 (0, switch("", 0)),
@@ -140,7 +140,7 @@ def test_thread_woken_on_an_idle_cpu_has_it_despite_an_untraced_switch(
     woken: int, untraced: dict[int, tuple[int, int]]
 ) -> None:
     wakes = record("sched/sched_wakeup", 0, comm="x", pid=woken, target_cpu=1)
-    trace = _traced(page([(0, switch("", 0)), (280, wakes), (300, switch("", 0, current=900)), (400, switch("x", 7))]))
+    trace = _trace(page([(0, switch("", 0)), (280, wakes), (300, switch("", 0, current=900)), (400, switch("x", 7))]))
     assert (trace.unseen, trace.unseen_ns) == (untraced, 20 * len(untraced))
     assert _times(trace) == {("thread", "", 900): (1, 20)}
 
@@ -148,24 +148,24 @@ def test_thread_woken_on_an_idle_cpu_has_it_despite_an_untraced_switch(
 def test_woken_thread_has_the_cpu_from_its_traced_switch_on() -> None:
     wakes = record("sched/sched_wakeup", 0, comm="x", pid=900, target_cpu=1)
     pages = page([(0, switch("", 0)), (280, wakes), (290, switch("x", 900)), (300, switch("", 0, current=900))])
-    trace = _traced(pages, end_ns=400)
+    trace = _trace(pages, end_ns=400)
     assert (trace.unseen_switches, _times(trace)) == (0, {("thread", "x", 900): (1, 10)})
 
 
 def test_source_without_an_exit_ends_with_its_outer_source_or_the_next_switch() -> None:
     softirq, irq = record("irq/softirq_entry", 7, vec=3), record("irq/irq_handler_entry", 7, irq=36)
     ends = record("irq/softirq_exit", 7, vec=3)
-    trace = _traced(page([(0, softirq), (10, irq), (30, ends), (40, softirq), (50, switch("", 0, current=7))]))
+    trace = _trace(page([(0, softirq), (10, irq), (30, ends), (40, softirq), (50, switch("", 0, current=7))]))
     assert _times(trace) == {("softirq", "", 3): (2, 20), ("irq", "", 36): (1, 20), ("thread", "", 7): (1, 10)}
 
 
 def test_exit_without_an_entry_ends_nothing() -> None:
-    trace = _traced(page([(10, _TICK_ENDS), (20, record("irq/softirq_exit", 7, vec=1)), (30, switch("", 0, 7))]))
+    trace = _trace(page([(10, _TICK_ENDS), (20, record("irq/softirq_exit", 7, vec=1)), (30, switch("", 0, 7))]))
     assert _times(trace) == {("thread", "", 7): (1, 30)}
 
 
 def test_nmi_is_placed_before_the_event_at_its_end() -> None:
-    trace = _traced(
+    trace = _trace(
         page([(0, switch("x", 7)), (500, record("nmi/nmi_handler", 7, delta_ns=200)), (600, switch("", 0, 7))])
     )
     assert _times(trace) == {("thread", "x", 7): (1, 400), ("nmi", "NMI", 0): (1, 200)}
@@ -181,7 +181,7 @@ def test_interrupt_between_cpus_is_of_the_last_caller_before_it() -> None:
     sends.feed(page([(200, call(1, 9))]))
     sends.sort()
     entry, ends = record(f"{_CALL}_entry"), record(f"{_CALL}_exit")
-    trace = _traced(page([(100, entry), (120, ends), (150, entry), (160, ends)]), sends=sends)
+    trace = _trace(page([(100, entry), (120, ends), (150, entry), (160, ends)]), sends=sends)
     assert [source for source in trace.sources if source.kind == "ipi"] == [
         Source(Kind.IPI, "call_function_single", 456, 0xFFFF_FFFF_8100_0000),
         Source(Kind.IPI, "call_function_single"),
@@ -191,7 +191,7 @@ def test_interrupt_between_cpus_is_of_the_last_caller_before_it() -> None:
 def test_no_thread_has_the_cpu_after_a_loss_until_one_is_traced() -> None:
     first = page([(0, switch("hog", 7)), (100, _TICK)])
     second = page([(10_000, record("irq/softirq_exit", 0, vec=1)), (10_100, switch("x", 7))], is_after_loss=True)
-    trace = _traced(first, second, end_ns=10_200)
+    trace = _trace(first, second, end_ns=10_200)
     assert trace.lost_pages == 1
     assert _times(trace) == {("thread", "x", 7): (1, 100)}
 
@@ -199,7 +199,7 @@ def test_no_thread_has_the_cpu_after_a_loss_until_one_is_traced() -> None:
 def test_pieces_that_do_not_fit_are_counted_and_the_statistics_continue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_timeline, "_MOST_PIECES", 2)
     switches = [(100 * number, switch("x", 7 + number % 2, 8 - number % 2)) for number in range(6)]
-    trace = _traced(page(switches), end_ns=600)
+    trace = _trace(page(switches), end_ns=600)
     assert (len(_pieces(trace)), trace.lost_pieces) == (2, 4)
     assert sum(count for count, _ in _times(trace).values()) == 6
 
@@ -222,7 +222,7 @@ def test_page_of_rubbish_is_a_loss_at_worst(body: bytes) -> None:
     for size in (len(body), len(body) + 40):
         written = (5).to_bytes(8, "little") + size.to_bytes(8, "little") + body
         sends.feed(written)
-        trace = _traced(page([(1, switch("x", 7))]), written, written[:9], end_ns=1 << 61)
+        trace = _trace(page([(1, switch("x", 7))]), written, written[:9], end_ns=1 << 61)
         assert trace.lost_pages > 0
         assert [end - start for start, end, _ in _pieces(trace) if end < start] == []
 
@@ -232,7 +232,7 @@ def test_time_that_the_osnoise_tracer_reports_at_the_end_is_subtracted_from_the_
     disk = record("osnoise/irq_noise", 7, duration=20, desc="virtio1-req.0", vector=36)
     softirq = record("osnoise/softirq_noise", 7, duration=80, vector=4)
     nmi = record("osnoise/nmi_noise", 7, duration=10)
-    trace = _traced(
+    trace = _trace(
         page([(0, switch("x", 7)), (100, tick), (130, disk), (210, softirq), (400, nmi), (500, switch("", 0, 7))])
     )
     assert _times(trace) == {
@@ -253,14 +253,14 @@ def test_time_that_the_osnoise_tracer_reports_at_the_end_is_subtracted_from_the_
 
 def test_only_numbered_interrupts_of_the_osnoise_tracer_are_a_devices() -> None:
     heat = record("osnoise/irq_noise", 7, duration=20, desc="thermal_apic", vector=250)
-    trace = _traced(page([(0, switch("x", 7)), (100, heat), (500, switch("", 0, 7))]))
+    trace = _trace(page([(0, switch("x", 7)), (100, heat), (500, switch("", 0, 7))]))
     assert (Kind.LOCAL, "thermal_apic", 0) in _times(trace)
 
 
 def test_interrupt_within_a_later_softirq_keeps_its_time() -> None:
     disk = record("osnoise/irq_noise", 7, duration=20, desc="virtio1-req.0", vector=36)
     softirq = record("osnoise/softirq_noise", 7, duration=80, vector=4)
-    trace = _traced(page([(0, switch("x", 7)), (130, disk), (170, softirq), (500, switch("", 0, 7))]))
+    trace = _trace(page([(0, switch("x", 7)), (130, disk), (170, softirq), (500, switch("", 0, 7))]))
     kinds = [(0, 70, "thread"), (70, 110, "softirq"), (110, 130, "irq"), (130, 170, "softirq"), (170, 500, "thread")]
     assert _pieces(trace) == kinds
     assert _times(trace)["thread", "x", 7] == (1, 400)
@@ -271,7 +271,7 @@ def test_call_of_the_osnoise_tracer_has_its_sender() -> None:
     sends.feed(page([(50, record("csd/csd_queue_cpu", 456, cpu=1, func=77))]))
     sends.sort()
     call = record("osnoise/irq_noise", 7, duration=30, desc="call_function_single", vector=251)
-    trace = _traced(page([(0, switch("x", 7)), (100, call)]), sends=sends)
+    trace = _trace(page([(0, switch("x", 7)), (100, call)]), sends=sends)
     assert Source(Kind.IPI, "call_function_single", 456, 77) in trace.sources
 
 

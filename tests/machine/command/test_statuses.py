@@ -19,7 +19,7 @@ from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.ending import EndedCommand, ResourceUsage
 from noisewatch.machine.command.running import Commands, StartedCommand
 from noisewatch.machine.command.start import CommandPlan
-from tests.machine.command.wrapped import CORES, ROOT, run, with_all_cores, wrapped
+from tests.machine.command.wrapped import CORES, ROOT, run, with_all_cores, wrap
 
 _MISSING_CPU = 8191
 
@@ -27,19 +27,19 @@ _MISSING_CPU = 8191
 @with_all_cores
 @pytest.mark.parametrize("status", [0, 1, 77, 255])
 def test_exit_status_is_the_commands(core: str, status: int) -> None:
-    assert run(wrapped(core, ["sh", "-c", f"exit {status}"])).returncode == status
+    assert run(wrap(core, ["sh", "-c", f"exit {status}"])).returncode == status
 
 
 @with_all_cores
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGPIPE, signal.SIGRTMIN])
 def test_wrapper_dies_by_the_signal_that_killed_its_command(core: str, number: int) -> None:
-    assert run(wrapped(core, ["sh", "-c", f"kill -{int(number)} $$"])).returncode == -number
+    assert run(wrap(core, ["sh", "-c", f"kill -{int(number)} $$"])).returncode == -number
 
 
 @with_all_cores
 def test_wrapper_dies_by_a_signal_that_was_blocked_at_its_start(core: str) -> None:
     unblock = "import os, signal; signal.pthread_sigmask(signal.SIG_SETMASK, ()); os.kill(os.getpid(), signal.SIGTERM)"
-    argv = wrapped(core, [sys.executable, "-I", "-S", "-c", unblock])
+    argv = wrap(core, [sys.executable, "-I", "-S", "-c", unblock])
     block = partial(signal.pthread_sigmask, signal.SIG_BLOCK, {signal.SIGTERM})
     assert run(argv, preexec_fn=block).returncode == -signal.SIGTERM
 
@@ -49,7 +49,7 @@ def test_crash_leaves_one_core_dump(core: str, tmp_path: Path) -> None:
     crash, report = ["sh", "-c", f"cd {tmp_path}; kill -ABRT $$"], tmp_path / "report"
     if not os.WCOREDUMP(_status_with_core_dumps(crash)):
         pytest.skip("no core dumps here")
-    status = _status_with_core_dumps(wrapped(core, crash, report=str(report)))
+    status = _status_with_core_dumps(wrap(core, crash, report=str(report)))
     assert json.loads(report.read_text())["has_dumped_core"]
     assert (os.WTERMSIG(status), os.WCOREDUMP(status)) == (signal.SIGABRT, False)
 
@@ -78,7 +78,7 @@ def _status_with_core_dumps(argv: list[str]) -> int:
     ],
 )
 def test_command_that_cannot_be_run_ends_like_with_env(core: str, command: str, status: int, words: str) -> None:
-    result = run(wrapped(core, [command]))
+    result = run(wrap(core, [command]))
     assert (result.returncode, result.stdout) == (status, "")
     assert words in result.stderr
     assert run(["env", command], env={"PATH": os.defpath}).returncode == (status if command else 127)
@@ -93,9 +93,9 @@ def test_folder_of_the_path_without_permission_is_skipped(core: str, tmp_path: P
     locked.chmod(0)
     options = {} if os.getuid() else {"user": [65534, 65534, []]}  # root may search any folder
     for path in (f"{locked}", f"{locked}:{tmp_path}/none", f"{tmp_path}/none:{locked}"):
-        result = run(wrapped(core, ["tool"], **options), env=os.environ | {"PATH": path})
+        result = run(wrap(core, ["tool"], **options), env=os.environ | {"PATH": path})
         assert (result.returncode, "cannot run 'tool': no such file" in result.stderr) == (127, True)
-    assert run(wrapped(core, [f"{locked}/tool"], **options)).returncode == 126
+    assert run(wrap(core, [f"{locked}/tool"], **options)).returncode == 126
     locked.chmod(0o700)
 
 
@@ -112,7 +112,7 @@ def test_folder_of_the_path_without_permission_is_skipped(core: str, tmp_path: P
     ],
 )
 def test_status_is_125_if_the_plan_cannot_be_applied(core: str, options: dict[str, object], words: str) -> None:
-    result = run(wrapped(core, ["echo", "ran"], **options))
+    result = run(wrap(core, ["echo", "ran"], **options))
     assert (result.returncode, result.stdout) == (125, "")
     assert result.stderr.startswith("'echo' was not started: ")
     assert words in result.stderr
@@ -123,7 +123,7 @@ def test_script_without_an_interpreter_is_run_by_sh(core: str, tmp_path: Path) -
     script = tmp_path / "script"
     script.write_text('echo "$0 $1"\n')
     script.chmod(0o755)
-    assert run(wrapped(core, [str(script), "a b"])).stdout == f"{script} a b\n"
+    assert run(wrap(core, [str(script), "a b"])).stdout == f"{script} a b\n"
 
 
 @with_all_cores
@@ -131,7 +131,7 @@ def test_missing_interpreter_of_a_script_is_named(core: str, tmp_path: Path) -> 
     script = tmp_path / "script"
     script.write_text("#!/no/such/interpreter\n")
     script.chmod(0o755)
-    result = run(wrapped(core, [str(script)]))
+    result = run(wrap(core, [str(script)]))
     assert result.returncode == 127
     assert "the interpreter in its first line" in result.stderr
 
@@ -143,9 +143,9 @@ def test_first_executable_of_the_path_is_run(core: str, tmp_path: Path) -> None:
         (tmp_path / name / "tool").write_text(f"#!/bin/sh\necho {name}\n")
         (tmp_path / name / "tool").chmod(mode)
     path = ":".join(str(tmp_path / name) for name in ("none", "denied", "taken", "later"))
-    assert run(wrapped(core, ["tool"]), env=os.environ | {"PATH": path}).stdout == "taken\n"
+    assert run(wrap(core, ["tool"]), env=os.environ | {"PATH": path}).stdout == "taken\n"
     denied = os.environ | {"PATH": f"{tmp_path}/denied:{tmp_path}/none"}
-    assert run(wrapped(core, ["tool"]), env=denied).returncode == 126
+    assert run(wrap(core, ["tool"]), env=denied).returncode == 126
 
 
 _TOLERATED_FAULTS = 200  # a copy of this process causes 270 page faults or more

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.machine.command.wrapped import CORES, ROOT, RunningWrapper, state_of, with_all_cores, wrapped
+from tests.machine.command.wrapped import CORES, ROOT, RunningWrapper, state_of, with_all_cores, wrap
 from tests.plumbing.waiting import wait_until
 
 _COUNTS = """
@@ -73,7 +73,7 @@ def test_shell_stops_and_continues_wrapper_and_command(core: str, terminal: tupl
     user, programs = terminal
     begun, report = tmp_path / "begun", tmp_path / "report"
     # Not a shell loop: a shell that is about to start a program waits for it, and is not stopped before.
-    inside = shlex.join(wrapped(core, ["sleep", "60"], begun=str(begun), report=str(report)))
+    inside = shlex.join(wrap(core, ["sleep", "60"], begun=str(begun), report=str(report)))
     shell = subprocess.Popen(
         ["setsid", "--ctty", "sh", "-i"], cwd=ROOT, stdin=programs, stdout=programs, stderr=programs
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.machine.command.wrapped import ROOT, run, with_all_cores, wrapped
+from tests.machine.command.wrapped import ROOT, run, with_all_cores, wrap
 
 _LOOK = """
 grep -E '^(Sig(Blk|Ign|Cgt)|Cpus_allowed_list|Mems_allowed_list|Groups|Umask|NoNewPrivs|Seccomp):' /proc/self/status
@@ -44,14 +44,14 @@ def _block() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGINT, signal.SIGCHLD, signal.SIGRTMIN})
 
 
-def _be_strange() -> None:
+def _set_limits() -> None:
     _reset()
     resource.setrlimit(resource.RLIMIT_NOFILE, (100, 200))
     os.umask(0o027)
     os.nice(3)
 
 
-_STATES = [_reset, _ignore(signal.SIGINT, signal.SIGHUP), _ignore(signal.SIGCHLD, signal.SIGTSTP), _block, _be_strange]
+_STATES = [_reset, _ignore(signal.SIGINT, signal.SIGHUP), _ignore(signal.SIGCHLD, signal.SIGTSTP), _block, _set_limits]
 
 
 def _output(argv: list[str], before: Callable[[], None] | None, env: Mapping[str, str] | None = None) -> str:
@@ -67,19 +67,19 @@ def test_all_properties_are_the_same_as_without_a_wrapper(core: str, before: Cal
     alone = _output(look, before)
     assert "SigIgn" in alone
     assert "PATH=" in alone
-    assert _output(wrapped(core, look, own_cpus=[0]), before) == alone
+    assert _output(wrap(core, look, own_cpus=[0]), before) == alone
 
 
 @with_all_cores
 def test_variables_that_python_adds_to_the_environment_are_left_out(core: str) -> None:
     bare = {"PATH": os.environ["PATH"], "B": "2", "A": "a=\u00e9"}  # in the locale C, where Python would add LC_CTYPE
     show = ["cat", "/proc/self/environ"]
-    assert _output(wrapped(core, show), None, bare) == _output(show, None, bare)
+    assert _output(wrap(core, show), None, bare) == _output(show, None, bare)
 
 
 @with_all_cores
 def test_signals_that_python_ignores_are_not_ignored(core: str) -> None:
-    result = run(wrapped(core, ["sh", "-c", "kill -PIPE $$; echo lived"]), preexec_fn=_reset)
+    result = run(wrap(core, ["sh", "-c", "kill -PIPE $$; echo lived"]), preexec_fn=_reset)
     assert (result.returncode, result.stdout) == (-signal.SIGPIPE, "")
 
 
@@ -93,7 +93,7 @@ os.write(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT), repr(links).encode())
 
 def _descriptors(core: str | None, redirected: str, report: Path, **options: object) -> dict[int, str]:
     look = [sys.executable, "-I", "-S", "-c", _LOOK_AT_DESCRIPTORS, str(report)]
-    argv = look if core is None else wrapped(core, look, **options)
+    argv = look if core is None else wrap(core, look, **options)
     subprocess.run(["sh", "-c", f'exec "$@" {redirected}', "sh", *argv], check=True, cwd=ROOT, timeout=20)
     links = ast.literal_eval(report.read_text())
     assert isinstance(links, dict)
@@ -123,13 +123,13 @@ def test_quiet_command_has_no_input_and_no_output(core: str, closed: str, tmp_pa
 def test_command_runs_on_the_cpus_of_the_plan_from_its_first_instruction(core: str) -> None:
     look = ["grep", "Cpus_allowed_list", "/proc/self/status"]
     last = max(os.sched_getaffinity(0))
-    result = run(wrapped(core, look, cpus=[last], own_cpus=[min(os.sched_getaffinity(0))]))
+    result = run(wrap(core, look, cpus=[last], own_cpus=[min(os.sched_getaffinity(0))]))
     assert result.stdout.split() == ["Cpus_allowed_list:", str(last)]
 
 
 @with_all_cores
 def test_memory_of_the_command_is_bound_to_the_nodes_of_the_plan(core: str) -> None:
-    result = run(wrapped(core, ["grep", "-m1", "-o", "bind:0", "/proc/self/numa_maps"], memory_nodes=[0]))
+    result = run(wrap(core, ["grep", "-m1", "-o", "bind:0", "/proc/self/numa_maps"], memory_nodes=[0]))
     if not Path("/proc/self/numa_maps").exists():
         pytest.skip("no NUMA in this kernel")
     assert result.stdout == "bind:0\n"
@@ -159,7 +159,7 @@ def test_command_is_moved_to_its_cgroup(core: str, is_pinned: bool, cgroup: Path
     if is_pinned:
         options["cpus"] = [last]
     look = "import os; print(open('/proc/self/cgroup').read(), sorted(os.sched_getaffinity(0)))"
-    result = run(wrapped(core, [sys.executable, "-I", "-S", "-c", look], **options))
+    result = run(wrap(core, [sys.executable, "-I", "-S", "-c", look], **options))
     *groups, affinity = result.stdout.split("\n", result.stdout.count("\n") - 1)
     assert any(line.startswith("0::/") and line.endswith(cgroup.name) for line in groups)
     assert affinity.strip() == str([last if is_pinned else first])
@@ -169,14 +169,14 @@ def test_command_is_moved_to_its_cgroup(core: str, is_pinned: bool, cgroup: Path
 @with_all_cores
 def test_command_runs_as_another_user(core: str) -> None:
     look = ["grep", "-E", "^(Uid|Gid|Groups):", "/proc/self/status"]
-    result = run(wrapped(core, look, user=[65534, 65533, [5, 70000]], cpus=[0]))
+    result = run(wrap(core, look, user=[65534, 65533, [5, 70000]], cpus=[0]))
     numbers = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
     assert numbers == {"Uid:": ["65534"] * 4, "Gid:": ["65533"] * 4, "Groups:": ["5", "70000"]}
 
 
 @with_all_cores
 def test_only_root_may_run_a_command_as_another_user(core: str) -> None:
-    argv = wrapped(core, ["true"], user=[1, 2, []])
+    argv = wrap(core, ["true"], user=[1, 2, []])
     if os.geteuid() == 0:
         argv = ["setpriv", "--bounding-set=-setuid,-setgid", *argv]  # as root without this permission
     result = run(argv)

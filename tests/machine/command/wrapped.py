@@ -22,7 +22,7 @@ _WRAPPER = [sys.executable, "-m", "tests.machine.command.wrapper"]
 ROOT = Path(__file__).parents[3]
 
 
-def wrapped(core: str, command: Iterable[str], **options: object) -> list[str]:
+def wrap(core: str, command: Iterable[str], **options: object) -> list[str]:
     """Return the command line that runs `command` in a wrapper."""
     return [*_WRAPPER, json.dumps({"core": core, **options}), *command]
 
@@ -48,7 +48,7 @@ class RunningWrapper:
         """Start the wrapper. `terminal` is its standard input and controlling terminal."""
         self._report, begun = folder / "report", folder / "begun"
         self._output = folder / "output"
-        argv = wrapped(core, ["sh", "-c", script], report=str(self._report), begun=str(begun), **options)
+        argv = wrap(core, ["sh", "-c", script], report=str(self._report), begun=str(begun), **options)
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
                 [*(("setsid", "--ctty") if terminal is not None else ()), *prefix, *argv],

@@ -50,7 +50,7 @@ SETTINGS = ("trace_clock", "tracing_cpumask", "current_tracer", "events/sched/sc
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Instance]:
+def started_instance(tmp_path: Path) -> Iterator[Instance]:
     instance = Instance(tmp_path, "target", [1], 64)
     (instance.path / "events/sched/sched_switch").mkdir(parents=True)
     for name in (*SWITCHES, *SETTINGS):
@@ -62,19 +62,19 @@ def started(tmp_path: Path) -> Iterator[Instance]:
 
 
 @pytest.mark.parametrize("name", [*SWITCHES, *SETTINGS])
-def test_change_by_another_program_is_detected(started: Instance, name: str) -> None:
+def test_change_by_another_program_is_detected(started_instance: Instance, name: str) -> None:
     """Events by another clock, of other CPUs or of some tasks only are not the requested ones."""
-    text = (started.path / name).read_text()
-    assert _is_writing(started)
-    (started.path / name).write_text("as somebody else wants it\n")
-    assert not _is_writing(started)
-    (started.path / name).write_text(text)
-    assert _is_writing(started)
+    text = (started_instance.path / name).read_text()
+    assert _is_writing(started_instance)
+    (started_instance.path / name).write_text("as somebody else wants it\n")
+    assert not _is_writing(started_instance)
+    (started_instance.path / name).write_text(text)
+    assert _is_writing(started_instance)
 
 
-def test_stopped_instance_does_not_write(started: Instance) -> None:
-    started.stop()
-    assert not _is_writing(started)
+def test_stopped_instance_does_not_write(started_instance: Instance) -> None:
+    started_instance.stop()
+    assert not _is_writing(started_instance)
 
 
 def test_instance_with_missing_files_is_not_started(tmp_path: Path) -> None:

@@ -59,13 +59,13 @@ def _group(throttled: int, usec: int, cpu_max: str = "50000 100000") -> Files:
     }
 
 
-def _throttled(usec: int, trace: Trace | str = "permission denied") -> Meanwhile:
+def _with_quota(usec: int, trace: Trace | str = "permission denied") -> Meanwhile:
     """Return what was counted while the quota stopped the group for `usec`."""
     interval = interval_of(_group(3, 7), _group(13, 7 + usec))
     return Meanwhile(trace, interval.before, interval)
 
 
-def _hidden(trace: Trace | str = "permission denied") -> Meanwhile:
+def _with_hidden_parents(trace: Trace | str = "permission denied") -> Meanwhile:
     files = mounted("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", "/..")
     interval = interval_of(files, files)
     return Meanwhile(trace, interval.before, interval)
@@ -99,7 +99,7 @@ _KWORKER: list[_Gap] = [(100 * _MS * number + 21 * _MS, 40 * _US, 2) for number 
 
 
 def test_gaps_with_a_switch_are_the_quotas_up_to_the_throttled_time() -> None:
-    attribution = attribution_of(_samples([*_STOPS, *_TICKING, *_KWORKER]), _throttled(500_000))
+    attribution = attribution_of(_samples([*_STOPS, *_TICKING, *_KWORKER]), _with_quota(500_000))
     assert _shares(attribution) == {"quota": 0.5, "tick": 0.002, "thread": 0.0}
     first = attribution.culprits_by_cpu[1][0].disturbance
     assert (first.name, first.is_inferred) == (f"CPU quota of {_GROUP}: 50 ms in each 100 ms", True)
@@ -108,7 +108,7 @@ def test_gaps_with_a_switch_are_the_quotas_up_to_the_throttled_time() -> None:
 
 
 def test_gaps_beyond_the_throttled_time_are_another_threads() -> None:
-    attribution = attribution_of(_samples(_STOPS), _throttled(100_000))
+    attribution = attribution_of(_samples(_STOPS), _with_quota(100_000))
     assert _shares(attribution) == {"thread": 0.4, "quota": 0.1}
 
 
@@ -116,7 +116,7 @@ def test_short_stops_are_the_quotas_and_not_the_ticks_that_run_in_them() -> None
     """A tick runs in each stop of a period of 1 ms, and the trace contains nothing else there."""
     stops: list[_Gap] = [(4 * _MS * number, 2 * _MS, 1) for number in range(250)]
     trace = _trace(*((start + 10 * _US, start + 40 * _US, _TICKS) for start, _, _ in stops))
-    attribution = attribution_of(_samples(stops), _throttled(500_000, trace))
+    attribution = attribution_of(_samples(stops), _with_quota(500_000, trace))
     assert _shares(attribution) == {"quota": 0.5}
     assert {culprit.disturbance.is_inferred for culprit in attribution.culprits_by_cpu[1]} == {True}
     assert _shares(attribution_of(_samples(stops), Meanwhile(trace))) != {"quota": 0.5}
@@ -125,20 +125,20 @@ def test_short_stops_are_the_quotas_and_not_the_ticks_that_run_in_them() -> None
 def test_idle_stops_look_like_a_quota_of_hidden_parents_however_short_the_period_is() -> None:
     stops: list[_Gap] = [(10 * _MS * number, 5 * _MS, 1) for number in range(100)]
     ticks = _trace(*((start + 10 * _US, start + 40 * _US, _TICKS) for start, _, _ in stops))
-    attribution = attribution_of(_samples(stops), _hidden(ticks))
+    attribution = attribution_of(_samples(stops), _with_hidden_parents(ticks))
     assert _shares(attribution) == {"quota": 0.5}
     assert attribution.culprits_by_cpu[1][0].disturbance.name == HIDDEN
     hogs = _trace(*((start, start + 4 * _MS, _HOGS) for start, _, _ in stops))
-    assert _shares(attribution_of(_samples(stops), _hidden(hogs))) == {"thread": 0.5}
-    assert _shares(attribution_of(_samples(stops[:3]), _hidden(ticks))) == {"outside": 0.015}
+    assert _shares(attribution_of(_samples(stops), _with_hidden_parents(hogs))) == {"thread": 0.5}
+    assert _shares(attribution_of(_samples(stops[:3]), _with_hidden_parents(ticks))) == {"outside": 0.015}
 
 
 def test_short_idle_stops_are_summed_over_the_calibration() -> None:
     stops: list[_Gap] = [(10 * _MS * number, 5 * _MS, 1) for number in range(100)]
     ticks = _trace(*((start + 10 * _US, start + 40 * _US, _TICKS) for start, _, _ in stops))
-    quota = attribution_of(_samples(stops), _hidden(ticks)).quota_by_cpu[1]
+    quota = attribution_of(_samples(stops), _with_hidden_parents(ticks)).quota_by_cpu[1]
     assert (quota.kind, quota.name, quota.share, quota.is_inferred) == ("quota", HIDDEN, 0.5, True)
-    assert attribution_of(_samples(stops), _hidden()).quota_by_cpu == {}
+    assert attribution_of(_samples(stops), _with_hidden_parents()).quota_by_cpu == {}
 
 
 _PIECE = 200 * _US
@@ -155,25 +155,25 @@ def _traced_pieces(source: int, *, are_stops_idle: bool) -> list[tuple[int, int,
 
 
 def test_two_long_idle_stops_of_work_look_like_a_quota() -> None:
-    """Only a few periods of one second fit into a calibration."""
+    """A calibration contains few periods of one second."""
     idle, busy = (_traced_pieces(_LOOP, are_stops_idle=is_idle) for is_idle in (True, False))
-    quota = attribution_of(_samples([], _LONG_WORK), _hidden(_trace(*idle))).quota_by_cpu[1]
+    quota = attribution_of(_samples([], _LONG_WORK), _with_hidden_parents(_trace(*idle))).quota_by_cpu[1]
     assert quota.name == HIDDEN
     assert quota.share == pytest.approx(0.3 / 2.3, rel=0.01)
     for trace in (_trace(*busy), _trace(*_traced_pieces(_HOGS, are_stops_idle=False)), "permission denied"):
-        attribution = attribution_of(_samples([], _LONG_WORK), _hidden(trace))
+        attribution = attribution_of(_samples([], _LONG_WORK), _with_hidden_parents(trace))
         assert attribution.quota_by_cpu == {}
         assert attribution.long_stops_by_cpu == {1: (150 * _MS, 150 * _MS)}
 
 
 def test_trace_without_the_loop_does_not_prove_that_it_was_stopped() -> None:
     trace = _trace((0, 1, _TICKS))
-    assert attribution_of(_samples([], _LONG_WORK), _hidden(trace)).quota_by_cpu == {}
+    assert attribution_of(_samples([], _LONG_WORK), _with_hidden_parents(trace)).quota_by_cpu == {}
 
 
 def test_short_stops_do_not_hide_two_long_ones_of_one_period() -> None:
     stops: list[_Gap] = [(0, 400 * _MS, 1), (1000 * _MS, 400 * _MS, 1), (1390 * _MS, 9 * _MS, 1)]
-    attribution = attribution_of(_samples(stops, length_ms=2000), _hidden())
+    attribution = attribution_of(_samples(stops, length_ms=2000), _with_hidden_parents())
     assert attribution.quota_by_cpu[1].name == name_of_hidden(1000 * _MS)
 
 
@@ -191,13 +191,13 @@ def test_two_long_stops_that_end_with_a_long_period_look_like_a_quota(
     stops: list[tuple[int, int]], period_ms: int | None
 ) -> None:
     gaps: list[_Gap] = [(begin * _MS, (end - begin) * _MS, 1) for begin, end in stops]
-    quota = attribution_of(_samples(gaps, length_ms=2000), _hidden()).quota_by_cpu.get(1)
+    quota = attribution_of(_samples(gaps, length_ms=2000), _with_hidden_parents()).quota_by_cpu.get(1)
     assert (quota.name if quota is not None else None) == (period_ms and name_of_hidden(period_ms * _MS))
 
 
 def test_single_long_stop_is_reported_without_a_name_where_parents_are_hidden() -> None:
     stop: list[_Gap] = [(300 * _MS, 400 * _MS, 1)]
-    attribution = attribution_of(_samples([*stop, *_TICKING]), _hidden())
+    attribution = attribution_of(_samples([*stop, *_TICKING]), _with_hidden_parents())
     assert (attribution.quota_by_cpu, attribution.long_stops_by_cpu) == ({}, {1: (400 * _MS,)})
     interval = interval_of({}, {})
     unhidden = attribution_of(_samples(stop), Meanwhile("permission denied", interval.before, interval))
@@ -206,27 +206,27 @@ def test_single_long_stop_is_reported_without_a_name_where_parents_are_hidden() 
 
 def test_thread_that_ran_while_the_loop_was_stopped_is_not_the_cause() -> None:
     trace = _trace(*((start, start + 49 * _MS, _HOGS) for start, _, _ in _STOPS))
-    assert _shares(attribution_of(_samples(_STOPS), _throttled(500_000, trace))) == {"quota": 0.5}
-    assert _shares(attribution_of(_samples(_STOPS), _throttled(50_000, trace))) == {"thread": 0.45, "quota": 0.05}
+    assert _shares(attribution_of(_samples(_STOPS), _with_quota(500_000, trace))) == {"quota": 0.5}
+    assert _shares(attribution_of(_samples(_STOPS), _with_quota(50_000, trace))) == {"thread": 0.45, "quota": 0.05}
 
 
 def test_gap_without_a_switch_is_not_a_stop() -> None:
     steal: list[_Gap] = [(start, length, 0) for start, length, _ in _STOPS]
     trace = _trace((0, 1, _TICKS))
-    assert _shares(attribution_of(_samples(steal), _throttled(500_000, trace))) == {"outside": 0.5}
+    assert _shares(attribution_of(_samples(steal), _with_quota(500_000, trace))) == {"outside": 0.5}
 
 
 def test_quota_that_stopped_only_work_is_a_suspect() -> None:
     work = [200 * _US] * 500 + [500 * _MS] + [200 * _US] * 500
     for trace in ("permission denied", _trace((0, 1, _TICKS))):
-        attribution = attribution_of(_samples([], work), _throttled(500_000, trace))
+        attribution = attribution_of(_samples([], work), _with_quota(500_000, trace))
         (suspect,) = [candidate for candidate in attribution.suspects_by_cpu[1] if candidate.kind == "quota"]
         assert suspect.share == pytest.approx(500 / 1700, rel=0.01)
 
 
 def test_quota_is_charged_with_no_more_than_the_stops_of_this_cpu() -> None:
-    """The kernel's counter is the sum over all CPUs."""
-    quota = attribution_of(_samples(_STOPS), _throttled(1_000_000)).quota_by_cpu[1]
+    """The kernel counts the time of all CPUs together."""
+    quota = attribution_of(_samples(_STOPS), _with_quota(1_000_000)).quota_by_cpu[1]
     assert quota.share == 0.5
 
 
@@ -237,7 +237,7 @@ def test_stops_that_end_at_one_phase_of_a_period_look_like_a_quota_where_parents
             for number in range(3000 // period_ms)
         ]
         samples = _samples([*stops, *_TICKING, *_KWORKER], length_ms=3000)
-        attribution = attribution_of(samples, _hidden())
+        attribution = attribution_of(samples, _with_hidden_parents())
         assert attribution.quota_by_cpu[1].name == name_of_hidden(period_ms * _MS)
         assert attribution.quota_by_cpu[1].share == pytest.approx(0.4, rel=0.02)
         assert _shares(attribution)["quota"] == pytest.approx(0.4, rel=0.02)
@@ -262,9 +262,9 @@ def test_nothing_looks_like_a_quota_where_all_groups_are_visible() -> None:
     ids=["preempted at the tick", "at any time", "too few", "none"],
 )
 def test_stops_that_end_at_any_phase_do_not_look_like_a_quota(stops: list[_Gap]) -> None:
-    assert attribution_of(_samples(stops), _hidden()).quota_by_cpu == {}
+    assert attribution_of(_samples(stops), _with_hidden_parents()).quota_by_cpu == {}
 
 
 def test_thousands_of_stops_are_searched_quickly() -> None:
     stops: list[_Gap] = [(4 * _MS * number, 3 * _MS, 1) for number in range(5_000)]
-    assert attribution_of(_samples(stops, length_ms=20_000), _hidden()).quota_by_cpu == {}
+    assert attribution_of(_samples(stops, length_ms=20_000), _with_hidden_parents()).quota_by_cpu == {}

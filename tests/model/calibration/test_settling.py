@@ -15,7 +15,7 @@ _FAST, _SLOW = 10_000, 21_000
 _TURBO = [_FAST] * 27 + [_SLOW] * 16
 
 
-def _noisy(count: int, share: float, trend_share: float = 0.0) -> list[float]:
+def _noisy_times(count: int, share: float, trend_share: float = 0.0) -> list[float]:
     """Return the times of `count` seconds, which vary by `share` and grow by `trend_share` from first to last."""
     chance = random.Random(7)
     return [_FAST * (1 + trend_share * at / count) * (1 + chance.gauss(0, share)) for at in range(count)]
@@ -30,12 +30,12 @@ def _noisy(count: int, share: float, trend_share: float = 0.0) -> list[float]:
         ([_SLOW] * 5 + [_FAST] * 13 + [_SLOW], False),
         (_TURBO, True),
         (_TURBO[:36], False),
-        (_noisy(14, 0.01), True),
-        (_noisy(40, 0.01), True),
-        (_noisy(40, 0.05), False),  # noise may hide any trend
-        (_noisy(14, 0.0, trend_share=0.03), False),
-        (_noisy(14, 0.002, trend_share=0.06), False),
-        (_noisy(60, 0.012, trend_share=0.25), False),
+        (_noisy_times(14, 0.01), True),
+        (_noisy_times(40, 0.01), True),
+        (_noisy_times(40, 0.05), False),  # noise may hide any trend
+        (_noisy_times(14, 0.0, trend_share=0.03), False),
+        (_noisy_times(14, 0.002, trend_share=0.06), False),
+        (_noisy_times(60, 0.012, trend_share=0.25), False),
         ([_FAST, _SLOW] * 25, False),
         ([_FAST, _FAST * 1.05] * 25, False),
     ],
@@ -46,7 +46,7 @@ def test_clock_is_level_without_a_trend_that_noise_could_hide(times: Sequence[fl
 
 @pytest.mark.parametrize("trend_share", [0.6, 1.2, 2.4])
 def test_trend_below_noise_is_never_level(trend_share: float) -> None:
-    times = _noisy(120, 0.012, trend_share)
+    times = _noisy_times(120, 0.012, trend_share)
     assert not any(are_level({2: times[:seconds]}) for seconds in range(LEAST_S, 121))
 
 

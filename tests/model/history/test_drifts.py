@@ -13,7 +13,7 @@ from tests.model.history.noises import gaussian, resembling, with_outliers
 _LEAST = math.log(1.01)
 
 
-def _drifting(share: float, count: int, spread: float = 0.002, seed: int = 1) -> list[float]:
+def _drifting_entries(share: float, count: int, spread: float = 0.002, seed: int = 1) -> list[float]:
     """Return `count` entries, each slower by `share` of the first one than the entry before it."""
     noise = gaussian(np.random.default_rng(seed), count, spread)
     values: list[float] = (np.log1p(share * np.arange(count)) + noise).tolist()
@@ -23,7 +23,7 @@ def _drifting(share: float, count: int, spread: float = 0.002, seed: int = 1) ->
 @pytest.mark.parametrize(("share", "count"), [(0.05, 10), (0.01, 20), (0.005, 40), (0.002, 60), (0.001, 200)])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_steady_drift_is_detected(share: float, count: int, sign: int) -> None:
-    drift = drift_of([sign * value for value in _drifting(share, count)], _LEAST)
+    drift = drift_of([sign * value for value in _drifting_entries(share, count)], _LEAST)
     assert drift is not None
     assert drift.begin == 0
     whole = math.log1p(share * (count - 1))
@@ -31,17 +31,17 @@ def test_steady_drift_is_detected(share: float, count: int, sign: int) -> None:
 
 
 def test_late_drift_begins_where_it_started() -> None:
-    drift = drift_of([*[0.0005, -0.0005] * 90, *_drifting(0.004, 20)], _LEAST)
+    drift = drift_of([*[0.0005, -0.0005] * 90, *_drifting_entries(0.004, 20)], _LEAST)
     assert drift is not None
     assert drift.begin >= 160
 
 
 def test_outlier_at_the_end_does_not_hide_a_drift() -> None:
-    assert drift_of([*_drifting(0.005, 40), 0.0], _LEAST) is not None
+    assert drift_of([*_drifting_entries(0.005, 40), 0.0], _LEAST) is not None
 
 
 def test_drift_below_the_least_change_is_ignored() -> None:
-    assert drift_of(_drifting(0.0001, 60, spread=0.0001), _LEAST) is None
+    assert drift_of(_drifting_entries(0.0001, 60, spread=0.0001), _LEAST) is None
 
 
 @pytest.mark.parametrize("series", [gaussian, with_outliers, resembling(0.5)])

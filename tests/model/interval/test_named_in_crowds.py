@@ -75,7 +75,7 @@ def _crowd_machine(members: Iterable[_Member], seconds: float = 1.0) -> WrittenM
     return WrittenMachine(*moments, answers=ANSWERS, seconds_between=seconds)
 
 
-def _shares_named(machine: WrittenMachine, budget_reads: int, name: str) -> list[float]:
+def _attributed_shares(machine: WrittenMachine, budget_reads: int, name: str) -> list[float]:
     """Return the share of the target CPU that is attributed to the process, by interval."""
     task_reader = TaskReader(used_ns=lambda: len(machine.reads))
     options = SnapshotOptions(frozenset({_TARGET}))
@@ -90,7 +90,7 @@ def _shares_named(machine: WrittenMachine, budget_reads: int, name: str) -> list
     return shares
 
 
-def _growing(begins: int, ns: int, first_ns: int = 0) -> list[int]:
+def _run_times(begins: int, ns: int, first_ns: int = 0) -> list[int]:
     """Return the run time at each moment of a process that runs for `ns` in each interval from moment `begins` on."""
     return [first_ns + max(moment - begins, 0) * ns for moment in range(_MOMENTS)]
 
@@ -105,15 +105,15 @@ def _populate(
     place, exists, runs, ns = hog
     numbers = [pid for at, pid in enumerate(pids) if at != place]
     kinds = [kind for kind, count in counts.items() for _ in range(count)]
-    members = [_Member(pids[place], "hog", _TARGET, exists, _growing(runs, ns))]
+    members = [_Member(pids[place], "hog", _TARGET, exists, _run_times(runs, ns))]
     for pid, kind in zip(numbers, kinds, strict=False):
         if kind == "waker":
-            members.append(_Member(pid, kind, _TARGET, 0, _growing(0, 2 * _MS)))
+            members.append(_Member(pid, kind, _TARGET, 0, _run_times(0, 2 * _MS)))
         elif kind == "zombie":
-            members.append(_Member(pid, kind, _ELSEWHERE, arrives, _growing(0, 0, 3 * _MS), is_zombie=True))
+            members.append(_Member(pid, kind, _ELSEWHERE, arrives, _run_times(0, 0, 3 * _MS), is_zombie=True))
         else:
             begins = arrives if kind == "newcomer" else 0
-            members.append(_Member(pid, kind, _ELSEWHERE, begins, _growing(_MOMENTS, 0, 5_000 * _MS * (not begins))))
+            members.append(_Member(pid, kind, _ELSEWHERE, begins, _run_times(_MOMENTS, 0, 5_000 * _MS * (not begins))))
     return members
 
 
@@ -148,7 +148,7 @@ def test_process_that_uses_much_of_a_target_cpu_is_named_within_two_intervals_in
     runs = min(exists + rests, 3)
     hog = (random.randrange(sum(counts.values()) + 1), exists, runs, round(share * 1000) * _MS)
     machine = _crowd_machine(_populate(pids, counts, arrives, hog))
-    shares = _shares_named(machine, budget_reads, "hog")
+    shares = _attributed_shares(machine, budget_reads, "hog")
     assert any(shares[runs : runs + 2]), shares
     assert all(shares[runs + 1 :]), shares
 
@@ -157,46 +157,46 @@ def test_hog_that_begins_after_a_futile_search_for_less_time_is_named() -> None:
     """18 wakers leave 40 ms of a second unexplained in ticks; then the hog adds 61 ms."""
     counts = {"zombie": 2, "waker": 18}
     machine = _crowd_machine(_populate(range(300, 342), counts, 1, (0, 1, 2, 61 * _MS)))
-    assert all(_shares_named(machine, 10, "hog")[2:])
+    assert all(_attributed_shares(machine, 10, "hog")[2:])
 
 
 @pytest.mark.parametrize("place", [0, 1_200, 2_400])
 def test_hog_among_two_thousand_resting_and_hundreds_of_new_and_ended_processes_is_named(place: int) -> None:
     counts = {"resting": 2_000, "newcomer": 200, "zombie": 200}
     machine = _crowd_machine(_populate(range(300, 2_701), counts, 1, (place, 1, 1, 60 * _MS)))
-    assert all(_shares_named(machine, 30, "hog")[2:])
+    assert all(_attributed_shares(machine, 30, "hog")[2:])
 
 
 @pytest.mark.parametrize("threads", [3, 2_000])
 @pytest.mark.parametrize("exists", [0, 1, 2])
 def test_thread_other_than_the_first_of_its_process_is_named(exists: int, threads: int) -> None:
     members = _populate(range(300, 500), {"resting": 190}, 1, (0, 0, _MOMENTS, 0))
-    members.append(_Member(900, "hog of many", _TARGET, exists, _growing(2, 500 * _MS), threads=threads))
-    assert all(_shares_named(_crowd_machine(members), 20, "hog of many")[3:])
+    members.append(_Member(900, "hog of many", _TARGET, exists, _run_times(2, 500 * _MS), threads=threads))
+    assert all(_attributed_shares(_crowd_machine(members), 20, "hog of many")[3:])
 
 
 @pytest.mark.parametrize("pid", [1, 900])
 def test_time_of_short_lived_orphans_is_listed_as_children_of_their_reaper(pid: int) -> None:
     orphans_ns = 300 * _MS
     members = _populate(range(300, 700), {"resting": 399}, 1, (0, 0, _MOMENTS, 0))
-    ran_ns, children_ns = _growing(0, _MS), _growing(1, orphans_ns)
+    ran_ns, children_ns = _run_times(0, _MS), _run_times(1, orphans_ns)
     members.append(_Member(pid, "reaper", _ELSEWHERE, 0, ran_ns, allowed="0-3", children_ns=children_ns))
     members += [
         _Member(1_000 + begins, "orphan", _TARGET, begins, [0] * _MOMENTS, ends=begins + 1, parent=pid)
         for begins in range(_MOMENTS)
     ]
-    shares = _shares_named(_crowd_machine(members), 20, "children of reaper")
+    shares = _attributed_shares(_crowd_machine(members), 20, "children of reaper")
     assert all(share > 0.2 for share in shares[3:]), shares
 
 
 def test_time_of_unread_threads_is_listed_with_their_process() -> None:
-    member = _Member(900, "large", _TARGET, 1, _growing(2, 500 * _MS), threads=2_000)
-    shares = {name: _shares_named(_crowd_machine([member]), 20, name) for name in ("threads of large", "large")}
+    member = _Member(900, "large", _TARGET, 1, _run_times(2, 500 * _MS), threads=2_000)
+    shares = {name: _attributed_shares(_crowd_machine([member]), 20, name) for name in ("threads of large", "large")}
     assert shares == {"threads of large": [0, 0, 0.5, 0, 0], "large": [0, 0, 0, 0.5, 0.5]}
 
 
 def test_reading_thousands_of_new_threads_stays_within_the_budget() -> None:
-    members = [_Member(900, "large", _ELSEWHERE, 2, _growing(2, 0, 100 * _MS), threads=5_000)]
+    members = [_Member(900, "large", _ELSEWHERE, 2, _run_times(2, 0, 100 * _MS), threads=5_000)]
     machine = _crowd_machine(members)
     task_reader = TaskReader(used_ns=lambda: len(machine.reads))
     snapshot = read_snapshot(machine, SnapshotOptions(frozenset({_TARGET})), task_reader)
@@ -228,7 +228,7 @@ def test_processes_are_not_searched_while_no_time_is_missing() -> None:
 
 def test_futile_search_is_not_repeated_at_once() -> None:
     members = _populate(range(300, 2_300), {"resting": 1_900}, 1, (0, 0, _MOMENTS, 0))
-    hidden = _Member(9_000, "hidden", _TARGET, 0, _growing(0, 500 * _MS), is_hidden=True)
+    hidden = _Member(9_000, "hidden", _TARGET, 0, _run_times(0, 500 * _MS), is_hidden=True)
     machine = _crowd_machine([*members, hidden])
     searched = []
     task_reader = TaskReader(used_ns=lambda: len(machine.reads))

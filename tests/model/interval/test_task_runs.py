@@ -51,7 +51,7 @@ def test_time_of_a_thread_on_two_cpus_is_divided_by_unexplained_time() -> None:
     assert runs == {2: (900_000_000, True), 3: (300_000_000, True)}
 
 
-def _moving(cpu: int, ran_ns: int, moves: int, allowed: str = "0-3", name: str = "hopper") -> dict[str, str]:
+def _moving_thread(cpu: int, ran_ns: int, moves: int, allowed: str = "0-3", name: str = "hopper") -> dict[str, str]:
     """Return the files of a thread that has moved to another CPU `moves` times since it started."""
     sched = f"{name} (900, #threads: 1)\nse.nr_migrations    :      {moves}\nnr_switches   :     40\n"
     return process(900, name, cpu, ran_ns, allowed=allowed) | {"/proc/900/sched": sched}
@@ -67,28 +67,28 @@ _BUSY = {"/proc/stat": stat_file({0: 6, 2: 30, 3: 30}, 300)}
 @pytest.mark.parametrize("last", [2, 3])
 def test_thread_that_moved_unobserved_ran_where_time_is_unexplained(last: int) -> None:
     """A thread of SCHED_DEADLINE, for example, moves to another CPU with each period."""
-    interval = interval_of(_moving(last, 100_000_000, 9), _moving(last, 700_000_000, 99) | _BUSY)
+    interval = interval_of(_moving_thread(last, 100_000_000, 9), _moving_thread(last, 700_000_000, 99) | _BUSY)
     assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
     assert [interval.unexplained_ns(cpu) for cpu in (2, 3)] == [0, 0]
 
 
 def test_time_of_a_thread_that_never_moved_is_measured() -> None:
-    interval = interval_of(_moving(2, 100_000_000, 9), _moving(2, 400_000_000, 9) | _BUSY)
+    interval = interval_of(_moving_thread(2, 100_000_000, 9), _moving_thread(2, 400_000_000, 9) | _BUSY)
     assert _seconds_by_cpu(interval) == {2: (0.3, False)}
     assert interval.unexplained_ns(3) == 300_000_000
 
 
 def test_thread_without_unobserved_moves_ran_on_no_other_cpu() -> None:
     busy = {"/proc/stat": stat_file({0: 6, 1: 90, 2: 30, 3: 30}, 300)}
-    interval = interval_of(_moving(2, 100_000_000, 9), _moving(3, 700_000_000, 10) | busy)
+    interval = interval_of(_moving_thread(2, 100_000_000, 9), _moving_thread(3, 700_000_000, 10) | busy)
     assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
     assert interval.unexplained_ns(1) == 900_000_000
 
 
 def test_thread_did_not_run_where_it_is_not_allowed() -> None:
-    after = _moving(3, 700_000_000, 99, allowed="2-3")
+    after = _moving_thread(3, 700_000_000, 99, allowed="2-3")
     busy = {"/proc/stat": stat_file({0: 6, 1: 90, 2: 30, 3: 30}, 300)}
-    interval = interval_of(_moving(3, 100_000_000, 9, allowed="2-3"), after | busy)
+    interval = interval_of(_moving_thread(3, 100_000_000, 9, allowed="2-3"), after | busy)
     assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
     assert interval.unexplained_ns(1) == 900_000_000
 
@@ -109,7 +109,7 @@ def test_time_beyond_that_of_the_observed_cpu_was_on_a_cpu_with_unexplained_time
 
 
 def test_own_thread_ran_only_where_it_was_observed() -> None:
-    before, after = _moving(3, 100_000_000, 9), _moving(3, 400_000_000, 99)
+    before, after = _moving_thread(3, 100_000_000, 9), _moving_thread(3, 400_000_000, 99)
     interval = interval_of(before, after | _BUSY, own_pids=[900])
     assert interval.own_ns(2) == 0
     assert interval.busy_share(2) == pytest.approx(0.1)

@@ -67,7 +67,7 @@ def test_time_before_the_first_look_at_a_group_is_blind_unless_the_group_has_a_c
     assert _tally(FreezeLook(0), _count_look(100, 0)) == NOT_FROZEN
 
 
-def _changed(*changes: tuple[int, bool], is_certain: bool = True) -> Freezing:
+def _freezing_with(*changes: tuple[int, bool], is_certain: bool = True) -> Freezing:
     """Return the freezing of a group with these changes between two looks at which it is not frozen."""
     tally = FreezeTally(_state_look(0, False))
     for ms, is_frozen in changes:
@@ -77,17 +77,17 @@ def _changed(*changes: tuple[int, bool], is_certain: bool = True) -> Freezing:
 
 
 def test_freeze_between_two_looks_lasts_from_one_write_to_the_other() -> None:
-    assert _changed((20, True), (50, False)) == Freezing(ns=30 * MS, folder="/a")
+    assert _freezing_with((20, True), (50, False)) == Freezing(ns=30 * MS, folder="/a")
 
 
 def test_truncated_file_is_not_a_change() -> None:
     """A shell truncates the file before it writes."""
-    assert _changed((19, False), (20, True), (49, True), (50, False)) == Freezing(ns=30 * MS, folder="/a")
+    assert _freezing_with((19, False), (20, True), (49, True), (50, False)) == Freezing(ns=30 * MS, folder="/a")
 
 
 def test_write_without_a_freeze_is_unknown_if_it_is_certain() -> None:
-    assert "/a was written to" in (_changed((20, False)).unknown or "")
-    assert _changed((20, False), is_certain=False) == NOT_FROZEN
+    assert "/a was written to" in (_freezing_with((20, False)).unknown or "")
+    assert _freezing_with((20, False), is_certain=False) == NOT_FROZEN
 
 
 def test_freeze_that_was_counted_before_the_group_was_entered_is_unknown() -> None:

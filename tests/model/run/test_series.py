@@ -213,7 +213,7 @@ def test_number_of_times_and_verdicts_must_be_equal() -> None:
         select_by_cause([1.0, 2.0], [True], 0.5)
 
 
-def _varying(cv: float, runs: int) -> SeriesStatistics:
+def _varying_series(cv: float, runs: int) -> SeriesStatistics:
     """Return runs of which half are above the mean of 1 s, half below."""
     deviation = cv * math.sqrt((runs - 1) / runs)
     return statistics_of([1 + deviation * (-1) ** number for number in range(runs)])
@@ -234,7 +234,7 @@ def _varying(cv: float, runs: int) -> SeriesStatistics:
 def test_variation_beyond_that_of_the_machine_is_the_programs(
     cv: float, runs: int, of_machine: Bounds | None, explained: Explained
 ) -> None:
-    parts = parts_of(_varying(cv, runs), of_machine)
+    parts = parts_of(_varying_series(cv, runs), of_machine)
     assert parts.explained == explained
     assert (parts.count, parts.of_machine) == (runs, of_machine)
     assert parts.cv == pytest.approx(cv)
@@ -254,7 +254,7 @@ def test_variation_of_one_run_has_no_parts(of_machine: Bounds | None) -> None:
 
 
 def test_variation_of_the_program_is_the_difference_of_squares() -> None:
-    series = _varying(0.016, 24)
+    series = _varying_series(0.016, 24)
     assert series.cv_interval is not None
     low, high = series.cv_interval
     of_program = parts_of(series, Bounds(0.003, 0.005)).of_program

@@ -16,7 +16,7 @@ from tests.written.trace import written_trace
 _MS = 1_000_000
 
 
-def _traced(*shells_ns: int) -> TracedCpu:
+def _traced_cpu(*shells_ns: int) -> TracedCpu:
     """Return CPU 2 of the written trace with one more thread named sh for each time (ns)."""
     trace = written_trace()
     for number, ns in enumerate(shells_ns):
@@ -35,15 +35,15 @@ def _shells(traced: TracedCpu) -> list[tuple[str, int | None, int | None, int, i
 
 
 def test_few_threads_of_one_name_are_listed_separately() -> None:
-    assert _shells(_traced(3 * _MS, _MS)) == [("sh", 1000, 1000, 2, 3 * _MS), ("sh", 1001, 1001, 2, _MS)]
+    assert _shells(_traced_cpu(3 * _MS, _MS)) == [("sh", 1000, 1000, 2, 3 * _MS), ("sh", 1001, 1001, 2, _MS)]
 
 
 def test_many_threads_of_one_name_are_one_culprit_without_a_process() -> None:
-    assert _shells(_traced(*[_MS] * 5)) == [("sh (5 threads)", None, None, 10, 5 * _MS)]
+    assert _shells(_traced_cpu(*[_MS] * 5)) == [("sh (5 threads)", None, None, 10, 5 * _MS)]
 
 
 def test_longest_running_threads_are_listed_separately() -> None:
-    assert _shells(_traced(90 * _MS, 30 * _MS, *[_MS] * 4)) == [
+    assert _shells(_traced_cpu(90 * _MS, 30 * _MS, *[_MS] * 4)) == [
         ("sh", 1000, 1000, 2, 90 * _MS),
         ("sh", 1001, 1001, 2, 30 * _MS),
         ("sh (4 threads)", None, None, 8, 4 * _MS),
@@ -51,7 +51,7 @@ def test_longest_running_threads_are_listed_separately() -> None:
 
 
 def test_group_of_threads_is_never_the_main_thread() -> None:
-    traced = _traced(*[15 * _MS] * 100)
+    traced = _traced_cpu(*[15 * _MS] * 100)
     assert traced.main_thread is not None
     assert traced.main_thread.disturbance.name == "bench"
 
@@ -66,7 +66,7 @@ def test_ended_thread_has_no_process_and_a_kernel_worker_is_recognized_by_name()
     assert (by_tid[456].pid, by_tid[456].process) == (None, "thread 456")
 
 
-def _traced_ended(*parents: dict[str, Any] | None) -> TracedCpu:
+def _with_exited(*parents: dict[str, Any] | None) -> TracedCpu:
     """Return CPU 2 with one exited thread for each parent; None is an unknown parent."""
     trace = written_trace()
     for tid, parent in enumerate(parents, start=1_000):
@@ -80,7 +80,7 @@ _MAKE = {"pid": 500, "name": "make", "is_process": False}
 
 
 def test_ended_threads_of_one_name_and_parent_are_one_culprit() -> None:
-    traced = _traced_ended(*[_MAKE] * 400, {**_MAKE, "pid": 501})
+    traced = _with_exited(*[_MAKE] * 400, {**_MAKE, "pid": 501})
     assert _shells(traced) == [
         ("sh (400 ended children of make)", 500, None, 800, 1_200 * _MS),
         ("sh", None, 1400, 2, 3 * _MS),
@@ -90,16 +90,16 @@ def test_ended_threads_of_one_name_and_parent_are_one_culprit() -> None:
 
 
 def test_ended_threads_belong_to_their_process_if_it_lives() -> None:
-    assert _shells(_traced_ended(*[{**_MAKE, "is_process": True}] * 2))[0][:2] == ("sh (2 ended threads of make)", 500)
-    assert _shells(_traced_ended(None, None))[0][:2] == ("sh (2 ended threads)", None)
+    assert _shells(_with_exited(*[{**_MAKE, "is_process": True}] * 2))[0][:2] == ("sh (2 ended threads of make)", 500)
+    assert _shells(_with_exited(None, None))[0][:2] == ("sh (2 ended threads)", None)
 
 
 def test_trace_recorded_without_parents_is_read() -> None:
-    assert _shells(_traced_ended({"pid": "?"}, {}))[0][:2] == ("sh (2 ended threads)", None)
+    assert _shells(_with_exited({"pid": "?"}, {}))[0][:2] == ("sh (2 ended threads)", None)
 
 
 def test_grouping_of_threads_keeps_their_time() -> None:
-    apart, together = _traced(3 * _MS, 2 * _MS), _traced(*[_MS] * 5)
+    apart, together = _traced_cpu(3 * _MS, 2 * _MS), _traced_cpu(*[_MS] * 5)
     assert apart.stolen_ns == together.stolen_ns
 
 
