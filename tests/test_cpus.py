@@ -34,7 +34,7 @@ def test_formatted_list_is_parsed_as_the_same_cpus(cpus: CpuSet) -> None:
 
 
 _STRIDED = st.builds(
-    lambda first, used, more, count: {first + at * (used + more) + of for at in range(count) for of in range(used)},
+    lambda first, used, more, count: {first + at * (used + more) + cpu for at in range(count) for cpu in range(used)},
     *(st.integers(0, 40), st.integers(1, 4), st.integers(1, 4), st.integers(1, 30)),
 )
 

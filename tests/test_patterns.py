@@ -29,17 +29,17 @@ def _patterns_in(value: object) -> Iterator[object]:
 
 
 def test_pattern_behaves_like_a_compiled_one() -> None:
-    ours, compiled = (
+    lazy, compiled = (
         regex(r"(\d+) (?P<word>[a-z]+)", re.IGNORECASE),
         re.compile(r"(\d+) (?P<word>[a-z]+)", re.IGNORECASE),
     )
     text = "1 One, 2 TWO"
-    assert ours.findall(text) == compiled.findall(text)
-    assert [match["word"] for match in ours.finditer(text)] == ["One", "TWO"]
-    assert ours.sub("x", text) == compiled.sub("x", text)
-    assert ours.split(text) == compiled.split(text)
-    assert (ours.match("x"), ours.fullmatch("1 a "), ours.search("x 1 a") is not None) == (None, None, True)
-    assert (ours.pattern, ours.flags, ours.groups) == (compiled.pattern, compiled.flags, compiled.groups)
+    assert lazy.findall(text) == compiled.findall(text)
+    assert [match["word"] for match in lazy.finditer(text)] == ["One", "TWO"]
+    assert lazy.sub("x", text) == compiled.sub("x", text)
+    assert lazy.split(text) == compiled.split(text)
+    assert (lazy.match("x"), lazy.fullmatch("1 a "), lazy.search("x 1 a") is not None) == (None, None, True)
+    assert (lazy.pattern, lazy.flags, lazy.groups) == (compiled.pattern, compiled.flags, compiled.groups)
 
 
 def test_pattern_is_not_compiled_before_its_first_use() -> None:

@@ -20,8 +20,8 @@ class _Rereading(WrittenMachine):
     """A machine whose `reread` returns changed files only, as this host's does."""
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
-        now = self._moments[self._at]
-        contents = [(at, now[path].encode() if path in now else None) for at, (path, _) in enumerate(files)]
+        current = self._moments[self._at]
+        contents = [(at, current[path].encode() if path in current else None) for at, (path, _) in enumerate(files)]
         return [(at, content) for at, content in contents if content != files[at][1]]
 
 
@@ -33,18 +33,18 @@ class _Maker:
         self.reasons: dict[str, str] = {}
         self._machine, self._earlier = _Rereading(*moments), EarlierSnapshots()
 
-    def make(self, given: int = 0, spared: Spared | None = None, asks_before: bool = False) -> list[object]:
+    def make(self, argument: int = 0, spared: Spared | None = None, asks_before: bool = False) -> list[object]:
         """Return the list for the next snapshot."""
         reader = Reader(self._machine, self._earlier)
         reader.spared = spared
         if asks_before:
             reader.text_or_none(f"{_FOLDER}/a")
-        made = reader.made_of_files("it", given, lambda: self._derive(reader))
+        value = reader.made_of_files("it", argument, lambda: self._derive(reader))
         reader.end()
         self.reasons = reader.reason_by_path
         if self._machine.has_next:
             self._machine.advance()
-        return made
+        return value
 
     def _derive(self, reader: Reader) -> list[object]:
         self.times += 1
@@ -92,7 +92,7 @@ def test_value_of_changed_files_is_derived_again(after: Files, expected: object,
 def test_value_of_another_argument_is_derived_again() -> None:
     maker = _Maker(_FILES)
     maker.make()
-    maker.make(given=1)
+    maker.make(argument=1)
     assert maker.times == 2
 
 

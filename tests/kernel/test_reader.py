@@ -24,8 +24,8 @@ class _Rereading(WrittenMachine):
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         self.together += [path for path, _ in files]
-        now = self._moments[self._at]
-        contents = [(at, now[path].encode() if path in now else None) for at, (path, _) in enumerate(files)]
+        current = self._moments[self._at]
+        contents = [(at, current[path].encode() if path in current else None) for at, (path, _) in enumerate(files)]
         return [(at, content) for at, content in contents if content is None or content != files[at][1]]
 
 

@@ -48,8 +48,8 @@ def _frames(name: str) -> list[Frame]:
 
 
 def test_each_recording_is_described_in_one_line() -> None:
-    described = re.findall(r"^\| (\S+)\.nw \| .{20,}\|$", (MACHINES / "README.md").read_text(), re.MULTILINE)
-    assert sorted(described) == RECORDINGS
+    names = re.findall(r"^\| (\S+)\.nw \| .{20,}\|$", (MACHINES / "README.md").read_text(), re.MULTILINE)
+    assert sorted(names) == RECORDINGS
 
 
 @pytest.mark.parametrize("name", RECORDINGS)

@@ -77,9 +77,9 @@ class ManyCpus:
 
     def files(self) -> dict[str, str]:
         """Return all files of this snapshot."""
-        everything = frozenset(range(self._count))
+        all_cpus = frozenset(range(self._count))
         offline = self._story.offline_at(self.second)
-        online = everything - offline
+        online = all_cpus - offline
         slow = self._story.slow_at(self.second)
         files = self._still | self._counters.files(sorted(online))
         for cpu in online:

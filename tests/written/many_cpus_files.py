@@ -32,7 +32,7 @@ def housekeeping(count: int) -> range:
 
 def still_files(count: int) -> dict[str, str]:
     """Return the files that are constant: all but those of CPUs, counters and processes."""
-    everything = f"0-{count - 1}"
+    all_cpus = f"0-{count - 1}"
     isolated = format_cpu_list(range(len(housekeeping(count)), count))
     files = {path: text for path, text in quiet_files().items() if not path.startswith((*_OWN, "/proc/700/"))}
     files |= {
@@ -42,8 +42,8 @@ def still_files(count: int) -> dict[str, str]:
         "/etc/default/grub": f'GRUB_CMDLINE_LINUX_DEFAULT="quiet nohz_full={isolated}"\n',
         f"{CPUS}/isolated": f"{isolated}\n",
         f"{CPUS}/nohz_full": f"{isolated}\n",
-        f"{CPUS}/present": f"{everything}\n",
-        f"{CPUS}/possible": f"{everything}\n",
+        f"{CPUS}/present": f"{all_cpus}\n",
+        f"{CPUS}/possible": f"{all_cpus}\n",
         f"{CPUS}/cpufreq/boost": "0\n",
         "/proc/irq/default_smp_affinity": "3\n",
     }

@@ -80,15 +80,15 @@ def repeat(
     The moments are `seconds` apart. All threads are read at the moments `looks`. Without `allowed` the command stayed
     on the target CPUs.
     """
-    whole = [
+    files_by_moment = [
         {path: text for path, text in (quiet_files(seconds * at) | dict(files)).items() if path not in gone}
         for at, files in enumerate(moments)
     ]
-    machine = WrittenMachine(*whole, answers=ANSWERS, own_pids=own_pids, seconds_between=seconds)
+    machine = WrittenMachine(*files_by_moment, answers=ANSWERS, own_pids=own_pids, seconds_between=seconds)
     task_reader = TaskReader()
     last: Snapshot | None = None
     windows: list[Interval] = []
-    marked: dict[int, Snapshot] = {}
+    snapshot_by_moment: dict[int, Snapshot] = {}
     counters = None
     for at in range(len(moments)):
         if at in (look % len(moments) for look in looks):
@@ -98,11 +98,11 @@ def repeat(
         if at in (mark % len(moments) for mark in marks):
             assert last is not None
             counters = read_counters(machine, counters)
-            marked[at] = counters.within(last)
+            snapshot_by_moment[at] = counters.within(last)
         if machine.has_next:
             machine.advance()
-    begin_at, end_at = sorted(marked)
-    before, after = marked[begin_at], marked[end_at]
+    begin_at, end_at = sorted(snapshot_by_moment)
+    before, after = snapshot_by_moment[begin_at], snapshot_by_moment[end_at]
     use = replace(use, user_ns=round(own_ms * MS) - use.system_ns)
     return Repetition(
         number=1,

@@ -45,12 +45,12 @@ def files_of(
     nodes_without_memory: Iterable[int] = (),
 ) -> dict[str, str]:
     """Return all files; `memory_nodes` have no CPU, and `nodes_without_memory` have only CPUs."""
-    away = frozenset(offline)
-    everything = frozenset(cpu for core in shape for cpu in core.cpus)
-    online = everything - away
+    offline_cpus = frozenset(offline)
+    all_cpus = frozenset(cpu for core in shape for cpu in core.cpus)
+    online = all_cpus - offline_cpus
     files = without(quiet_files(), *(f"{CPUS}/cpu{cpu}" for cpu in range(4)), NODES)
     for core in shape:
-        for cpu in set(core.cpus) - away:
+        for cpu in set(core.cpus) - offline_cpus:
             files |= _files_of_cpu(cpu, core, shape, online)
     with_cpus = {core.node for core in shape}
     nodes = sorted(with_cpus | set(memory_nodes))
@@ -63,8 +63,8 @@ def files_of(
     return files | {
         f"{NODES}/has_memory": f"{format_cpu_list(with_memory)}\n",
         f"{CPUS}/online": f"{format_cpu_list(online)}\n",
-        f"{CPUS}/offline": f"{format_cpu_list(away)}\n",
-        f"{CPUS}/present": f"{format_cpu_list(everything)}\n",
+        f"{CPUS}/offline": f"{format_cpu_list(offline_cpus)}\n",
+        f"{CPUS}/present": f"{format_cpu_list(all_cpus)}\n",
         f"{CPUS}/isolated": "\n",
         f"{CPUS}/nohz_full": "\n",
         "/proc/cmdline": "root=UUID=1234\n",

@@ -165,7 +165,7 @@ def test_rubbish_is_malformed(parse: object, text: str) -> None:
         parse(text)
 
 
-def _quotas(membership: str, ours: str, throttled_ns: str) -> FreezeLook | None:
+def _quotas(membership: str, own_membership: str, throttled_ns: str) -> FreezeLook | None:
     cpu = f"{ROOT}/cpu"
     files = {
         **machine_files(membership),
@@ -175,7 +175,7 @@ def _quotas(membership: str, ours: str, throttled_ns: str) -> FreezeLook | None:
         f"{cpu}/cpu.stat": "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n",
         f"{cpu}/b/cpu.cfs_quota_us": "20000\n",
         f"{cpu}/b/cpu.stat": f"nr_periods 9\nnr_throttled 4\n{throttled_ns}",
-        "/proc/self/cgroup": ours,
+        "/proc/self/cgroup": own_membership,
     }
     return FreezeReader(WrittenMachine(files), quotas_of).look(PID)
 
@@ -184,9 +184,9 @@ def test_quota_of_a_group_without_noisewatch_is_counted() -> None:
     look = _quotas("1:cpu:/b\n", "1:cpu:/\n", "throttled_time 300\n")
     assert look is not None
     assert look.groups == (GroupFreeze(f"{ROOT}/cpu/b", False, 300),)
-    ours = _quotas("1:cpu:/b\n", "1:cpu:/b\n", "throttled_time 300\n")
-    assert ours is not None
-    assert ours.groups == ()
+    own = _quotas("1:cpu:/b\n", "1:cpu:/b\n", "throttled_time 300\n")
+    assert own is not None
+    assert own.groups == ()
 
 
 def test_quota_without_a_throttled_time_is_unknown() -> None:

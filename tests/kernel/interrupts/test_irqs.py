@@ -73,14 +73,14 @@ def test_irqs_are_numbers_in_order() -> None:
     assert list(_read(files).by_number) == [3, 24, 100]
 
 
-@pytest.mark.parametrize(("action", "asked"), [("eth0", False), ("nvme0", True)])
-def test_devices_are_read_again_only_if_an_irq_has_another_driver(action: str, asked: bool) -> None:
+@pytest.mark.parametrize(("action", "is_read_again"), [("eth0", False), ("nvme0", True)])
+def test_devices_are_read_again_only_if_an_irq_has_another_driver(action: str, is_read_again: bool) -> None:
     before = _read(IRQ | {"/proc/irq/24/eth0/x": ""}, answers={"devices by irq": {"24": "an old name"}})
     files = IRQ | {f"/proc/irq/24/{action}/x": "", "/proc/irq/24/effective_affinity_list": "3\n"}
     reader = Reader(WrittenMachine(files, answers={"devices by irq": {"24": "a new name"}}))
     after = read_irqs(reader, None, "6.12", before)
     assert after is not None
-    assert after.by_number[24].device == ("a new name" if asked else "an old name")
+    assert after.by_number[24].device == ("a new name" if is_read_again else "an old name")
     assert after.by_number[24].effective == frozenset({3})
 
 

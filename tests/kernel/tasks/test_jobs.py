@@ -50,8 +50,8 @@ def test_timers_that_never_elapse_are_left_out() -> None:
 
 
 def test_systemctl_is_called_in_english_and_for_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = '[ "$*" = "list-timers --all --output=json --no-pager" ]'
-    _systemctl(tmp_path, asked + ' && echo "[{\\"next\\":7,\\"unit\\":\\"$LC_ALL.timer\\"}]"', monkeypatch)
+    condition = '[ "$*" = "list-timers --all --output=json --no-pager" ]'
+    _systemctl(tmp_path, condition + ' && echo "[{\\"next\\":7,\\"unit\\":\\"$LC_ALL.timer\\"}]"', monkeypatch)
     assert ask_timers() == [("C.timer", 7)]
 
 

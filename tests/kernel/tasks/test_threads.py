@@ -146,14 +146,14 @@ def test_name_among_the_threads_that_is_no_number_is_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "named"),
+    ("files", "path"),
     [({}, "/proc"), ({"/proc/stat": "cpu 1 2 3 4\n"}, "/proc/PID")],
     ids=["no proc", "no process"],
 )
-def test_tasks_are_unknown_without_any_process(files: Files, named: str) -> None:
+def test_tasks_are_unknown_without_any_process(files: Files, path: str) -> None:
     reader = Reader(WrittenMachine(files))
     assert TaskReader().read(reader, TARGET) is None
-    assert list(reader.reason_by_path) == [named]
+    assert list(reader.reason_by_path) == [path]
 
 
 def test_time_is_in_ticks_without_schedstat() -> None:
@@ -214,14 +214,14 @@ def test_complete_name_is_read_again_only_if_the_kernels_name_changes() -> None:
     cut = ["a-very-long-pro", "a-very-long-pro", "a-very-long-pro", "another-long-pr"]
     machine = WrittenMachine(*(process(9, name, 2, 1_000 * at) for at, name in enumerate(cut, start=1)))
     task_reader = TaskReader()
-    asked = []
+    was_asked = []
     for at in range(len(cut)):
         reader = Reader(machine)
         task_reader.read(reader, TARGET)
-        asked.append("name of process 9" in reader.asked)
+        was_asked.append("name of process 9" in reader.asked)
         if at + 1 < len(cut):
             machine.advance()
-    assert asked == [True, False, False, True]
+    assert was_asked == [True, False, False, True]
 
 
 @pytest.mark.parametrize(

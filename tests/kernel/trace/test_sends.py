@@ -48,14 +48,13 @@ def test_first_of_simultaneous_calls_caused_the_interrupt() -> None:
 def test_ancestors_are_listed_up_to_the_first_traced_one() -> None:
     sends = Sends(events_of_senders(event_format))
     births = [(10, 900, 901, 0), (20, 901, 902, _CLONE_THREAD), (30, 902, 903, _CLONE_THREAD)]
-    sends.feed(
-        page([(at, record("task/task_newtask", by, pid=tid, clone_flags=flags)) for at, by, tid, flags in births])
-    )
+    events = ((at, record("task/task_newtask", tid, pid=new, clone_flags=flags)) for at, tid, new, flags in births)
+    sends.feed(page(events))
     assert list(sends.ancestors(903)) == [(902, True), (901, True), (900, False)]
     assert list(sends.ancestors(900)) == []
 
 
 def test_reused_number_has_no_endless_ancestors() -> None:
     sends = Sends(events_of_senders(event_format))
-    sends.feed(page([(at, record("task/task_newtask", by, pid=tid)) for at, by, tid in ((10, 7, 8), (20, 8, 7))]))
+    sends.feed(page([(at, record("task/task_newtask", tid, pid=new)) for at, tid, new in ((10, 7, 8), (20, 8, 7))]))
     assert list(sends.ancestors(8)) == [(7, False)]

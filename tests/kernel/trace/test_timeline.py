@@ -206,7 +206,7 @@ def test_pieces_that_do_not_fit_are_counted_and_the_statistics_continue(monkeypa
 
 def test_long_pauses_and_long_records_are_skipped() -> None:
     unknown = (5).to_bytes(2, "little") + bytes(198)
-    times = [now for now, _, _ in records(page([(10, _TICK), (10 + (3 << 27), unknown), (20 + (3 << 27), _TICK_ENDS)]))]
+    times = [at for at, _, _ in records(page([(10, _TICK), (10 + (3 << 27), unknown), (20 + (3 << 27), _TICK_ENDS)]))]
     assert times == [10, 10 + (3 << 27), 20 + (3 << 27)]
 
 

@@ -116,11 +116,11 @@ def test_owner_of_orphans_is_unknown_while_a_process_of_an_earlier_command_lives
 
 def test_orphans_may_be_of_an_inherited_child() -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
-        inherited, helped = AdoptedProcesses(inherited_state().children), AdoptedProcesses()
+        inherited, fresh = AdoptedProcesses(inherited_state().children), AdoptedProcesses()
         inherited.begin_command()
-        helped.begin_command()
+        fresh.begin_command()
         child.kill()
-    assert (inherited.may_be_others, helped.may_be_others) == (True, False)
+    assert (inherited.may_be_others, fresh.may_be_others) == (True, False)
 
 
 def test_inherited_child_that_has_ended_leaves_no_orphans() -> None:

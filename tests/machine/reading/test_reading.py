@@ -70,13 +70,13 @@ def test_longer_and_truncated_files_are_returned_whole(core: ModuleType, descrip
 
 @pytest.mark.parametrize("core", _CORES)
 def test_unreadable_file_has_its_error_and_the_others_are_read(core: ModuleType, descriptors: list[int]) -> None:
-    reading, writing = os.pipe()
+    read_end, write_end = os.pipe()
     _write(descriptors[0], b"now")
     _write(descriptors[1], b"x" * 11)
-    kept = [(reading, b""), (descriptors[1], b""), (descriptors[0], b"before")]
+    kept = [(read_end, b""), (descriptors[1], b""), (descriptors[0], b"before")]
     assert core.reread(kept, _progress(), 10) == [(0, errno.ESPIPE), (1, errno.EFBIG), (2, b"now")]
-    os.close(reading)
-    os.close(writing)
+    os.close(read_end)
+    os.close(write_end)
 
 
 @pytest.mark.parametrize("core", _CORES)

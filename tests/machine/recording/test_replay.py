@@ -39,9 +39,9 @@ def _moments(count: int) -> list[dict[str, str]]:
 
 def _assert_replayed(root: Path, moments: list[dict[str, str]]) -> None:
     content, snapshots = record(*moments)
-    again = replay(Recording(write_recording(root, content)))
-    assert len(again) == len(moments)
-    assert list(map(_comparable, again)) == list(map(_comparable, snapshots))
+    replayed = replay(Recording(write_recording(root, content)))
+    assert len(replayed) == len(moments)
+    assert list(map(_comparable, replayed)) == list(map(_comparable, snapshots))
 
 
 @pytest.mark.parametrize("count", [5, 25, KEY_FRAME_EVERY + 3], ids=["few", "settings twice", "behind a key frame"])

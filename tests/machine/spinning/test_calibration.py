@@ -107,16 +107,16 @@ def test_watcher_may_stop_the_calibration_and_no_process_is_left() -> None:
 
 
 def test_calibration_ends_with_the_round_in_which_it_is_enough() -> None:
-    asked: list[dict[str, Any]] = []
+    looks: list[dict[str, Any]] = []
 
     def is_enough(so_far: dict[str, Any]) -> bool:
-        asked.append(so_far)
-        return len(asked) == 2
+        looks.append(so_far)
+        return len(looks) == 2
 
     slots = plan_slots([_CPU], {}, {}, 20 * 10**9)
     result = calibrate(Calibrating(slots, core="python", is_enough=is_enough), _ignore_progress)
-    assert [_only_cpu(outcome)["state"] for outcome in (*asked, result)] == ["done"] * 3
-    assert 3 * 10**9 <= asked[0]["length_ns"] < asked[1]["length_ns"] < result["length_ns"] < 10 * 10**9
+    assert [_only_cpu(outcome)["state"] for outcome in (*looks, result)] == ["done"] * 3
+    assert 3 * 10**9 <= looks[0]["length_ns"] < looks[1]["length_ns"] < result["length_ns"] < 10 * 10**9
     kept, planned = _only_cpu(result)["slots"], slots[_CPU]
     assert kept == planned[: len(kept)]
     assert planned[len(kept)][:2] == (GAPS, result["length_ns"]), "a whole round"

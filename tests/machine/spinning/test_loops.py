@@ -142,17 +142,17 @@ def test_multiplication_takes_a_whole_number_of_additions() -> None:
 @pytest.mark.skipif(load_core(NATIVE) is python_loops, reason="the compiled core is not built")
 def test_compiled_core_rejects_buffers_that_are_too_small() -> None:
     core = load_core(NATIVE)
-    nothing, some = _words(0), _words(SPIN_WORDS)
+    empty, small = _words(0), _words(SPIN_WORDS)
     with pytest.raises(ValueError, match="at least"):
-        core.spin(nothing, some, 0, 1_000)
+        core.spin(empty, small, 0, 1_000)
     with pytest.raises(ValueError, match="at least"):
         core.spin(_words(GAP_WORDS), _words(1), 0, 1_000)
     with pytest.raises(ValueError, match="at least"):
-        core.dense(nothing, some, 0, 1)
+        core.dense(empty, small, 0, 1)
     with pytest.raises(ValueError, match="at least"):
-        core.chain(nothing, some, 0, 1)
+        core.chain(empty, small, 0, 1)
     with pytest.raises(ValueError, match="power of two"):
-        core.chase(_words(2), some, 0, memoryview(bytes(192)), 1, 0)
+        core.chase(_words(2), small, 0, memoryview(bytes(192)), 1, 0)
     with pytest.raises(ValueError, match="power of two"):
         core.chase_memory(12)
 

@@ -16,15 +16,15 @@ def test_time_of_a_second_is_the_median_of_its_samples() -> None:
 
 
 def test_work_ends_when_it_is_enough() -> None:
-    asked: list[Mapping[int, Sequence[float]]] = []
+    calls: list[Mapping[int, Sequence[float]]] = []
 
     def is_enough(times_by_cpu: Mapping[int, Sequence[float]]) -> bool:
-        asked.append(dict(times_by_cpu))
+        calls.append(dict(times_by_cpu))
         return True
 
     totals: list[float] = []
     result = settle([_CPU], 30.0, is_enough, lambda done_s, total_s: totals.append(total_s))
     (cpu,) = result["cpus"]
     assert (cpu["cpu"], cpu["state"], set(totals)) == (_CPU, "done", {30.0})
-    assert [len(times[_CPU]) for times in asked] == [1]
+    assert [len(times[_CPU]) for times in calls] == [1]
     assert 1 <= len(cpu["times_ns"]) < 10

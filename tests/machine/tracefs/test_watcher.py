@@ -33,10 +33,10 @@ def test_tracefs_is_where_it_is_mounted() -> None:
 
 def test_only_instances_of_dead_processes_are_removed(tmp_path: Path) -> None:
     folder = tmp_path / "instances"
-    mine = instance_path(tmp_path, "target").name
-    _, namespace, pid, ticks, _ = mine.split("-")
+    own = instance_path(tmp_path, "target").name
+    _, namespace, pid, ticks, _ = own.split("-")
     names = {
-        "alive": mine,
+        "alive": own,
         "recycled number": f"noisewatch-{namespace}-{pid}-{int(ticks) + 1}-target",
         "dead": f"noisewatch-{namespace}-4194305-{ticks}-senders",
         "of another container": f"noisewatch-{int(namespace) + 1}-4194305-{ticks}-target",

@@ -21,8 +21,8 @@ def _meanwhile(**trace: object) -> Meanwhile:
     before = process(901, "hog", 2, 0, allowed="0-3") | process(30, "elsewhere", 1, 0)
     after = process(901, "hog", 2, 40_000_000, allowed="0-3") | process(30, "elsewhere", 1, 70_000_000)
     table = quiet_files(3.0)["/proc/interrupts"]
-    ticked = {"/proc/interrupts": table.replace("120        120   Local timer", "870        120   Local timer")}
-    interval = interval_of(before, after | ticked | {"/proc/stat": stat_file({1: 7, 2: 290}, 300, {2: 5})})
+    more_ticks = {"/proc/interrupts": table.replace("120        120   Local timer", "870        120   Local timer")}
+    interval = interval_of(before, after | more_ticks | {"/proc/stat": stat_file({1: 7, 2: 290}, 300, {2: 5})})
     return Meanwhile(**trace, interval=interval)  # type: ignore[arg-type]  # passed through
 
 

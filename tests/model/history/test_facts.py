@@ -151,7 +151,7 @@ _CAPS = [f"{CPUS}/cpu{cpu}/cpufreq/bios_limit" for cpu in range(4)]
 def _target_facts(changed: Files, *missing: str) -> dict[str, str | None]:
     files = without(quiet_files() | dict(changed), *missing)
     snapshot = read_snapshot(quiet_machine(files), SnapshotOptions(frozenset({2, 3}), asks_inventory=True))
-    return {name: fact for named in facts_of(snapshot).values() for name, fact in named.items()}
+    return {name: fact for fact_by_name in facts_of(snapshot).values() for name, fact in fact_by_name.items()}
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_quota_of_the_parent_cgroups_is_a_fact(quota: str, fact: str | None) -> 
 
 
 def test_each_fact_has_its_files_and_each_kernel_its_own_vulnerabilities() -> None:
-    assert all(paths_of(of_class, name) for of_class, named in _facts().items() for name in named)
+    assert all(paths_of(of_class, name) for of_class, facts in _facts().items() for name in facts)
     assert paths_of(FactClass.KERNEL, "vulnerability mds") == ("/sys/devices/system/cpu/vulnerabilities/mds",)
     assert paths_of(FactClass.HARDWARE, "vulnerability mds") is None
     assert paths_of(FactClass.HARDWARE, "memry") is None

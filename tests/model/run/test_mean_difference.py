@@ -138,9 +138,9 @@ def test_difference_of_twice_the_smallest_shown_is_detected(noise: Noise) -> Non
     for _ in range(50):
         stated = difference_of(pairs_of(rng, noise, 30)).smallest_shown
         assert stated is not None
-        again = difference_of(pairs_of(rng, noise, 30, 2 * stated)).interval
-        assert again is not None
-        detected += again.low > 0
+        interval = difference_of(pairs_of(rng, noise, 30, 2 * stated)).interval
+        assert interval is not None
+        detected += interval.low > 0
     assert detected >= 40
 
 
