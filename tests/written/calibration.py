@@ -1,4 +1,4 @@
-"""Calibrations that a test writes, as `machine/calibrator/run.py` collects them."""
+"""Calibrations that a test writes, as `machine/spinning/calibration/run.py` collects them."""
 
 from __future__ import annotations
 
