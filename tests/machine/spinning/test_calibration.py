@@ -168,7 +168,7 @@ def _wait_until_none_is_left(pid: int) -> None:
 
 def _is_spinner(pid: int) -> bool:
     try:
-        return b"calibrator.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"calibration.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 
