@@ -80,7 +80,7 @@ def _detector(folder: Path, options: str) -> Detector:
 def test_a_node_has_a_condition_that_names_the_hog_in_80_bytes(tmp_path: Path) -> None:
     detector = _detector(tmp_path, JUDGED)
     with hog() as process:
-        detector.look()
+        detector.check()
     assert detector.condition is not None
     assert detector.condition.status == "True"
     assert f"(pid {process.pid})" in detector.condition.message
@@ -90,7 +90,7 @@ def test_a_node_has_a_condition_that_names_the_hog_in_80_bytes(tmp_path: Path) -
 @pytest.mark.parametrize(("is_known", "status"), [(True, "False"), (False, "Unknown")])
 def test_a_node_without_noise_has_none(tmp_path: Path, is_known: bool, status: str) -> None:
     detector = _detector(tmp_path, UNWATCHED if is_known else unknown_machine(tmp_path))
-    detector.look()
+    detector.check()
     assert detector.condition is not None
     assert detector.condition.status == status
 
