@@ -16,7 +16,7 @@ from tests.benchmark.shares import describe_trials
 from tests.lab.lab import Lab
 from tests.lab.machine import ISOLATED, kernel_image
 from tests.lab.run.series import PRIVILEGES, quiet_repetitions, run_with_a_hog, why_not_undisturbed
-from tests.live.hog_in_a_run import SEVENTH, HogFound
+from tests.live.hog_in_a_run import SEVENTH, HoggedSeries
 
 _AT_ONCE = 250  # as many end in the time that the lab grants a command
 
@@ -63,7 +63,7 @@ def _print_quiet(lab: Lab, repetitions: int) -> None:
         print(f"  {count:>4} {reason}", flush=True)
 
 
-def _why_others(found: Iterable[HogFound]) -> Iterator[str]:
+def _why_others(found: Iterable[HoggedSeries]) -> Iterator[str]:
     for each in found:
         for line in each.repetitions:
             if line["verdict"] != "undisturbed" and line["number"] != SEVENTH:

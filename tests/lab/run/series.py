@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.lab.lab import Lab
-from tests.live.hog_in_a_run import SEVENTH, HogFound
+from tests.live.hog_in_a_run import SEVENTH, HoggedSeries
 from tests.plumbing.privileges import NOBODY, WITH_HIDDEN_PROCESSES, WITH_TRACEFS, WITHOUT_TRACEFS
 from tests.plumbing.receipts import lines_of
 
@@ -38,7 +38,7 @@ echo $folder $hog
 """
 
 
-def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HogFound:
+def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HoggedSeries:
     """Run ten repetitions of a second with a hog in the seventh; `privilege` is the command that starts noisewatch."""
     noisewatch = ["noisewatch", "run", "--cpus", str(CPU), "--runs", "10", "--calibration", "0"]
     noisewatch += ["--output", "receipt.jsonl", *options, "--", "sh", "-c", f"echo >> begun; {_LONG}"]
@@ -49,7 +49,7 @@ def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HogFoun
         hog_s=_HOG_S,
     )
     folder, pid = lab.do(script).split()
-    return HogFound(int(pid), lines_of(lab.scratch / folder / "receipt.jsonl"))
+    return HoggedSeries(int(pid), lines_of(lab.scratch / folder / "receipt.jsonl"))
 
 
 def quiet_repetitions(lab: Lab, repetitions: int) -> list[dict[str, Any]]:
