@@ -21,19 +21,19 @@ PRIVILEGES: dict[str, Sequence[str]] = {
 _WORK = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
 _LONG, _SHORT = _WORK.format(50_000), _WORK.format(1_000)  # a second, and some 35 ms
 _HOG_S = 0.6
-# Starts the hog when the seventh repetition has begun, and says its pid. Everybody may write to the folder; what
-# root has opened, others may write to as well, but not on 9p.
+# Starts the hog in the seventh repetition, and prints its PID. All users may write to the folder, but on 9p not to a
+# file that root has opened, so the output goes to /run.
 _WITH_A_HOG = """
-folder=$(mktemp -d); chmod 755 .; chmod 777 $folder; cd $folder; : > begun; chmod 666 begun; told=/run/told
-{noisewatch} > $told 2>&1 & run=$!
+folder=$(mktemp -d); chmod 755 .; chmod 777 $folder; cd $folder; : > begun; chmod 666 begun; output=/run/output
+{noisewatch} > $output 2>&1 & run=$!
 until [ $(wc -c < begun) -ge {seventh} ]; do
-    [ -d /proc/$run ] || {{ cat $told >&2; exit 1; }}
+    [ -d /proc/$run ] || {{ cat $output >&2; exit 1; }}
     sleep 0.05
 done
 taskset -c {cpu} sh -c "while :; do :; done" & hog=$!
 sleep {hog_s}
 kill $hog
-wait $run || {{ cat $told >&2; exit 1; }}
+wait $run || {{ cat $output >&2; exit 1; }}
 echo $folder $hog
 """
 
@@ -62,6 +62,6 @@ def quiet_repetitions(lab: Lab, repetitions: int) -> list[dict[str, Any]]:
 
 
 def why_not_undisturbed(line: Mapping[str, Any]) -> str:
-    """The first thing that disturbed the repetition, or that is not known of it."""
-    told = [reason["name"] for reason in line["reasons"]] or line["unknowns"]
-    return f"{line['verdict']}: {told[0]}"
+    """Return the verdict of a repetition with its first reason or unknown."""
+    reasons = [reason["name"] for reason in line["reasons"]] or line["unknowns"]
+    return f"{line['verdict']}: {reasons[0]}"
