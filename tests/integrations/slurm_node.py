@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.shipped import shipped
+from tests.fleet.shipped import shipped_files
 
 QUIET_JOB = {"SLURM_JOB_CONSTRAINTS": "quiet", "SLURM_JOB_PARTITION": "a", "SLURM_JOB_ID": "7"}
 STABLE, WARNED, UNSTABLE, UNKNOWN = 0, 1, 2, 3  # exit statuses of `preflight --format nagios`
@@ -120,7 +120,7 @@ class Node:
 def node(tmp_path: Path) -> Node:
     """An idle and stable node."""
     slurm_node = Node(tmp_path)
-    for path, text in shipped("slurm", program=str(tmp_path / "noisewatch")).items():
+    for path, text in shipped_files("slurm", program=str(tmp_path / "noisewatch")).items():
         slurm_node.write(path, text)
     slurm_node.set_slurm_answers()
     slurm_node.write("logger", f'#!/bin/sh\nshift 3\necho "$*" >>{tmp_path}/log\n')
