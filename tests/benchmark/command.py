@@ -55,9 +55,9 @@ def _measure(start: _Start) -> tuple[float, float, float | None]:
 
 
 def _line(name: str, samples: list[tuple[float, float, float | None]]) -> str:
-    walls, cpus, commands = zip(*samples, strict=True)
-    line = f"{name:<28} wall {_describe(walls)}, our CPU time {_describe(cpus)}"
-    return line if None in commands else f"{line}; the command {_describe(commands)}"
+    wall_ms, cpu_ms, command_ms = zip(*samples, strict=True)
+    line = f"{name:<28} wall {_describe(wall_ms)}, our CPU time {_describe(cpu_ms)}"
+    return line if None in command_ms else f"{line}; the command {_describe(command_ms)}"
 
 
 def _describe(times_ms: tuple[float, ...]) -> str:

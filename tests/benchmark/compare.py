@@ -86,8 +86,8 @@ def _share_shown(draw: Callable[[random.Random, float], object], slower: float, 
     """Return the share of comparisons that show a difference; `is_slow`: those that show one of speed."""
     rng, hits = random.Random(11), 0
     for _ in range(_TRIES):
-        one, other = (str(written(folder / name, draw(rng, by))) for name, by in (("a", 1.0), ("b", slower)))
-        comparison = compare_files(one, other, _no_recording)
+        first, second = (str(written(folder / name, draw(rng, factor))) for name, factor in (("a", 1.0), ("b", slower)))
+        comparison = compare_files(first, second, _no_recording)
         hits += any(figure.traits.unit in ("ns", "kHz") or not is_slow for figure in comparison.different_figures)
     return hits / _TRIES
 
@@ -126,7 +126,7 @@ def _print_host(count: int, folder: Path) -> None:
 def print_pairs(paths: list[Path]) -> None:
     """Print how often two of these calibrations of one machine differ, and in which figures."""
     comparisons = [
-        compare_files(str(one), str(other), _no_recording) for one, other in itertools.combinations(paths, 2)
+        compare_files(str(first), str(second), _no_recording) for first, second in itertools.combinations(paths, 2)
     ]
     counts = Counter(figure.name for comparison in comparisons for figure in comparison.different_figures)
     differing = sum(bool(comparison.different_figures) for comparison in comparisons)

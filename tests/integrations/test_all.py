@@ -106,10 +106,10 @@ def test_the_list_shows_each_integration_with_its_summary(run: Run) -> None:
 def test_files_are_written_and_scripts_are_executable(run: Run, tmp_path: Path, integration: Integration) -> None:
     folder = tmp_path / "out"
     assert run("integrations", integration.name, folder).status == 0
-    written = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    assert written.keys() == integration.texts.keys()
+    paths = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    assert paths.keys() == integration.texts.keys()
     scripts = {path for path, text in integration.texts.items() if text.startswith("#!")}
-    assert {path for path, place in written.items() if place.stat().st_mode & 0o111} == scripts
+    assert {path for path, file in paths.items() if file.stat().st_mode & 0o111} == scripts
     assert run("integrations", integration.name, folder).status == 0, "the same again"
 
 

@@ -13,7 +13,7 @@ import yaml
 from tests.integrations.gate import NOT_INSTALLED, STABLE, UNKNOWN, UNSTABLE, WRONG, Gate, run_as
 from tests.integrations.node_problem_detector import Condition, Detector
 
-_PLACE = "/etc/noisewatch"
+_FOLDER = "/etc/noisewatch"
 _LINE = "UNSTABLE, 1 fail (1 blocking): tasks-on-target: hog (pid 900): 99.2% of CPU 2"
 
 
@@ -25,7 +25,7 @@ def gate(tmp_path: Path) -> Gate:
 
 def _monitor(gate: Gate, **settings: object) -> dict[str, Any]:
     text = (gate.folder / "noisewatch-monitor.json").read_text()
-    monitor: dict[str, Any] = json.loads(text.replace(_PLACE, str(gate.folder)))
+    monitor: dict[str, Any] = json.loads(text.replace(_FOLDER, str(gate.folder)))
     monitor["pluginConfig"] |= settings
     return monitor
 

@@ -35,8 +35,8 @@ def _record_partition(lab: Lab) -> None:
     """Record while a partition of CPUs 2-3 is created, and later invalidated by another group."""
     bench, other = f"{_GROUPS}/bench", f"{_GROUPS}/other"
     lab.do(f"echo +cpuset > {_GROUPS}/cgroup.subtree_control; mkdir {bench} {other}")
-    made = f"echo 2-3 > {bench}/cpuset.cpus; echo isolated > {bench}/cpuset.cpus.partition"
-    _record_while(lab, 15, f"sleep 4; {made}; sleep 5; echo 3-4 > {other}/cpuset.cpus")
+    create = f"echo 2-3 > {bench}/cpuset.cpus; echo isolated > {bench}/cpuset.cpus.partition"
+    _record_while(lab, 15, f"sleep 4; {create}; sleep 5; echo 3-4 > {other}/cpuset.cpus")
 
 
 def _record_throttled(lab: Lab) -> None:

@@ -48,7 +48,7 @@ class Screen:
 
 @contextmanager
 def open_screen(lab: Lab, command: str) -> Iterator[Screen]:
-    """Run a command in a terminal, and close that with the context."""
+    """Run a command in a terminal, and close the terminal at the end."""
     lab.do(f"{_TMUX} new-session -d -x 120 -y 40 sh")
     try:
         lab.do(f"{_TMUX} send-keys '{command}' Enter")

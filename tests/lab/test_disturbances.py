@@ -61,7 +61,7 @@ def test_the_printed_fix_moves_a_busy_loop_away(quiet: Lab) -> None:
 
 
 def test_a_preflight_with_calibration_names_a_starving_real_time_loop(quiet: Lab) -> None:
-    """A wait for a kernel thread of that CPU, as for resizing a trace buffer, would never end."""
+    """Waiting for a kernel thread of that CPU, as when resizing a trace buffer, would never end."""
     with background_shell(quiet, f"chrt -f -p 1 \\$\\$; {_LOOP}", 2) as pid:
         report = quiet.preflight("--cpus 2")
     assert report["exit_status"] == 1

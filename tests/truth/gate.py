@@ -66,7 +66,7 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class QuietRun:
-    """Samples of a statement without a condition on purpose."""
+    """Samples of a statement without a deliberate condition."""
 
     round: int
     statement: str
@@ -104,7 +104,7 @@ def main() -> None:
     if arguments.read:
         if not Path(arguments.read, _CASES).exists():
             parser.error(f"{arguments.read} contains no cases ({_CASES})")
-        _print_judged(Path(arguments.read), options)
+        _print_judgements(Path(arguments.read), options)
         return
     if os.nice(0) > 0:
         parser.error("the benchmarks have to run at normal priority: start without nice")
@@ -114,7 +114,7 @@ def main() -> None:
         if (folder / _CASES).exists():
             parser.error(f"{folder} already contains cases: name another folder, or --read it")
         _collect(arguments, folder, options)
-        _print_judged(folder, options, with_live=True)
+        _print_judgements(folder, options, with_live=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -153,7 +153,7 @@ def _collect(arguments: argparse.Namespace, folder: Path, options: Sequence[str]
 
 
 def _measure_case(number: int, condition: str, benchmark: Benchmark, folder: Path, options: Sequence[str]) -> KeptCase:
-    """Run preflight, then the benchmark. Raise OSError if the condition cannot be made."""
+    """Run preflight, then the benchmark. Raise OSError if the condition cannot be created."""
     workload, cpu = benchmark.workload, benchmark.cpu
     other = min(os.sched_getaffinity(0) - {cpu}, default=cpu)
     recording = f"{number} {workload.name} {condition}.nw".replace(" ", "_")
@@ -216,7 +216,7 @@ def _sentence(finding: Mapping[str, Any]) -> str:
     return str(finding["reason"] or finding["said"])
 
 
-def _print_judged(folder: Path, options: Sequence[str], with_live: bool = False) -> None:
+def _print_judgements(folder: Path, options: Sequence[str], with_live: bool = False) -> None:
     """Judge the cases of a folder and print them; `with_live` also compares with the live verdicts."""
     quiet_runs: dict[tuple[int, str], list[list[float]]] = {}
     for run in (QuietRun(**record) for record in _records(folder / _QUIET_RUNS)):
@@ -225,10 +225,7 @@ def _print_judged(folder: Path, options: Sequence[str], with_live: bool = False)
     for (_, statement), runs in quiet_runs.items():
         print(quiet_line(statement, runs))
     cases = [KeptCase(**record) for record in _records(folder / _CASES)]
-    effects = [
-        measure_effect(judged_case.samples_s, quiet_s[judged_case.round, judged_case.statement])
-        for judged_case in cases
-    ]
+    effects = [measure_effect(case.samples_s, quiet_s[case.round, case.statement]) for case in cases]
     case_effects = list(zip(cases, effects, strict=True))
     questions = [Question(*pair, budget) for pair in case_effects for budget in choose_budgets(pair[1].size)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:

@@ -156,9 +156,9 @@ def reliability_lines(forecasts: Sequence[tuple[float, bool]]) -> Iterator[str]:
     for low, high in pairwise(_BINS):
         in_bin = [pair for pair in forecasts if low <= pair[0] < high or pair[0] == high == _BINS[-1]]
         if in_bin:
-            held = sum(happened for _, happened in in_bin)
+            count = sum(happened for _, happened in in_bin)
             mean = statistics.fmean(chance for chance, _ in in_bin)
-            yield f"{low:4.0%} to {high:4.0%}  {mean:>12.0%}{f'{held} of {len(in_bin)}':>14}"
+            yield f"{low:4.0%} to {high:4.0%}  {mean:>12.0%}{f'{count} of {len(in_bin)}':>14}"
 
 
 def _chance_lines(cases: Sequence[JudgedCase]) -> Iterator[str]:

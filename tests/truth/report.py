@@ -102,11 +102,9 @@ def _group(rows: Iterable[Row], key: Callable[[Row], Hashable]) -> list[tuple[An
 def _fit_line(rows: Sequence[Row]) -> str:
     inside = sum(row.is_inside for row in rows) / len(rows)
     ratios = [row.floor.cv_high / row.floor.cv_low for row in rows if row.floor.cv_low > 0]
-    positive = [row for row in rows if row.floor.cv_expected > 0 < row.measured_cv]
+    usable = [row for row in rows if row.floor.cv_expected > 0 < row.measured_cv]
     bias = (
-        statistics.geometric_mean([row.measured_cv / row.floor.cv_expected for row in positive])
-        if positive
-        else math.nan
+        statistics.geometric_mean([row.measured_cv / row.floor.cv_expected for row in usable]) if usable else math.nan
     )
     worst = statistics.geometric_mean([row.measured_max / row.floor.max_expected for row in rows])
     return (

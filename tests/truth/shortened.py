@@ -21,7 +21,7 @@ def last_of(calibration: dict[str, Any], seconds: float) -> dict[str, Any]:
 def _from(cpu: dict[str, Any], min_ns: int) -> dict[str, Any]:
     """Return the CPU's data from the first round that begins at `min_ns` or later."""
     begin_ns = min(begin for kind, begin, _ in cpu["slots"] if kind == GAPS and begin >= min_ns)
-    kept = {
+    words = {
         name: [
             word
             for at in range(0, len(cpu[name]), width)
@@ -30,4 +30,4 @@ def _from(cpu: dict[str, Any], min_ns: int) -> dict[str, Any]:
         ]
         for name, width in _WORDS.items()
     }
-    return {**cpu, **kept, "slots": [slot for slot in cpu["slots"] if slot[1] >= begin_ns]}
+    return {**cpu, **words, "slots": [slot for slot in cpu["slots"] if slot[1] >= begin_ns]}

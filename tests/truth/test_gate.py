@@ -45,9 +45,9 @@ def test_budgets_are_the_nearest_and_those_twice_away_on_either_side(size: float
 
 def test_half_of_the_chosen_budgets_are_exceeded_over_effects_of_all_sizes() -> None:
     sizes = [0.01 * 20 ** ((step + 0.5) / 100) for step in range(100)]
-    chosen = [(budget, size) for size in sizes for budget in choose_budgets(size)]
-    exceeded = sum(size > budget for budget, size in chosen)
-    assert exceeded / len(chosen) == pytest.approx(0.5, abs=0.05)
+    pairs = [(budget, size) for size in sizes for budget in choose_budgets(size)]
+    exceeded = sum(size > budget for budget, size in pairs)
+    assert exceeded / len(pairs) == pytest.approx(0.5, abs=0.05)
 
 
 def test_the_quiet_time_is_the_median_of_the_quicker_half() -> None:

@@ -35,9 +35,7 @@ class Workload:
             return int(_output([str(program), self.work])) / 1e9
         timed = f"min(timeit.repeat({self.statement!r}, {self.setup!r}, number=5, repeat=40)) / 5"
         about_s = float(_output([sys.executable, "-c", f"import timeit; print({timed})"]))
-        loops = max(
-            round(_ONCE_S / about_s), 1
-        )  # in another process, each loop may have to allocate the same memory again
+        loops = max(round(_ONCE_S / about_s), 1)  # another process may have to allocate memory in each loop
         return min(self._pyperf_s(loops, processes=3)) / loops
 
     def samples_s(self, program: Path, cpu: int, ms: int, once_s: float, processes: int) -> list[float]:

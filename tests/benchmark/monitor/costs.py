@@ -61,14 +61,14 @@ def _cost(monitor: Monitor, watched_s: float) -> Cost:
         after, bytes_after, seconds = used_by(terminal.process.pid), terminal.byte_count, time.monotonic() - started_s
     return Cost(
         share=(after.cpu_s - before.cpu_s) / seconds,
-        shares=tuple(used_s / seconds for used_s in _cpu_s_used(before, after)),
+        shares=tuple(used_s / seconds for used_s in _cpu_s_by_process(before, after)),
         bytes_per_s=(bytes_after - bytes_before) / seconds,
         wake_ups_per_s=(after.wake_ups - before.wake_ups) / seconds,
         resident_bytes=after.resident_bytes,
     )
 
 
-def _cpu_s_used(before: Used, after: Used) -> list[float]:
+def _cpu_s_by_process(before: Used, after: Used) -> list[float]:
     return [used_s - before.cpu_s_by_pid.get(pid, 0.0) for pid, used_s in after.cpu_s_by_pid.items()]
 
 

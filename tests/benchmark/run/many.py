@@ -32,19 +32,19 @@ def print_quiet(work: FixedWork, repetitions: int, options: Sequence[str]) -> No
 def print_short(work: FixedWork, repetitions: int, options: Sequence[str]) -> None:
     """Print time, memory and receipt size of a repetition."""
     print(f"{repetitions} repetitions of {_SHORT_NS / 1e6:g} ms:")
-    lines, used = _run(repetitions, work.command(_SHORT_NS), *options)
+    lines, usage = _run(repetitions, work.command(_SHORT_NS), *options)
     length_ns = (lines[-1]["ended_ns"] - lines[0]["began_ns"]) / len(lines)
     command_ns = sum(line["wall_ns"] for line in lines) / len(lines)
     print(f"  {length_ns / 1e6:.2f} ms from one to the next, of which the command {command_ns / 1e6:.2f} ms")
     for tenth in (1, 5, 9):
-        at = min(used.resident, key=lambda count: abs(count - repetitions * tenth / 10))
-        print(f"  {used.resident[at] / _MB:.1f} MB after {at} repetitions")
-    print(f"  {used.peak / _MB:.1f} MB at most, also at the end; a receipt of {used.receipt / _MB:.1f} MB,", end=" ")
-    print(f"{used.receipt / repetitions / _KB:.2f} kB a repetition")
+        at = min(usage.resident, key=lambda count: abs(count - repetitions * tenth / 10))
+        print(f"  {usage.resident[at] / _MB:.1f} MB after {at} repetitions")
+    print(f"  {usage.peak / _MB:.1f} MB at most, also at the end; a receipt of {usage.receipt / _MB:.1f} MB,", end=" ")
+    print(f"{usage.receipt / repetitions / _KB:.2f} kB a repetition")
     _print_verdicts(lines)
 
 
-class _Used:
+class _Usage:
     """Bytes of memory and receipt; `resident` is by the number of finished repetitions."""
 
     def __init__(self) -> None:
@@ -53,20 +53,20 @@ class _Used:
         self.receipt = 0
 
 
-def _run(repetitions: int, command: Sequence[str], *options: str) -> tuple[Sequence[Mapping[str, Any]], _Used]:
+def _run(repetitions: int, command: Sequence[str], *options: str) -> tuple[Sequence[Mapping[str, Any]], _Usage]:
     """Run a series, and return the lines of its receipt and what it used."""
-    used = _Used()
+    usage = _Usage()
     with tempfile.TemporaryDirectory() as folder:
         receipt = Path(folder) / "receipt.jsonl"
         arguments = [*NOISEWATCH, *options, "--runs", str(repetitions), "--output", str(receipt), "--", *command]
         with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             noisewatch, count = psutil.Process(process.pid), _LineCount(receipt)
             while process.poll() is None:
-                used.resident[count.now()] = resident = noisewatch.memory_info().rss
-                used.peak = max(used.peak, resident)
+                usage.resident[count.now()] = resident = noisewatch.memory_info().rss
+                usage.peak = max(usage.peak, resident)
                 time.sleep(_EVERY_S)
-        used.receipt = receipt.stat().st_size
-        return lines_of(receipt), used
+        usage.receipt = receipt.stat().st_size
+        return lines_of(receipt), usage
 
 
 class _LineCount:

@@ -68,7 +68,7 @@ class Monitoring:
 
 @contextmanager
 def monitoring(folder: Path) -> Iterator[Monitoring]:
-    """Run all of them with the shipped files, in which periods are set to seconds."""
+    """Run all services with the shipped files, in which periods are set to seconds."""
     messages: list[dict[str, Any]] = []
     ports = {name: free_port() for name in ("a", "b", "server", "alerts")}
     with ExitStack() as stack:

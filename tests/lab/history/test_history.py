@@ -56,14 +56,14 @@ def test_a_changed_setting_is_named_until_it_is_restored(
     isolated: Lab, tmp_path: Path, change: Callable[[Lab], tuple[str, str, str]]
 ) -> None:
     path = tmp_path / "history.jsonl"
-    file, value, named = change(isolated)
+    file, value, expected = change(isolated)
     _remember(isolated, path)
     assert _machine_changed(isolated, path)["status"] == "pass"
     with _set_temporarily(isolated, file, value):
         changed = _machine_changed(isolated, path)
         assert changed["status"] == "fail"
-        assert named.partition(".*")[0] in changed["said"], changed["said"]
-        assert named.rpartition(".*")[2] in changed["said"], changed["said"]
+        assert expected.partition(".*")[0] in changed["said"], changed["said"]
+        assert expected.rpartition(".*")[2] in changed["said"], changed["said"]
     assert _machine_changed(isolated, path)["status"] == "pass"
 
 
@@ -71,7 +71,7 @@ def test_a_machine_that_is_slower_since_its_clock_was_capped_is_reported(isolate
     """Capping an emulated clock has no effect, so the earlier entries are made up as those of a much faster machine."""
     path = tmp_path / "history.jsonl"
     _remember(isolated, path, 12, 1e3)
-    file, value, named = _slower_clock(isolated)
+    file, value, expected = _slower_clock(isolated)
     with _set_temporarily(isolated, file, value):
         _remember(isolated, path, 3, 1e9)
         text = isolated.do(f"COLUMNS=400 noisewatch history --file {path}")
@@ -82,7 +82,7 @@ def test_a_machine_that_is_slower_since_its_clock_was_capped_is_reported(isolate
     if slower["status"] == "unknown":  # a busy host gives an emulated CPU too little time to be measured
         assert "measured for only" in slower["reason"]
     else:
-        assert (slower["status"], named.partition(":")[0] in slower["said"]) == ("fail", True), slower
+        assert (slower["status"], expected.partition(":")[0] in slower["said"]) == ("fail", True), slower
 
 
 def test_changed_kernel_options_and_memory_size_are_named_after_a_boot(isolated: Lab, rebuilt: Lab) -> None:

@@ -120,10 +120,10 @@ def test_a_page_shows_what_differs_between_profiles(run: Run) -> None:
 
 
 def test_json_has_the_whole_declaration(run: Run) -> None:
-    listed = run("explain", "--format", "json").json
-    assert [check["id"] for check in listed] == _IDS
+    checks = run("explain", "--format", "json").json
+    assert [check["id"] for check in checks] == _IDS
     turbo = run("explain", "turbo-enabled", "--format", "json").json
-    assert turbo in listed
+    assert turbo in checks
     assert (turbo["severity"]["micro"], turbo["severity"]["strict"]) == ("warning", "blocking")
 
 

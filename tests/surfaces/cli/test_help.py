@@ -20,8 +20,8 @@ _PARSER, _COMMANDS = build_parsers()
 
 
 def test_the_help_lists_every_command_once_below_its_question() -> None:
-    listed = _PARSER.format_help().partition("\ncommands:\n")[2].partition("\noptions:\n")[0]
-    rows = re.findall(r"^(?:  (\S.*):|    (\S+) .*)$", listed, re.MULTILINE)
+    text = _PARSER.format_help().partition("\ncommands:\n")[2].partition("\noptions:\n")[0]
+    rows = re.findall(r"^(?:  (\S.*):|    (\S+) .*)$", text, re.MULTILINE)
     expected = [
         row for question, names in COMMANDS_BY_QUESTION.items() for row in ((question, ""), *(("", n) for n in names))
     ]
@@ -78,8 +78,8 @@ def test_the_manual_page_is_well_formed() -> None:
 
 def test_help_and_error_name_the_same_minimum_of_settle(run: Run) -> None:
     error = run("calibrate", "--settle", "1").err
-    least = error.partition("wanted seconds from ")[2].partition(" ")[0]
+    minimum = error.partition("wanted seconds from ")[2].partition(" ")[0]
     program = [sys.executable, "-m", "noisewatch", "calibrate", "--help"]
     text = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert f"for SECONDS at most ({least} or more, " in " ".join(text.split())
+    assert f"for SECONDS at most ({minimum} or more, " in " ".join(text.split())
     assert "+" not in error

@@ -141,10 +141,10 @@ def test_the_options_file_must_name_a_file(run: Run, place: Path, value: str) ->
 
 def test_a_recording_is_described_and_judged_by_its_known_facts(run: Run, place: Path) -> None:
     recording = record(place / "r.nw", quiet_files() | _OTHER_MACHINE, quiet_files(3.0) | _OTHER_MACHINE)
-    written = run("show", "--replay", recording, "--format", "machine")
-    assert (written.status, '"CPU model" = "B Processor @ 3.00GHz"' in written.out) == (0, True)
-    assert "# unknown here: BIOS (/sys/class/dmi/id/bios_version: not exported here)" in written.out
-    Path("m.toml").write_text(written.out)
+    show = run("show", "--replay", recording, "--format", "machine")
+    assert (show.status, '"CPU model" = "B Processor @ 3.00GHz"' in show.out) == (0, True)
+    assert "# unknown here: BIOS (/sys/class/dmi/id/bios_version: not exported here)" in show.out
+    Path("m.toml").write_text(show.out)
     result = run("preflight", "--replay", recording, "--machine", "m.toml", "--format", "json")
     (finding,) = [finding for finding in result.json["findings"] if finding["id"] == "not-the-machine-wanted"]
     assert finding["status"] == "pass"

@@ -37,7 +37,7 @@ def test_quiet_and_verbose_exclude_each_other(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["preflight", "calibrate", "trace", "record r.nw"])
-def test_remarks_are_left_out(capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_quiet_omits_remarks(capsys: pytest.CaptureFixture[str], command: str) -> None:
     for options, remarks in (("", "noisewatch: so it is\n"), ("-q", "")):
         listener = listener_of(parse_arguments([*command.split(), *options.split()]))
         listener.on_sampling("sampling", 1.0, 3.0)
@@ -47,7 +47,7 @@ def test_remarks_are_left_out(capsys: pytest.CaptureFixture[str], command: str) 
         assert capsys.readouterr().err == remarks
 
 
-def test_errors_stay(run: Run, tmp_path: Path) -> None:
+def test_quiet_keeps_errors(run: Run, tmp_path: Path) -> None:
     assert "no such file" in run("calibrate", "-q", "--replay", tmp_path / "none").err
 
 

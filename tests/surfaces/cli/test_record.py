@@ -74,8 +74,8 @@ def test_only_recordings_and_empty_files_are_overwritten(tmp_path: Path, command
     notes.write_text("precious\n")
     result = subprocess.run([*NOISEWATCH, *command, notes], capture_output=True, text=True, check=False, timeout=60)
     assert result.returncode == 2
-    refused = f"{notes}: not a recording of noisewatch, so it is not overwritten; name another file"
-    assert result.stderr == f"noisewatch: {refused}\n"
+    message = f"{notes}: not a recording of noisewatch, so it is not overwritten; name another file"
+    assert result.stderr == f"noisewatch: {message}\n"
     assert notes.read_text() == "precious\n"
     recording.touch()
     for _ in range(2):  # over an empty file, and over a recording

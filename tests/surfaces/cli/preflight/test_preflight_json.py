@@ -33,7 +33,7 @@ def _finding(answer: Any, check_id: str) -> Any:
     return finding
 
 
-def test_every_promised_key_is_there_with_a_finding_for_each_check(run: Run) -> None:
+def test_every_promised_key_exists_with_a_finding_for_each_check(run: Run) -> None:
     answer = _judge(run, {})
     findings = answer["findings"]
     assert _TOP - answer.keys() == set()

@@ -160,7 +160,7 @@ sys.meta_path.insert(0, Interrupts)
 """
 
 
-def _run_interrupted(folder: Path, module: str, handling: signal.Handlers) -> subprocess.CompletedProcess[str]:
+def _run_and_interrupt(folder: Path, module: str, handling: signal.Handlers) -> subprocess.CompletedProcess[str]:
     (folder / "sitecustomize.py").write_text(_INTERRUPTS.format(module=module))
     command = [sys.executable, "-m", "noisewatch", "run", "--calibration", "0", "--", "echo", "ran"]
     return subprocess.run(
@@ -176,15 +176,15 @@ def _run_interrupted(folder: Path, module: str, handling: signal.Handlers) -> su
 
 @pytest.mark.parametrize("module", ["noisewatch.surfaces.cli", "noisewatch.errors"])
 def test_an_interrupt_while_importing_kills_by_signal(tmp_path: Path, module: str) -> None:
-    result = _run_interrupted(tmp_path, module, signal.SIG_DFL)
+    result = _run_and_interrupt(tmp_path, module, signal.SIG_DFL)
     assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_an_interrupt_after_importing_sets_the_status(tmp_path: Path) -> None:
-    result = _run_interrupted(tmp_path, "noisewatch.operations.run.series", signal.SIG_DFL)
+    result = _run_and_interrupt(tmp_path, "noisewatch.operations.run.series", signal.SIG_DFL)
     assert (result.returncode, result.stdout, result.stderr) == (128 + signal.SIGINT, "", "")
 
 
 def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
-    result = _run_interrupted(tmp_path, "noisewatch.surfaces.cli", signal.SIG_IGN)
+    result = _run_and_interrupt(tmp_path, "noisewatch.surfaces.cli", signal.SIG_IGN)
     assert (result.returncode, result.stdout) == (0, "ran\n")

@@ -23,12 +23,12 @@ def _at_a_terminal(arguments: Sequence[str], **environment: str) -> str:
     settings = os.environ | {"TERM": "xterm"} | environment
     with subprocess.Popen(words(*arguments), stdout=subprocess.DEVNULL, stderr=its_end, env=settings) as process:
         os.close(its_end)
-        written = b""
+        content = b""
         while chunk := _read(terminal):
-            written += chunk
+            content += chunk
         process.wait(60)
     os.close(terminal)
-    return written.decode()
+    return content.decode()
 
 
 def _read(terminal: int) -> bytes:
@@ -39,27 +39,27 @@ def _read(terminal: int) -> bytes:
 
 
 def test_a_terminal_shows_one_line_that_is_cleared_in_the_end() -> None:
-    written = _at_a_terminal(["--runs", "3", "--", "sleep", "0.15"])
-    assert "\n" not in written
-    drawn = written.split("\r\x1b[K")
-    assert [line.replace("\x1b[1m", "").split("\x1b")[0] for line in drawn if line] == ["0/3", "1/3", "2/3", "3/3"]
-    assert drawn[-1] == ""
+    text = _at_a_terminal(["--runs", "3", "--", "sleep", "0.15"])
+    assert "\n" not in text
+    draws = text.split("\r\x1b[K")
+    assert [line.replace("\x1b[1m", "").split("\x1b")[0] for line in draws if line] == ["0/3", "1/3", "2/3", "3/3"]
+    assert draws[-1] == ""
 
 
 def test_no_color_applies_to_the_progress() -> None:
-    written = _at_a_terminal(["--runs", "2", "--", "sleep", "0.15"], NO_COLOR="1")
-    assert re.search(r"\x1b\[[\d;]*3\dm", written) is None
-    assert "0/2" in written
+    text = _at_a_terminal(["--runs", "2", "--", "sleep", "0.15"], NO_COLOR="1")
+    assert re.search(r"\x1b\[[\d;]*3\dm", text) is None
+    assert "0/2" in text
 
 
 def test_the_progress_of_many_short_runs_is_throttled() -> None:
-    written = _at_a_terminal(["--runs", "60", "--", "true"])
-    assert written.count("\r\x1b[K") < 45
+    text = _at_a_terminal(["--runs", "60", "--", "true"])
+    assert text.count("\r\x1b[K") < 45
 
 
 def test_an_error_has_its_own_line() -> None:
-    written = _at_a_terminal(["--runs", "3", "--", "/nonexistent"])
-    assert written.rpartition("\r\x1b[K")[2].startswith("noisewatch run: cannot run")
+    text = _at_a_terminal(["--runs", "3", "--", "/nonexistent"])
+    assert text.rpartition("\r\x1b[K")[2].startswith("noisewatch run: cannot run")
 
 
 def test_there_is_no_progress_without_a_terminal() -> None:
@@ -67,9 +67,9 @@ def test_there_is_no_progress_without_a_terminal() -> None:
 
 
 def test_output_of_the_command_is_not_overwritten() -> None:
-    written = _at_a_terminal(["--runs", "3", "--show-output", "--", "sh", "-c", "echo its own >&2"])
-    assert written.count("its own\r\n") == 3
-    assert "\x1b[K" not in written
+    text = _at_a_terminal(["--runs", "3", "--show-output", "--", "sh", "-c", "echo its own >&2"])
+    assert text.count("its own\r\n") == 3
+    assert "\x1b[K" not in text
 
 
 def test_a_single_run_reports_that_the_machine_changed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,7 +145,7 @@ def test_the_status_of_a_failed_command_outranks_an_unwritable_report(form: str,
     assert result.returncode == 7
 
 
-def test_a_recording_that_fills_the_disk_costs_neither_the_command_nor_its_report(tmp_path: Path) -> None:
+def test_a_recording_that_fills_the_disk_spoils_neither_the_command_nor_its_report(tmp_path: Path) -> None:
     receipt, log = tmp_path / "receipt.jsonl", tmp_path / "log"
     result = ran("--runs", "2", "--record", "/dev/full", "--output", receipt, "--", "sh", "-c", f"echo x >> {log}")
     assert result.returncode == 125

@@ -44,17 +44,17 @@ def test_unknown_values_are_question_marks(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "shown"),
+    ("config", "expected"),
     [
         ("CONFIG_RCU_NOCB_CPU=y\n", "1-3"),
         ("# CONFIG_RCU_NOCB_CPU is not set\n", "none"),
         (None, "1-3 requested; whether the kernel can is unknown"),
     ],
 )
-def test_rcu_nocbs_is_shown_as_in_force_where_the_kernel_has_it(run: Run, config: str | None, shown: str) -> None:
-    changed = {CONFIG: config, f"{CPUS}/nohz_full": "\n", "/proc/cmdline": "rcu_nocbs=1-3\n"}
-    out = run("show", changed).out
-    assert next(line for line in out.splitlines() if line.startswith("rcu_nocbs")).split(maxsplit=1)[1] == shown
+def test_rcu_nocbs_is_shown_as_in_force_where_the_kernel_has_it(run: Run, config: str | None, expected: str) -> None:
+    changes = {CONFIG: config, f"{CPUS}/nohz_full": "\n", "/proc/cmdline": "rcu_nocbs=1-3\n"}
+    out = run("show", changes).out
+    assert next(line for line in out.splitlines() if line.startswith("rcu_nocbs")).split(maxsplit=1)[1] == expected
 
 
 def test_an_offline_cpu_has_its_row_as_in_lscpu_a(run: Run) -> None:
