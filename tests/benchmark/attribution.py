@@ -154,8 +154,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _compare(pieces: CpuPieces, deltas: Deltas) -> str:
-    """Describe the rows of /proc/interrupts for which the trace has fewer interrupts than counted within it, or more
-    than counted around it."""
+    """Describe the rows of /proc/interrupts whose traced count is outside the counts within and around the trace."""
     by_name: dict[str, int] = {}
     for source, stats in zip(pieces.sources, pieces.stats, strict=True):
         label = str(source.irq) if source.kind == "irq" else source.name
@@ -185,10 +184,8 @@ def _overhead(online: frozenset[int]) -> None:
 
     print(f"\nstolen share traced / not traced: {paired_ratio(stolen_share, _ROUNDS)}")
     for is_traced, ticks_ns in ticks_by_mode.items():
-        quartiles = statistics.quantiles(ticks_ns, n=4)
-        print(
-            f"a tick {'traced' if is_traced else 'not traced'}: p25 {quartiles[0]:.0f} ns, median {quartiles[1]:.0f} ns"
-        )
+        quarter = statistics.quantiles(ticks_ns, n=4)
+        print(f"a tick {'traced' if is_traced else 'not traced'}: p25 {quarter[0]:.0f} ns, median {quarter[1]:.0f} ns")
 
 
 def _decoding() -> None:

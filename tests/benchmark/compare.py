@@ -96,12 +96,10 @@ def _print_drawn(folder: Path) -> None:
     print(f"{'':34}  shown where nothing differs  found where CPU 0 is 3 % slower")
     for machine, cpus in itertools.product(_MACHINES, _CPUS):
 
-        def draw_calibration(
-            rng: random.Random, slower: float, machine: _Machine = machine, cpus: int = cpus
-        ) -> object:
+        def draw(rng: random.Random, slower: float, machine: _Machine = machine, cpus: int = cpus) -> object:
             return _calibration(machine, cpus, rng, slower)
 
-        _print_row(f"{machine.name}, {cpus} CPU{'s' if cpus > 1 else ''}", draw_calibration, folder)
+        _print_row(f"{machine.name}, {cpus} CPU{'s' if cpus > 1 else ''}", draw, folder)
     for cv, count in itertools.product((0.005, 0.01, 0.03), (10, 25)):
 
         def draw_runs(rng: random.Random, slower: float, cv: float = cv, count: int = count) -> object:
@@ -125,22 +123,16 @@ def _print_host(count: int, folder: Path) -> None:
 
 def print_pairs(paths: list[Path]) -> None:
     """Print how often two of these calibrations of one machine differ, and in which figures."""
-    comparisons = [
-        compare_files(str(first), str(second), _no_recording) for first, second in itertools.combinations(paths, 2)
-    ]
-    counts = Counter(figure.name for comparison in comparisons for figure in comparison.different_figures)
-    differing = sum(bool(comparison.different_figures) for comparison in comparisons)
-    print(
-        f"\n{len(paths)} calibrations of this host: {differing} of {len(comparisons)} pairs differ {dict(counts) or ''}"
-    )
-    for name in dict.fromkeys(figure.name for comparison in comparisons for figure in comparison.figures):
-        print(f"  {name:24} would have shown from {_least_shown(comparisons, name):.3g} times")
+    pairs = [compare_files(str(one), str(other), _no_recording) for one, other in itertools.combinations(paths, 2)]
+    counts = Counter(figure.name for pair in pairs for figure in pair.different_figures)
+    differing = sum(bool(pair.different_figures) for pair in pairs)
+    print(f"\n{len(paths)} calibrations of this host: {differing} of {len(pairs)} pairs differ {dict(counts) or ''}")
+    for name in dict.fromkeys(figure.name for pair in pairs for figure in pair.figures):
+        print(f"  {name:24} would have shown from {_least_shown(pairs, name):.3g} times")
 
 
-def _least_shown(comparisons: list[SideComparison], name: str) -> float:
-    return statistics.median(
-        figure.least_shown for comparison in comparisons for figure in comparison.figures if figure.name == name
-    )
+def _least_shown(pairs: list[SideComparison], name: str) -> float:
+    return statistics.median(figure.least_shown for pair in pairs for figure in pair.figures if figure.name == name)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from noisewatch.model.run.series import Bounds, statistics_of
 from tests.model.run.noises import NOISES, Noise, fixed_order, pairs_of
 
 _SERIES = 1_000
-_TRIALS, _MAX_FALSE_SHARE, _MIN_DETECTED_SHARE = 50, 0.05, 0.80  # criteria of a proof by trials
+_TRIALS, _MAX_FALSE, _MIN_DETECTED = 50, 0.05, 0.80  # criteria of a proof by trials
 _TRUTH_RUNS = 200_000
 _OF_THEIR_LENGTH = ("drifting", "warming up", "stepping", "all at once")  # their mean depends on the number of runs
 
@@ -72,9 +72,7 @@ def differences(pairs: int, count: int) -> None:
     for name, noise in NOISES.items():
         cells = []
         for draw, estimate in _DESIGNS.values():
-            false, once, twice = (
-                statistics.fmean(is_shown) for is_shown in _trials(noise, pairs, draw, estimate, count)
-            )
+            false, once, twice = (statistics.fmean(shown) for shown in _trials(noise, pairs, draw, estimate, count))
             smallest = _smallest(noise, pairs, draw, estimate)
             cells.append(f"{false:7.1%} {smallest:7.2%} {once:7.0%} {twice:6.0%}")
         print(f"{name:>16}" + "".join(f"  {cell}" for cell in cells))
@@ -86,11 +84,9 @@ def proofs(pairs: int, count: int) -> None:
     for name, noise in NOISES.items():
         false, _, twice = _trials(noise, pairs, drawn_order, difference_of, count)
         batches = range(0, count - _TRIALS + 1, _TRIALS)
-        calm_share = statistics.fmean(statistics.fmean(false[at : at + _TRIALS]) <= _MAX_FALSE_SHARE for at in batches)
-        detected_share = statistics.fmean(
-            statistics.fmean(twice[at : at + _TRIALS]) >= _MIN_DETECTED_SHARE for at in batches
-        )
-        print(f"{name:>16}  false alarms {calm_share:4.0%}   found {detected_share:4.0%}")
+        calm = statistics.fmean(statistics.fmean(false[at : at + _TRIALS]) <= _MAX_FALSE for at in batches)
+        detected = statistics.fmean(statistics.fmean(twice[at : at + _TRIALS]) >= _MIN_DETECTED for at in batches)
+        print(f"{name:>16}  false alarms {calm:4.0%}   found {detected:4.0%}")
 
 
 def intervals(runs: int, count: int) -> None:

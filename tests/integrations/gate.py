@@ -64,7 +64,7 @@ class Gate:
             settings.write(f"{line}\n")
 
     @property
-    def invocation(self) -> list[str]:
+    def call(self) -> list[str]:
         """The working directory and arguments of the last start of noisewatch; empty if it was not started."""
         log = self.folder / "asked"
         return log.read_text().splitlines() if log.exists() else []

@@ -91,7 +91,7 @@ def test_a_job_starts_if_the_verdict_and_on_unknown_allow_it(
     assert result.returncode == (0 if starts else engine.refused)
     assert "hog (pid 900)\n" in result.stdout
     assert ("the job does not start" in result.stdout) == (not starts)
-    assert gate.invocation[:3] == ["/", "preflight", "--no-config"], "nothing in the folder of the job decides"
+    assert gate.call[:3] == ["/", "preflight", "--no-config"], "nothing in the folder of the job decides"
 
 
 @_with_every_engine
@@ -102,7 +102,7 @@ def test_only_jobs_that_need_quiet_are_judged(tmp_path: Path, engine: _Engine, j
     gate.set_verdict(UNSTABLE)
     result = engine.start(gate, job)
     assert result.returncode == (engine.refused if is_judged else 0)
-    assert bool(gate.invocation) == is_judged
+    assert bool(gate.call) == is_judged
     assert ("not judged" in result.stdout) == (not is_judged)
 
 
@@ -115,7 +115,7 @@ def test_no_job_starts_without_the_files_of_the_gate(tmp_path: Path, engine: _En
     gate = Gate.of(engine.name, tmp_path)
     (gate.folder / missing).unlink()
     assert engine.start(gate, "bench").returncode not in (0, _BUILD)
-    assert gate.invocation == []
+    assert gate.call == []
 
 
 @pytest.fixture
@@ -166,8 +166,8 @@ def test_the_action_has_the_status_of_the_verdict(github: Gate, status: int, on_
     (programs / "noisewatch").symlink_to(github.folder / "noisewatch")
     result = _run_step(github, _steps(github)[1], {"options": "--profile shared", "on-unknown": on_unknown})
     assert (result.returncode, result.stdout) == (expected, "told\n")
-    assert github.invocation[1:5] == ["preflight", "--no-config", "--format", "github"]
-    assert github.invocation[-2:] == ["--profile", "shared"]
+    assert github.call[1:5] == ["preflight", "--no-config", "--format", "github"]
+    assert github.call[-2:] == ["--profile", "shared"]
 
 
 def _install(gate: Gate, install: str) -> list[str]:
@@ -324,9 +324,7 @@ def jenkins(tmp_path: Path) -> Gate:
         (NOT_INSTALLED, "run", NOT_INSTALLED),
     ],
 )
-def test_the_gate_of_jenkins_has_the_status_of_the_verdict(
-    jenkins: Gate, status: int, on_unknown: str, expected: int
-) -> None:
+def test_jenkins_gate_has_the_status_of_the_verdict(jenkins: Gate, status: int, on_unknown: str, expected: int) -> None:
     jenkins.set_verdict(status)
     jenkins.set(f"on_unknown={on_unknown}")
     result = run_as([jenkins.folder / "noisewatch-gate"], {}, jenkins.folder)
@@ -336,20 +334,10 @@ def test_the_gate_of_jenkins_has_the_status_of_the_verdict(
 def test_options_of_the_job_come_after_those_of_the_node_and_none_from_a_file(jenkins: Gate) -> None:
     jenkins.set('options="--sample 1"')
     run_as([jenkins.folder / "noisewatch-gate", "--cpus", "2-7"], {}, jenkins.folder)
-    assert jenkins.invocation == [
-        "/",
-        "preflight",
-        "--no-config",
-        "--on-unknown",
-        "fail",
-        "--sample",
-        "1",
-        "--cpus",
-        "2-7",
-    ]
+    assert jenkins.call == ["/", "preflight", "--no-config", "--on-unknown", "fail", "--sample", "1", "--cpus", "2-7"]
 
 
-def test_the_gate_of_jenkins_fails_without_settings(jenkins: Gate) -> None:
+def test_jenkins_gate_fails_without_settings(jenkins: Gate) -> None:
     (jenkins.folder / "noisewatch-settings").unlink()
     assert run_as([jenkins.folder / "noisewatch-gate"], {}, jenkins.folder).returncode == 2
-    assert jenkins.invocation == []
+    assert jenkins.call == []

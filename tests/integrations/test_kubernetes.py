@@ -96,7 +96,7 @@ def test_a_missing_plugin_is_refused_at_the_start(gate: Gate) -> None:
 
 def test_options_come_from_the_monitor_and_from_no_file(gate: Gate) -> None:
     Detector(_monitor(gate)).check()
-    assert gate.invocation[1:] == [
+    assert gate.call[1:] == [
         "preflight", "--no-config", "--format", "problem-detector", "--sample", "1", "--no-calibration",
     ]  # fmt: skip
 
@@ -105,7 +105,7 @@ def test_options_come_from_the_monitor_and_from_no_file(gate: Gate) -> None:
 def test_the_init_container_has_the_status_of_noisewatch(gate: Gate, status: int) -> None:
     gate.set_verdict(status)
     assert _run_init_container(gate) == status
-    assert "--no-config" in gate.invocation
+    assert "--no-config" in gate.call
 
 
 def test_the_init_container_judges_the_cpus_that_it_may_use(gate: Gate) -> None:
@@ -114,7 +114,7 @@ def test_the_init_container_judges_the_cpus_that_it_may_use(gate: Gate) -> None:
         for cpu in sorted(allowed)[:2]:
             os.sched_setaffinity(0, {cpu})
             assert _run_init_container(gate) == STABLE
-            assert gate.invocation[-2:] == ["--cpus", str(cpu)]
+            assert gate.call[-2:] == ["--cpus", str(cpu)]
     finally:
         os.sched_setaffinity(0, allowed)
 

@@ -47,7 +47,7 @@ def test_a_status_that_contradicts_the_output_is_unknown(gate: Gate, state: int)
 
 def test_options_come_from_the_command_and_from_no_file(gate: Gate) -> None:
     _check(gate, "--sample", "3", "--cpus", "2-7")
-    assert gate.invocation[1:] == ["preflight", "--no-config", "--format", "nagios", "--sample", "3", "--cpus", "2-7"]
+    assert gate.call[1:] == ["preflight", "--no-config", "--format", "nagios", "--sample", "3", "--cpus", "2-7"]
 
 
 def test_both_configurations_start_the_plugin_where_the_page_puts_it(gate: Gate) -> None:

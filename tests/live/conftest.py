@@ -60,11 +60,9 @@ def _others_since(begin_s: float, before: dict[psutil.Process, float]) -> str:
         for process, seconds in _seconds_of_others().items()
         if process in before or process.create_time() > time.time() - elapsed_s
     }
-    busiest = sorted(
-        (process for process in shares if shares[process] > _MIN_SHARE), key=shares.__getitem__, reverse=True
-    )
     lines = [
         f"{process.info['name']} (pid {process.pid}): {shares[process]:.0%} of a CPU"
-        for process in busiest[:_MAX_LINES]
+        for process in sorted(shares, key=shares.__getitem__, reverse=True)[:_MAX_LINES]
+        if shares[process] > _MIN_SHARE
     ]
     return "\n".join(lines) or "nobody"

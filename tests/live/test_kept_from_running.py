@@ -91,15 +91,11 @@ def test_a_freeze_between_two_samples_is_noticed(tracefs: Path, freezer: Path, t
     finally:
         is_over.set()
         thread.join()
-    affected = [
-        repetition
-        for repetition in repetitions
-        if any(repetition["began_ns"] < at[0] and at[1] < repetition["ended_ns"] for at in frozen)
-    ]
-    assert affected
-    assert [repetition for repetition in affected if repetition["verdict"] == "undisturbed"] == []
-    silent = [repetition for repetition in affected if not repetition["frozen_ns"] and not repetition["unknowns"]]
-    assert silent == [], (frozen, [(repetition["frozen_ns"], repetition["reasons"]) for repetition in silent])
+    hit = [line for line in repetitions if any(line["began_ns"] < at[0] and at[1] < line["ended_ns"] for at in frozen)]
+    assert hit
+    assert [line for line in hit if line["verdict"] == "undisturbed"] == []
+    silent = [line for line in hit if not line["frozen_ns"] and not line["unknowns"]]
+    assert silent == [], (frozen, [(line["frozen_ns"], line["reasons"]) for line in silent])
 
 
 @pytest.mark.parametrize("tracer", _TRACERS)

@@ -26,12 +26,7 @@ def _preflight() -> tuple[int, dict[str, Any]]:
 
 
 def _culprits(report: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        culprit
-        for finding in report["findings"]
-        if finding["id"] == "tasks-on-target"
-        for culprit in finding["culprits"]
-    ]
+    return [culprit for row in report["findings"] if row["id"] == "tasks-on-target" for culprit in row["culprits"]]
 
 
 def test_a_busy_loop_is_named_with_its_pid_and_share() -> None:
@@ -49,11 +44,9 @@ def test_nothing_is_blamed_without_noise() -> None:
 def test_a_loop_of_short_lived_children_is_not_lost() -> None:
     with noise(CHILDREN) as process:
         status, report = _preflight()
-    blamed = [
-        culprit for culprit in _culprits(report) if culprit["pid"] == process.pid or culprit["kind"] == "unexplained"
-    ]
+    blamed = [row for row in _culprits(report) if row["pid"] == process.pid or row["kind"] == "unexplained"]
     assert status == 1
-    assert sum(culprit["share"] for culprit in blamed) > 0.7
+    assert sum(row["share"] for row in blamed) > 0.7
 
 
 def test_a_monitor_ends_when_its_terminal_is_closed() -> None:
@@ -87,9 +80,7 @@ def test_a_busy_loop_takes_half_of_the_calibrations_time_and_makes_the_machine_u
     assert (result.returncode, report["verdict"], floor["status"], floor["cpus"]) == (1, "unstable", "fail", [CPU])
     assert floor["evidence"]["dominated_by"] in {"interruptions", "throughput"}  # a host may take more than the loop
     assert cpu["waited_share"] == pytest.approx(0.5, abs=0.1)
-    assert (
-        cpu["waited_share"] - 0.05 <= cpu["stolen_share"] <= 0.75
-    )  # stolen time includes the hypervisor's part, waiting does not
+    assert cpu["waited_share"] - 0.05 <= cpu["stolen_share"] <= 0.75  # only stolen time includes the hypervisor's
 
 
 def test_a_recording_keeps_the_calibration_and_gives_the_same_verdict(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.plumbing.waiting import children_of, wait_until
 pytestmark = pytest.mark.live
 
 _RUN = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU), "--calibration", "0"]
-_MIN_TRACED_SHARE = 0.8  # some kernels do not report all switches, which on a busy host leaves unknowns
+_MIN_SHARE = 0.8  # some kernels do not report all switches, which on a busy host leaves unknowns
 _FORKS = "i=0; while [ $i -lt 300 ]; do /bin/true & i=$((i+1)); done; wait"
 _DAEMON = "setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' & /bin/true"
 
@@ -42,10 +42,8 @@ def _names(repetitions: list[dict[str, Any]]) -> set[str]:
 def test_the_trace_names_a_hog_in_its_repetition(tracefs: Path, work: str, tmp_path: Path) -> None:
     series = run_with_a_hog(tmp_path, work, "--calibration", "0")
     assert SEVENTH in series.numbers_of("disturbed")
-    sources = [repetition["attributed_by"] for repetition in series.repetitions]
-    assert sources.count("trace") >= _MIN_TRACED_SHARE * len(sources), [
-        repetition["no_trace_reason"] for repetition in series.repetitions
-    ]
+    sources = [line["attributed_by"] for line in series.repetitions]
+    assert sources.count("trace") >= _MIN_SHARE * len(sources), [line["no_trace_reason"] for line in series.repetitions]
     assert series.blamed == [SEVENTH]
 
 
@@ -66,21 +64,17 @@ def test_disk_writes_for_the_command_belong_to_it(tracefs: Path, tmp_path: Path)
 
 def test_many_short_repetitions_are_attributed_by_the_trace(tracefs: Path, tmp_path: Path) -> None:
     repetitions = _run(tmp_path, 200, ":")[1:-1]
-    sources = [repetition["attributed_by"] for repetition in repetitions]
+    sources = [line["attributed_by"] for line in repetitions]
     assert len(sources) == 200
-    assert sources.count("trace") >= _MIN_TRACED_SHARE * len(sources), {
-        repetition["no_trace_reason"] for repetition in repetitions
-    }
-    traced = [repetition for repetition in repetitions if repetition["attributed_by"] == "trace"]
-    assert [
-        text for repetition in traced for text in repetition["unknowns"] if text.startswith("its end was seen")
-    ] == []
+    assert sources.count("trace") >= _MIN_SHARE * len(sources), {line["no_trace_reason"] for line in repetitions}
+    traced = [line for line in repetitions if line["attributed_by"] == "trace"]
+    assert [text for line in traced for text in line["unknowns"] if text.startswith("its end was seen")] == []
 
 
 def test_a_permanent_hog_is_named_in_each_repetition(tracefs: Path, tmp_path: Path) -> None:
     with noise(LOOP) as process:
         repetitions = _run(tmp_path, 5, "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done")[1:-1]
-    pids = [{reason["pid"] for reason in repetition["reasons"]} for repetition in repetitions]
+    pids = [{reason["pid"] for reason in line["reasons"]} for line in repetitions]
     assert [process.pid in blamed for blamed in pids] == [True] * 5
 
 

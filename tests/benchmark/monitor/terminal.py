@@ -61,18 +61,12 @@ class Terminal:
 
 @contextmanager
 def in_a_terminal(
-    command: Sequence[str], columns: int, lines: int, variables: Mapping[str, str] | None = None
+    command: Sequence[str], columns: int, lines: int, more: Mapping[str, str] | None = None
 ) -> Iterator[Terminal]:
     """Run a program in a terminal until the block ends."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    environment = {
-        **os.environ,
-        "TERM": "xterm-256color",
-        "COLORTERM": "truecolor",
-        "LANG": "C.UTF-8",
-        **(variables or {}),
-    }
+    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8", **(more or {})}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program has its bytecode
     started_s = time.monotonic()
     process = subprocess.Popen(

@@ -20,29 +20,18 @@ _CONFIDENCE = 0.95
 
 def print_costs(options: Sequence[str]) -> None:
     """Print the cost of a repetition for each tool, measured in turn."""
-    commands: dict[str, Callable[[int], Sequence[str]]] = {
+    ways: dict[str, Callable[[int], Sequence[str]]] = {
         "noisewatch run": lambda runs: [*NOISEWATCH, *options, "--calibration", "0", "--runs", str(runs), "--", "true"],
     }
     if shutil.which("hyperfine"):
-        commands["hyperfine"] = lambda runs: [
-            *PINNED,
-            "hyperfine",
-            "-N",
-            "--style",
-            "none",
-            "--runs",
-            str(runs),
-            "true",
-        ]
-    costs: dict[str, list[float]] = {tool: [] for tool in commands}
+        ways["hyperfine"] = lambda runs: [*PINNED, "hyperfine", "-N", "--style", "none", "--runs", str(runs), "true"]
+    costs: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(_ROUNDS):
-        for tool, command in commands.items():
+        for way, command in ways.items():
             fewer, more = (_seconds(command(runs)) for runs in (_FEWER, _MORE))
-            costs[tool].append((more - fewer) / (_MORE - _FEWER) * 1e3)
-    for tool, times in costs.items():
-        print(
-            f"{tool}: {statistics.median(times):.2f} ms a repetition of `true` ({min(times):.2f} to {max(times):.2f})"
-        )
+            costs[way].append((more - fewer) / (_MORE - _FEWER) * 1e3)
+    for way, times in costs.items():
+        print(f"{way}: {statistics.median(times):.2f} ms a repetition of `true` ({min(times):.2f} to {max(times):.2f})")
 
 
 def print_share(work: FixedWork, pairs: int, options: Sequence[str]) -> None:

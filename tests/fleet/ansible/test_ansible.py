@@ -29,12 +29,9 @@ class Play:
     def hosts(self, options_by_host: dict[str, str], **variables: str) -> None:
         """Write the inventory with these hosts, and variables of all hosts."""
         hosts = {name: {"noisewatch_options": options} for name, options in options_by_host.items()}
-        defaults = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
-        defaults |= {
-            "noisewatch_program": PROGRAM,
-            "benchmark": f"touch {self.folder}/ran/{{{{ inventory_hostname }}}}",
-        }
-        inventory = {"all": {"hosts": hosts, "vars": defaults | variables}}
+        base = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
+        base |= {"noisewatch_program": PROGRAM, "benchmark": f"touch {self.folder}/ran/{{{{ inventory_hostname }}}}"}
+        inventory = {"all": {"hosts": hosts, "vars": base | variables}}
         (self.folder / "ran").mkdir(exist_ok=True)
         (self.folder / "inventory.json").write_text(json.dumps(inventory))
 

@@ -21,19 +21,21 @@ raise ZeroDivisionError("division\\nby zero")
 """
 
 
+def _run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command, environment = [sys.executable, *arguments], os.environ | variables
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
 @pytest.mark.parametrize(("form", "status"), [("text", 2), ("nagios", 3)])
 def test_an_internal_error_is_one_line_with_the_status_of_an_error(form: str, status: int) -> None:
-    command = [sys.executable, "-c", _PROGRAM, "preflight", "--format", form]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = _run("-c", _PROGRAM, "preflight", "--format", form)
     message = "internal error: ZeroDivisionError: division by zero (<string>:4)"
     assert (result.returncode, result.stderr) == (status, f"noisewatch: {message}; please report it\n")
     assert (message in result.stdout) == (form == "nagios")  # Nagios reads only standard output
 
 
 def test_an_internal_error_of_run_has_its_own_status_and_prefix() -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, "run", "true"], capture_output=True, text=True, check=False
-    )
+    result = _run("-c", _PROGRAM, "run", "true")
     assert (result.returncode, result.stderr[:31]) == (125, "noisewatch run: internal error:")
 
 
@@ -43,15 +45,9 @@ def test_an_internal_error_of_run_has_its_own_status_and_prefix() -> None:
 def test_a_missing_library_is_not_a_verdict(tmp_path: Path, words: tuple[str, ...], prefix: str, status: int) -> None:
     path = os.pathsep.join([str(tmp_path), *sys.path])
     (tmp_path / "argparse.py").write_text("raise ImportError('no\\nlibrary')\n")
-    command = [sys.executable, "-m", "noisewatch", *words]
-    result = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
-    )
-    assert (result.returncode, result.stdout, result.stderr) == (
-        status,
-        "",
-        f"{prefix}: cannot start: ImportError: no library\n",
-    )
+    result = _run("-m", "noisewatch", *words, PYTHONPATH=path)
+    message = f"{prefix}: cannot start: ImportError: no library\n"
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", message)
 
 
 def _interrupt(arguments: Namespace) -> int:

@@ -31,13 +31,8 @@ def test_each_cpu_has_one_row(run: Run) -> None:
 
 
 def test_unknown_values_are_question_marks(run: Run) -> None:
-    missing = (
-        "cpu1/cpufreq/scaling_governor",
-        "cpu1/topology/core_id",
-        "cpu1/topology/thread_siblings_list",
-        "isolated",
-    )
-    machine = {f"{CPUS}/{name}": None for name in missing} | {"/proc/interrupts": None}
+    names = ("cpu1/cpufreq/scaling_governor", "cpu1/topology/core_id", "cpu1/topology/thread_siblings_list", "isolated")
+    machine = {f"{CPUS}/{name}": None for name in names} | {"/proc/interrupts": None}
     row = _table(run("show", "-v", machine, "--cpus", "1").out)[1]
     unknown = {heading for heading, cell in row.items() if cell == "?"}
     assert unknown == {"GOVERNOR", "CORE", "SIBLINGS", "INTERRUPTS", "ISOLATED"}
