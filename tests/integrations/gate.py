@@ -33,10 +33,26 @@ esac
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """A folder with the files of an integration and the program `noisewatch` that they start."""
+class Folder:
+    """A folder with the shipped files of an integration, and programs of the test."""
 
     folder: Path
+
+    def write(self, path: str, text: str) -> Path:
+        """Write a file that can be executed."""
+        (self.folder / path).write_text(text)
+        (self.folder / path).chmod(0o755)
+        return self.folder / path
+
+    def set(self, line: str) -> None:
+        """Append a line to the shipped settings."""
+        with (self.folder / "noisewatch-settings").open("a") as settings:
+            settings.write(f"{line}\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate(Folder):
+    """A folder with the files of an integration and the program `noisewatch` that they start."""
 
     @staticmethod
     def of(name: str, folder: Path) -> Gate:
@@ -51,17 +67,6 @@ class Gate:
         log = f'printf "%s\\n" "$PWD" "$@" >{self.folder}/asked'
         on_unknown = _ON_UNKNOWN if status == UNKNOWN else ""
         self.write("noisewatch", f"#!/bin/sh\n{log}\ncat {self.folder}/told\n{on_unknown}exit {status}\n")
-
-    def write(self, path: str, text: str) -> Path:
-        """Write a program to the folder."""
-        (self.folder / path).write_text(text)
-        (self.folder / path).chmod(0o755)
-        return self.folder / path
-
-    def set(self, line: str) -> None:
-        """Append a line to the shipped settings."""
-        with (self.folder / "noisewatch-settings").open("a") as settings:
-            settings.write(f"{line}\n")
 
     @property
     def call(self) -> list[str]:

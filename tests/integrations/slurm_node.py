@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.shipped import shipped_files
+from tests.integrations.gate import Folder
 
 QUIET_JOB = {"SLURM_JOB_CONSTRAINTS": "quiet", "SLURM_JOB_PARTITION": "a", "SLURM_JOB_ID": "7"}
 STABLE, WARNED, UNSTABLE, UNKNOWN = 0, 1, 2, 3  # exit statuses of `preflight --format nagios`
@@ -64,25 +65,13 @@ def slurm_time(after_s: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(Folder):
     """A Slurm node whose state, verdict and settings the test sets."""
-
-    folder: Path
-
-    def write(self, path: str, text: str) -> None:
-        """Write a file or a program."""
-        (self.folder / path).write_text(text)
-        (self.folder / path).chmod(0o755)
 
     def set_verdict(self, status: int, output: str | None = None, meanwhile: str = ":") -> None:
         """Set exit status and output of noisewatch, and a command that runs while it measures."""
         self.write("told", OUTPUT_BY_STATUS.get(status, "") if output is None else output)
         self.write("noisewatch", f"#!/bin/sh\ncd {self.folder}\n{meanwhile}\ntouch measured\ncat told\nexit {status}\n")
-
-    def set(self, line: str) -> None:
-        """Append a line to the shipped settings."""
-        with (self.folder / "noisewatch-settings").open("a") as settings:
-            settings.write(f"{line}\n")
 
     def run(self, script: str, variables: Mapping[str, str] | None = None, is_broken: bool = False) -> int:
         """Run a script and return its exit status; only a broken one may write to standard error."""
