@@ -183,7 +183,7 @@ def test_a_shell_reads_the_completions(run: Run, shell: str, tmp_path: Path) -> 
 def test_an_unknown_word_suggests_areas_and_similar_names(run: Run, word: str, area: str) -> None:
     result = run("explain", word)
     assert result.status == 2
-    assert f"there is no such check, area or topic; did you mean {area}" in result.err
+    assert f"no such check, area, topic or term; did you mean {area}" in result.err
 
 
 @pytest.mark.parametrize("command", ["preflight", "calibrate", "screenshot"])

@@ -135,8 +135,8 @@ def test_outside_of_a_repository_files_in_parent_folders_are_ignored(run: Run) -
         ("ignore = 'clock'", "ignore: wanted a list of names, found 'clock'"),
         ("limit = 3", "limit: wanted a table, found 3"),
         ("sample = 0.1", "noisewatch.toml:1: sample: wanted 0 or at least 0.5"),
-        ("ignore = ['clok']", "noisewatch.toml:1: ignore 'clok': there is no such check or area; did you mean clock"),
-        ("[limit]\nnothing = 1", "noisewatch.toml:2: limit 'nothing': there is no such check"),
+        ("ignore = ['clok']", "noisewatch.toml:1: ignore 'clok': no such check or area; did you mean clock"),
+        ("[limit]\nnothing = 1", "noisewatch.toml:2: limit 'nothing': no such check"),
         ("ignore = [3]", "ignore: wanted a list of names, found [3]"),
         ("machine = 3", "machine: wanted the name of a file, found 3"),
         ("[severity]\nturbo-enabled = true", "noisewatch.toml:2: severity turbo-enabled: wanted a text or a number"),
@@ -172,11 +172,11 @@ busy-sibling.passes = "lots"
 _MESSAGES = (
     (2, "there is no key 'profil'; did you mean profile?"),
     (4, "at: wanted a duration from 100us to 100s, such as 10ms, found 'soon'"),
-    (7, "ignore 'clok': there is no such check or area; did you mean clock"),
-    (8, "ignore 'turbo-enabeld': there is no such check or area; did you mean turbo-enabled"),
+    (7, "ignore 'clok': no such check or area; did you mean clock"),
+    (8, "ignore 'turbo-enabeld': no such check or area; did you mean turbo-enabled"),
     (10, "strict: wanted true or false, found 'yes'"),
-    (11, "severity turbo-enabled 'grave': there is no such severity; wanted blocking, warning, information"),
-    (14, "limit 'nothing': there is no such check; `noisewatch explain` lists them"),
+    (11, "severity turbo-enabled 'grave': no such severity; wanted blocking, warning, information"),
+    (14, "limit 'nothing': no such check; `noisewatch explain` lists all"),
     (16, "limit busy-sibling.passes: wanted a share such as 2% or 0.02, found 'lots'"),
 )
 
