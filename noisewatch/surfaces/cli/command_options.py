@@ -38,7 +38,7 @@ from noisewatch.surfaces.cli.values import (
     zero_or_seconds,
 )
 from noisewatch.surfaces.reports.run.formats import RUN_FORMATS
-from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics import ALL_TOPICS, GLOSSARY, TOPICS
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
 from noisewatch.turbo import LEAST_S, LEAST_WORK_S
 
@@ -300,8 +300,9 @@ def _fill_explain(parser: ArgumentParser) -> None:
         "id",
         metavar="ID",
         nargs="?",
-        help=f"a check, such as tasks-on-target; an area; a topic ({', '.join(TOPICS)}); or {ALL_TOPICS}, which lists "
-        "these (default: a list of all checks and topics; as JSON of the checks alone)",
+        help=f"a check, such as tasks-on-target; an area; a topic ({', '.join(TOPICS)}); {ALL_TOPICS}, which lists "
+        f"these; or a term that `explain {GLOSSARY}` lists, such as MDE (default: a list of all checks and topics; as "
+        "JSON of the checks alone)",
     )
     page.add_argument(
         "--schema",

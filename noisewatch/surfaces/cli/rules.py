@@ -18,6 +18,7 @@ from noisewatch.operations.wanted import read_description
 from noisewatch.surfaces.cli.common import budget_of
 from noisewatch.surfaces.cli.values import parse_number
 from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
+from noisewatch.surfaces.reports.topics.report import terms
 
 T = TypeVar("T")
 
@@ -75,8 +76,8 @@ def check_named(name: str, option: str = "") -> Check:
     """Return the check with this id. Raise UsageError, with similar names, if there is none."""
     check = {listed_check.id: listed_check for listed_check in CATALOGUE}.get(name)
     if check is None:
-        listed = [] if option else [*areas(), *TOPICS, ALL_TOPICS]  # `explain` accepts them as well
-        kind = "check, area or topic" if listed else "check"
+        listed = [] if option else [*areas(), *TOPICS, ALL_TOPICS, *terms()]  # `explain` accepts them as well
+        kind = "check, area, topic or term" if listed else "check"
         raise UsageError(
             _unknown(option, name, kind, dict.fromkeys([*listed, *(listed_check.id for listed_check in CATALOGUE)]))
         )
@@ -144,8 +145,8 @@ def _unknown(option: str, name: str, kind: str, valid_names: Iterable[str]) -> s
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     else:
-        hint = f"wanted {', '.join(valid_names)}" if kind == "severity" else "`noisewatch explain` lists them"
-    return f"{option} {name!r}: there is no such {kind}; {hint}".strip()
+        hint = f"wanted {', '.join(valid_names)}" if kind == "severity" else "`noisewatch explain` lists all"
+    return f"{option} {name!r}: no such {kind}; {hint}".strip()
 
 
 def _near(name: str, valid_names: list[str]) -> list[str]:

@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _page(name: str | None, in_colour: bool) -> _Page:
-    """Return the page of a check, an area, a topic or all topics; without a name the list of checks and topics."""
+    """Return the page of a check, an area, a topic, all topics or a term; without a name, list checks and topics."""
     columns = min(width(), _WIDEST)
     if name in TOPICS or name == ALL_TOPICS:
         return _topics() if name == ALL_TOPICS else _topic(str(name), columns, in_colour)
@@ -49,6 +49,8 @@ def _page(name: str | None, in_colour: bool) -> _Page:
 
         if name is None or name in areas():
             return _listed(name)
+        if (term := _term(name, columns, in_colour)) is not None:
+            return term
         check = check_named(name)
     return {
         "json": partial(describe_check, check),
@@ -85,6 +87,24 @@ def _topics() -> _Page:
         "markdown": markdown_of_topics,
         "text": text_of_topics,
     }
+
+
+def _term(name: str, columns: int, in_colour: bool) -> _Page | None:
+    """Return the page of a term of the glossary, whose case and hyphens do not matter, or None."""
+    from noisewatch.surfaces.reports.topics.report import terms, text_of_term
+
+    section = {_folded(term): section for term, section in terms().items()}.get(_folded(name))
+    if section is None:
+        return None
+    return {
+        "json": lambda: {"heading": section.heading, "text": section.markdown},
+        "markdown": lambda: f"## {section.heading}\n\n{section.markdown}\n",
+        "text": partial(text_of_term, section, columns, in_colour),
+    }
+
+
+def _folded(term: str) -> str:
+    return term.casefold().replace("-", " ")
 
 
 def _topic(topic: str, columns: int, in_colour: bool) -> _Page:

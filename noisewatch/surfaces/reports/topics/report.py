@@ -24,7 +24,7 @@ from noisewatch.surfaces.drawing.colours import painted
 from noisewatch.surfaces.drawing.tables import align, cell, code, table
 from noisewatch.surfaces.drawing.wraps import wrap, wrap_around
 from noisewatch.surfaces.reports.explain import GROUNDS, markdown_of_catalogue
-from noisewatch.surfaces.reports.topics import TOPICS, VERDICT
+from noisewatch.surfaces.reports.topics import GLOSSARY, TOPICS, VERDICT
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -216,6 +216,18 @@ def _where_it_blocks(check: Check) -> str:
     if set(asked) <= set(blocking):
         return "all profiles"
     return ", ".join(blocking) or "grave findings only"
+
+
+def terms() -> Mapping[str, TopicSection]:
+    """Return the glossary's section by term; a section may explain several terms."""
+    sections = parse_page(read_page(GLOSSARY)).sections
+    return {term: section for section in sections for term in section.heading.split(", ")}
+
+
+def text_of_term(section: TopicSection, width: int, in_colour: bool) -> str:
+    """Return the section of a term, wrapped."""
+    width = max(width, _NARROWEST)
+    return section_of(section.heading, _body(section.blocks, width), width, in_colour) + "\n"
 
 
 def describe_topic(topic: str, checks: Sequence[Check]) -> dict[str, Any]:
