@@ -207,8 +207,14 @@ EXAMPLES = [
             ("unknown", "LANG=C", "ends with a NUL", frozenset({2, 3})),
         )
     ),
-    Example("irqbalance-may-move-irqs", "unknown", _NO_ENVIRONMENT, "started with is unknown"),
-    Example("irqbalance-may-move-irqs", "warn", _NO_ENVIRONMENT, "started with is unknown", target=frozenset({1})),
+    Example("irqbalance-may-move-irqs", "unknown", _NO_ENVIRONMENT, "environment of irqbalance is unknown"),
+    Example(
+        "irqbalance-may-move-irqs",
+        "warn",
+        _NO_ENVIRONMENT,
+        "environment of irqbalance is unknown",
+        target=frozenset({1}),
+    ),
     *(
         Example("irqbalance-may-move-irqs", status, _NO_ENVIRONMENT | {path: text})
         for status, path, text in (

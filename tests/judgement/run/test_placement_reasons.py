@@ -132,8 +132,8 @@ def _why_unknown(*steps: tuple[int, int], begun: int | None = 0) -> str | None:
 def test_moves_between_looks_make_the_placement_unknown() -> None:
     reason = _why_unknown(*[(0, 10 * at) for at in range(1, 5)])
     assert reason is not None
-    assert "moved more often than the looks saw" in reason
-    assert "known for 0%" in reason
+    assert "moved more often than observed" in reason
+    assert "known for only 0%" in reason
 
 
 @pytest.mark.parametrize(

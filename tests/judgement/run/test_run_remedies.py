@@ -105,7 +105,10 @@ def test_nothing_is_moved_without_housekeeping_cpus() -> None:
 
 def test_an_immovable_process_has_no_fix() -> None:
     remedy = _remedy(_culprit(900), _machine_with(replace(_task(900), is_bound=True)))
-    assert (remedy.fix, remedy.said) == (None, "The kernel does not let it be moved: stop it, or what it works for.")
+    assert (remedy.fix, remedy.said) == (
+        None,
+        "The kernel does not allow moving it: stop it, or the work that it does.",
+    )
 
 
 @pytest.mark.parametrize("case", ["no tasks", "left out", "unseen then"])

@@ -55,7 +55,9 @@ def test_a_file_server_explains_a_millisecond_a_wait(waits: int, is_explained: b
 
 
 def test_waits_without_a_file_server_are_unknown() -> None:
-    assert "and for no disk: whether" in _unknowns(traced(_repetition(), own_ms=500, blocked_ms=30, waits=30))
+    assert "and for no disk: a frozen control group" in _unknowns(
+        traced(_repetition(), own_ms=500, blocked_ms=30, waits=30)
+    )
 
 
 def test_neither_disks_nor_a_file_server_explain_a_debugger() -> None:

@@ -197,7 +197,7 @@ EXAMPLES = [
     Example("target-cores-differ", "pass", {}, "one target", target=_ONE),
     Example("target-cores-differ", "pass", {}, "one target", gone=_NO_CPUFREQ, target=_ONE),
     Example("target-cores-differ", "pass", VIRTUAL, "one target", gone=_NO_CPUFREQ, target=_ONE),
-    Example("target-cores-differ", "unknown", _per_cpu("cpu_capacity", 1024, 446), "others may be", target=_ONE),
+    Example("target-cores-differ", "unknown", _per_cpu("cpu_capacity", 1024, 446), "other CPUs may be", target=_ONE),
     Example("target-cores-differ", "warn", _per_cpu("cpu_capacity", 1024, 1024, 446, 446), "efficiency", {2, 3}),
     Example("target-cores-differ", "warn", _per_cpu("cpu_capacity", 1024, 1024, 446, 446), "efficiency", target=_ONE),
     Example("target-cores-differ", "fail", _PRIORITY, "highest frequency of CPU 3 is up to 22% lower", {3}),

@@ -148,12 +148,12 @@ EXAMPLES = [
     Example(
         *("not-the-machine-wanted", "unknown"),
         {"/sys/class/dmi/id/bios_version": "F12\n"},
-        named='BIOS ("F12" is neither more nor less than what is wanted)',
+        named='BIOS ("F12" cannot be compared with the requested value)',
         rules=_rules(b"[firmware]\nBIOS = { at_least = '2.19' }\n"),
     ),
     Example(
         *("not-the-machine-wanted", "pass"),
-        named="all 3 facts are as it says",
+        named="all 3 facts match",
         rules=_rules(b'[identity]\n"CPU model" = ["B", "A Processor*"]\n[hardware]\nmemory="16 GiB"\nnodes=[1, 2]\n'),
     ),
     Example("slow-clock-source", "fail", {f"{_CLOCKS}/current_clocksource": "hpet\n"}, "hpet"),

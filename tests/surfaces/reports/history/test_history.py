@@ -55,7 +55,7 @@ def test_fact_that_is_missing_on_one_side_may_have_changed(history: History) -> 
     lines[0]["facts"]["settings"] |= {"turbo": "on"}
     lines[21]["facts"]["settings"] = {"governor": "performance", "turbo": None}
     text = history(lines).words
-    assert "may have changed, as only one side knows it: turbo" in text
+    assert "may have changed, but only one side has it: turbo" in text
     assert "no recorded fact changed" not in text
 
 
@@ -175,7 +175,7 @@ def test_file_that_is_not_a_history_is_refused_with_one_line(run: Run, tmp_path:
 
 def test_slowdown_of_the_newest_entry_alone_may_be_an_outlier(history: History) -> None:
     text = history(slowdown_lines(after=1)).words
-    assert "% slower in the newest entry alone, so an outlier or a move: the next entries tell" in text
+    assert "% slower in the newest entry alone, an outlier or a move; the next entries decide" in text
     assert "no move found" not in text
 
 
