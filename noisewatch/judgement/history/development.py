@@ -255,7 +255,7 @@ def attribution_words(move: FigureMove) -> str:
     """
     if not move.has_facts:
         return FACTS_UNKNOWN
-    doubt = f"; may have changed, but only one side has it: {', '.join(move.unknown)}" if move.unknown else ""
+    doubt = f"; may have changed, but known on one side only: {', '.join(move.unknown)}" if move.unknown else ""
     if move.changed:
         when = "meanwhile" if move.is_drift else "just then"
         return f"changed {when}: {'; '.join(difference_words(move.changed))}{doubt or '; no other recorded fact'}"

@@ -107,7 +107,7 @@ def test_only_missing_requirements_of_a_partition_are_listed(files: Files, missi
     plan = planned({**_FILES, **files}, 1)
     assert plan.steps.partition is None
     assert plan.why_no_partition == (
-        f"The CPUs cannot be isolated without a reboot: for that this machine lacks {missing}"
+        f"The CPUs cannot be isolated without a reboot, as this machine lacks {missing}"
     )
 
 

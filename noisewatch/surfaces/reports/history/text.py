@@ -167,7 +167,7 @@ def _attribution(move: FigureMove, width: int) -> Iterator[str]:
         for difference in changed:
             yield from hanging(f"    {difference}", width)
     if move.has_facts and move.unknown:
-        yield from hanging(f"  may have changed, but only one side has it: {', '.join(move.unknown)}", width)
+        yield from hanging(f"  may have changed, but known on one side only: {', '.join(move.unknown)}", width)
 
 
 def _table(entries: Sequence[Entry], shown: Sequence[Entry]) -> list[list[str]]:
