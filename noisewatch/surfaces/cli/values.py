@@ -1,4 +1,4 @@
-"""Parsers of the options' values; their errors name the accepted values."""
+"""Parsers of option values; their errors name the accepted values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections.abc import Callable
 from noisewatch.kinds import Work
 from noisewatch.units import parse_duration
 
-AS_LONG_AS_NEEDED = math.inf  # the seconds of a calibration that ends by itself
+AS_LONG_AS_NEEDED = math.inf  # seconds of a calibration that ends as soon as its result is precise enough
 _LONGEST_S = 1e6
 _SHORTEST_SAMPLE_NS, _LONGEST_SAMPLE_NS = 100_000, 100_000_000_000
 _LARGEST_SHARE = 10.0
 _LARGEST_INFLATION = 1e6
-_MOST_DIGITS = 9  # of a whole number; int refuses some thousands
+_MOST_DIGITS = 9  # of a whole number; int() refuses thousands of digits
 _MOST_CORE_DIGITS = 10
 _SECONDS_BY_UNIT = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -106,7 +106,7 @@ def inflation(text: str) -> float:
 
 
 def whole_number(least: int, most: int, of: str = "") -> Callable[[str], int]:
-    """Return a parser of whole numbers from `least` to `most`; its error names what they are a number `of`."""
+    """Return a parser of whole numbers from `least` to `most`; `of` completes its error, such as " of samples"."""
 
     def parse(text: str) -> int:
         is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
@@ -121,7 +121,7 @@ def whole_number(least: int, most: int, of: str = "") -> Callable[[str], int]:
 def core_count(text: str) -> int:
     """Parse a number of cores, 1 or more."""
     if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_CORE_DIGITS or int(text) < 1:
-        raise ArgumentTypeError(f"wanted a number of cores, from 1 on, found {text!r}")
+        raise ArgumentTypeError(f"wanted a number of cores, at least 1, found {text!r}")
     return int(text)
 
 

@@ -15,8 +15,8 @@ from noisewatch.surfaces import cli
 # The run of a command that goes wrong in a way that nobody has thought of.
 _PROGRAM = """\
 import sys
-from noisewatch.surfaces.cli import tell_internal_error
-sys.excepthook = tell_internal_error
+from noisewatch.surfaces.cli import report_internal_error
+sys.excepthook = report_internal_error
 raise ZeroDivisionError("division\\nby zero")
 """
 
@@ -87,7 +87,7 @@ def test_a_measurement_that_is_interrupted_says_that_nothing_is_kept(
     monkeypatch.setattr(cli, "command_of", lambda _: _interrupt)
     assert cli.main([command]) == 130
     said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "noisewatch: interrupted: nothing is kept\n")
+    assert (said.out, said.err) == ("", "noisewatch: interrupted: no result\n")
 
 
 def test_nothing_is_said_where_nothing_was_measured(

@@ -126,7 +126,7 @@ def test_outside_of_a_repository_the_file_of_a_folder_overlays_may_be_anybodys(r
     ("text", "said"),
     [
         ("profil = 'io'", "there is no key 'profil'; did you mean profile?"),
-        ("xyz = 1", "there is no key 'xyz'; there is profile"),
+        ("xyz = 1", "there is no key 'xyz'; valid keys: profile"),
         ("profile = 'quick'", "noisewatch.toml:1: profile: wanted one of micro, parallel"),
         ("profile = [1]", "profile: wanted a text or a number, found [1]"),
         ("strict = 'yes'", "strict: wanted true or false, found 'yes'"),
