@@ -146,4 +146,4 @@ def test_its_page_is_printed(run: Run) -> None:
 def test_an_option_of_one_engine_asks_which(run: Run, option: str) -> None:
     refused = run("integrations", option)
     assert (refused.status, refused.out) == (2, "")
-    assert "of which engine" in refused.err
+    assert "need the name of an integration" in refused.err

@@ -83,7 +83,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
         report.value(f"{name} FILE", what, const="-")
     length = report.exclusive()
     add_verbose(length, "show the result of every check (text)")
-    add_quiet(length, "; print only the last line of the text, with the verdict")
+    add_quiet(length, "print only errors, and the last line of the text, with the verdict")
     status = titled(parser, "exit status")
     status.flag("--strict", what="treat warnings and unknowns as failures: unstable")
     add_on_unknown(
@@ -110,7 +110,8 @@ def _add_rules(parser: ArgumentParser) -> None:
     rules.value("--expect SECONDS", expected, seconds(0))
     rules.value(
         "--machine FILE",
-        "description of the required machine (from `noisewatch show --format machine`): unstable on any other",
+        "description of the required machine (from `noisewatch show --format machine`); the verdict on any other is "
+        "unstable",
     )
     rules.value(
         "--config FILE", "options file (default: the nearest noisewatch.toml, or pyproject.toml with [tool.noisewatch])"
@@ -154,7 +155,7 @@ def _fill_run(parser: ArgumentParser) -> None:
     comparison = titled(parser, "comparison").exclusive()
     against = "compare with another command: both run in pairs, in random order, each --runs times"
     comparison.value("--against COMMAND", against, words)
-    comparison.flag("--aa", what="compare the command with itself: the smallest change that can be detected here")
+    comparison.flag("--aa", what="compare the command with itself, for the smallest change that can be detected here")
     titled(parser, MEASUREMENT).value(
         "--calibration SECONDS",
         f"length of the microbenchmark before and after a series (default {CALIBRATION_S:g}; for a single run none)",
@@ -225,7 +226,7 @@ def _add_report_of_run(parser: ArgumentParser) -> None:
     )
     parser.set_defaults(format=None)  # the file's name may imply the format
     report = titled(parser, REPORT)
-    add_quiet(report, ", nor the verdict of a single run")
+    add_quiet(report, "print only errors: no progress, no remarks, and no verdict of a single run")
     report.flag("--identify", what="include the commands' arguments and the control group in files")
     report.value(
         "--results FILE",
@@ -383,7 +384,7 @@ def _fill_record(parser: ArgumentParser) -> None:
         0.0,
     )
     report.flag("--identify", what="include host name and full kernel command line")
-    add_quiet(report, ", nor the summary of the recording")
+    add_quiet(report, "print only errors: no progress, no remarks and no summary")
 
 
 def _fill_screenshot(parser: ArgumentParser) -> None:

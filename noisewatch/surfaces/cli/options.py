@@ -137,9 +137,9 @@ def add_verbose(options: Options, what: str) -> None:
     options.flag("-v", "--verbose", what=what)
 
 
-def add_quiet(options: Options, more: str = "") -> None:
-    """Add -q; `more` names what else is not printed."""
-    options.flag("-q", "--quiet", what=f"print no progress and no remarks{more}, only errors")
+def add_quiet(options: Options, what: str = "print only errors: no progress and no remarks") -> None:
+    """Add -q."""
+    options.flag("-q", "--quiet", what=what)
 
 
 def add_theme(options: Options, of: str = "") -> None:

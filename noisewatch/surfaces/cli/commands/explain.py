@@ -26,7 +26,7 @@ _Page = Mapping[str, Callable[[], Any]]  # its renderings by format: text, or wh
 
 
 def run(arguments: Namespace) -> int:
-    """Print the page of a check or a topic, the list of all checks or of an area, or a schema."""
+    """Print the page of a check, topic or term, a list of checks, or a schema."""
     if arguments.schema:
         from noisewatch.documents.schema import schema_text  # imports all documents
 
@@ -44,7 +44,7 @@ def _page(name: str | None, in_colour: bool) -> _Page:
         return _topics() if name == ALL_TOPICS else _topic(str(name), columns, in_colour)
     check = check_with_id(name) if name is not None else None
     if check is None:
-        # Imported here because it imports all checks, and the page of one check does not need the others.
+        # This imports all checks, which the page of a single check does not need.
         from noisewatch.surfaces.cli.rules import areas, check_named
 
         if name is None or name in areas():

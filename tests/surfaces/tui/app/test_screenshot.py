@@ -129,7 +129,7 @@ def test_a_moment_that_is_not_kept_any_more_is_refused() -> None:
     model.history = History(capacity=3)
     for second in range(1, 8):
         model.add(frame(second=second))
-    with pytest.raises(UsageError, match="only the end is kept, from 4 s on"):
+    with pytest.raises(UsageError, match="only the end of such a long recording is kept, from 4 s on"):
         go_to(model, 2.0, SECOND_NS)
     go_to(model, 4.0, SECOND_NS)
     assert model.number == 4
@@ -139,7 +139,7 @@ def test_a_moment_that_is_not_kept_any_more_is_refused() -> None:
     ("options", "said"),
     [
         (("--from", "3", "--to", "2"), "--to 2: before --from 3"),
-        (("--from", "1", "--at", "2"), "--at: one moment; --from and --to draw all moments between"),
+        (("--from", "1", "--at", "2"), "--at draws a single moment; not with --from or --to"),
         (("--from", "60"), "--from 60: the recording ends after 6.0 s"),
         (("--from", "4", "--to", "5"), "--from 4: the recording has no snapshot from there to 5 s"),
         (("--from", "-1"), "--from"),
@@ -155,7 +155,7 @@ def test_a_stretch_that_there_is_not_is_refused(run: Run, tmp_path: Path, option
 
 def test_a_png_does_not_move(run: Run, tmp_path: Path) -> None:
     ran = run("screenshot", tmp_path / "demo.png", "--replay", _recording(tmp_path), "--from", "0")
-    assert (ran.status, "demo.png: a PNG does not move" in ran.err) == (2, True)
+    assert (ran.status, "demo.png: wanted a name that ends in .svg for an animation" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize("option", ["--from", "--to"])
