@@ -18,7 +18,7 @@ def run() -> None:
         ended.append(number)
         raise KeyboardInterrupt(number)
 
-    sys.excepthook = _tell_that_it_cannot_start
+    sys.excepthook = _report_failed_start
     gc.set_threshold(_YOUNG_OBJECTS)
     command_line = _command_line()
     atexit.register(gc.freeze)  # what ends with the process is not looked through once more
@@ -29,15 +29,15 @@ def run() -> None:
     sys.exit(128 + ended[0] if ended else status)
 
 
-def _tell_that_it_cannot_start(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _report_failed_start(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print why noisewatch cannot start, such as a missing library, and exit.
 
     Raise SystemExit with the status that the command line gives its own faults. Python itself would exit with 1, the
     status of an unstable machine.
     """
     is_run = sys.argv[1:2] == ["run"]
-    told = f"{kind.__name__}: {' '.join(str(error).split())}"
-    sys.stderr.write(f"noisewatch{' run' * is_run}: cannot start: {told}\n")
+    message = f"{kind.__name__}: {' '.join(str(error).split())}"
+    sys.stderr.write(f"noisewatch{' run' * is_run}: cannot start: {message}\n")
     raise SystemExit(_RUN_CANNOT_START if is_run else _CANNOT_START)
 
 

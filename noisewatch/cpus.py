@@ -127,9 +127,9 @@ def fitting_cpu_list(cpus: Iterable[int], width: int) -> str:
     (6)`.
     """
     numbers = sorted(set(cpus))
-    found = (format(numbers) for format in (format_cpu_list, format_cpu_strides))
+    texts = (format(numbers) for format in (format_cpu_list, format_cpu_strides))
     return next(
-        (each for each in found if len(each) <= width),
+        (text for text in texts if len(text) <= width),
         f"{numbers[0]}…{numbers[-1]} ({len(numbers)})" if numbers else "",
     )
 

@@ -20,9 +20,9 @@ NOT_RECORDED = "not in the recording"
 _LONGEST_QUOTE = 40
 
 
-def quoted(found: str) -> str:
+def quoted(text: str) -> str:
     """Return the text in quotes, with unprintable characters escaped, cut to a helpful length."""
-    return repr(found if len(found) <= _LONGEST_QUOTE else found[:_LONGEST_QUOTE] + "…")
+    return repr(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")
 
 
 def damaged_words(why: str, where: str = "") -> str:

@@ -16,7 +16,7 @@ import noisewatch
 from noisewatch.errors import NoisewatchError
 
 RAISED = "NOISEWATCH_RAISE_FAULTS"  # the environment variable that has them raised
-_MOST_SAID = 120  # signs: the place that follows is to be seen on any screen
+_LONGEST_MESSAGE = 120  # signs: the place that follows is to be seen on any screen
 T = TypeVar("T")
 
 
@@ -40,10 +40,10 @@ def describe_fault(error: BaseException) -> str:
     import traceback  # faults are rare
 
     frame = traceback.extract_tb(error.__traceback__)[-1:]
-    place = "".join(f" ({os.path.basename(each.filename)}:{each.lineno})" for each in frame)
-    said = " ".join(str(error).split())
-    said = said if len(said) <= _MOST_SAID else f"{said[: _MOST_SAID - 1]}…"
-    return f"internal error: {type(error).__name__}: {said}{place}"
+    place = "".join(f" ({os.path.basename(entry.filename)}:{entry.lineno})" for entry in frame)
+    message = " ".join(str(error).split())
+    message = message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 1]}…"
+    return f"internal error: {type(error).__name__}: {message}{place}"
 
 
 def reason_of(error: Exception) -> str:
@@ -61,10 +61,10 @@ def reason_of(error: Exception) -> str:
 
 
 class Boundary:
-    """A context manager that contains faults: `tell` receives the reason of an exception, and the caller goes on."""
+    """A context manager that contains faults: `report` receives the reason of an exception, and the caller goes on."""
 
-    def __init__(self, tell: Callable[[str], object]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[str], object]) -> None:
+        self._report = report
 
     def __enter__(self) -> None:
         pass
@@ -72,7 +72,7 @@ class Boundary:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
         if not isinstance(error, Exception):  # such as KeyboardInterrupt, or none at all
             return False
-        self._tell(reason_of(error))
+        self._report(reason_of(error))
         return True
 
 

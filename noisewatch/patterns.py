@@ -18,8 +18,8 @@ class _Later:
         if name.startswith("__"):
             raise AttributeError(name)
         compiled = re.compile(self._text, self._flags)
-        for each in _USED:
-            setattr(self, each, getattr(compiled, each))
+        for used in _USED:
+            setattr(self, used, getattr(compiled, used))
         return getattr(compiled, name)
 
 

@@ -23,11 +23,11 @@ def named_for_root(text: str) -> str:
 
 def started_by() -> str:
     """Return the shell words that start the running noisewatch, for any folder and user."""
-    started, beside = sys.argv[0], os.path.join(os.path.dirname(sys.executable), NAME)
+    started, sibling = sys.argv[0], os.path.join(os.path.dirname(sys.executable), NAME)
     if started == os.environ.get("PEX") and os.access(started, os.X_OK):
         return shlex.quote(started)  # one file, which pex unpacks to the user's cache
-    if os.path.basename(started) == NAME and (found := shutil.which(started)) is not None:
-        return shlex.quote(os.path.abspath(found))
-    if os.access(beside, os.X_OK):
-        return shlex.quote(beside)
+    if os.path.basename(started) == NAME and (path := shutil.which(started)) is not None:
+        return shlex.quote(os.path.abspath(path))
+    if os.access(sibling, os.X_OK):
+        return shlex.quote(sibling)
     return f"{shlex.quote(sys.executable)} -m {NAME}"

@@ -158,8 +158,8 @@ def describe_value(value: float, unit: str) -> str:
 
 def told_apart(value: float, limit: float) -> str:
     """Return the value with one decimal, or with more if it would otherwise read as the limit."""
-    told = [f"{value:.{digits}f}" for digits in range(1, _MOST_DIGITS)]
-    return next((each for each in told if value == limit or float(each) != limit), f"{value!r}")
+    texts = [f"{value:.{digits}f}" for digits in range(1, _MOST_DIGITS)]
+    return next((text for text in texts if value == limit or float(text) != limit), f"{value!r}")
 
 
 def short_duration(ns: float | None) -> str:

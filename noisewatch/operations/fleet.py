@@ -227,7 +227,7 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
     verdict, findings = _parsed(path, text)
     if verdict.host is not None and not 0 < len(verdict.host.strip()) <= _LONGEST_HOST:
         raise Unreadable(path, f"names a host with {len(verdict.host)} characters, wanted 1 to {_LONGEST_HOST}")
-    floor = next((each for each in verdict.noise_floor or () if each.sample_ns == FLOOR_NS), None)
+    floor = next((floor for floor in verdict.noise_floor or () if floor.sample_ns == FLOOR_NS), None)
     causes = verdict.causes or ()
     noise = {} if floor is None else {Figure.NOISE_100MS: floor.cv_expected}
     speeds = _speeds_by_cpu(verdict.calibration)
@@ -318,12 +318,12 @@ def _culprit(culprits: Sequence[CulpritPart]) -> str | None:
 
 
 def _facts(verdict: VerdictDocument) -> dict[str, str | None]:
-    told = {name: getattr(verdict.machine, key) for key, name in _FACTS}
+    values = {name: getattr(verdict.machine, key) for key, name in _FACTS}
     identity = None if verdict.facts is None else verdict.facts.identity
-    told[BOARD] = identity.get("board") if identity else None
-    told["loops"] = None if verdict.calibration is None else verdict.calibration.core
-    told["profile"], told["noisewatch"] = verdict.profile, verdict.noisewatch
-    return {name: None if fact is None else clean(fact) for name, fact in told.items()}
+    values[BOARD] = identity.get("board") if identity else None
+    values["loops"] = None if verdict.calibration is None else verdict.calibration.core
+    values["profile"], values["noisewatch"] = verdict.profile, verdict.noisewatch
+    return {name: None if fact is None else clean(fact) for name, fact in values.items()}
 
 
 def _speeds_by_cpu(calibration: CalibrationPart | None) -> dict[Figure, dict[int, float]]:

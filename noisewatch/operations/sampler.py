@@ -82,12 +82,12 @@ class Inbox:
                 self._read(self._descriptor)
 
     def _read(self, descriptor: int) -> None:
-        found = os.read(descriptor, _LONGEST)
-        if not found:
+        received = os.read(descriptor, _LONGEST)
+        if not received:
             kind = os.fstat(descriptor).st_mode
             self.is_abandoned = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)  # and not /dev/null, or a file
             self._descriptor = None
-        *lines, rest = (self._unfinished + found).split(b"\n")
+        *lines, rest = (self._unfinished + received).split(b"\n")
         self._unfinished = rest[-_LONGEST:]
         for line in lines:
             self._take(line)
@@ -104,10 +104,10 @@ class Inbox:
 def main() -> int:
     """Sample until the reader is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal group; the screen decides
-    return contained(lambda: _sample(SamplerOptions.parse(sys.argv[1])), _tell)
+    return contained(lambda: _sample(SamplerOptions.parse(sys.argv[1])), _report_exit)
 
 
-def _tell(reason: str) -> int:
+def _report_exit(reason: str) -> int:
     """Write the reason of the exit, for the screen to show."""
     sys.stderr.write(f"{reason}\n")
     return 2

@@ -8,7 +8,7 @@ from noisewatch.operations.run.series import RunBeginning
 
 
 class SilentListener:
-    """Keeps the remarks, and says nothing."""
+    """A listener that keeps remarks and prints nothing."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []

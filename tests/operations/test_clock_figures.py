@@ -1,4 +1,4 @@
-"""The figures of the clock screen, or why one is unknown; reading them wakes no target CPU."""
+"""The figures of the clock screen, and the reasons for unknown ones."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def _figures(path: Path, moments: Sequence[Files]) -> list[ClockFigures]:
             snapshot = read_snapshot(recorder, options, previous=snapshot)
         recorder.close()
     frames = list(sample_frames(Recording(str(path)), SnapshotOptions(), 1.0))
-    assert [decode_frame(encode_frame(each)) for each in frames] == frames
-    return [each.clock for each in frames if each.clock is not None]
+    assert [decode_frame(encode_frame(clock_frame)) for clock_frame in frames] == frames
+    return [clock_frame.clock for clock_frame in frames if clock_frame.clock is not None]
 
 
-def _cpu(found: ClockFigures, cpu: int) -> ClockCpu:
-    return next(each for each in found.cpus if each.cpu == cpu)
+def _cpu(clock: ClockFigures, cpu: int) -> ClockCpu:
+    return next(row for row in clock.cpus if row.cpu == cpu)
 
 
-def test_an_intel_machine_tells_all(figures: Figures) -> None:
+def test_an_intel_machine_has_all_figures(figures: Figures) -> None:
     last = figures([intel_files(at) for at in range(3)])[-1]
     assert last.groups == (
         ClockGroup(
@@ -104,42 +104,43 @@ def test_an_intel_machine_tells_all(figures: Figures) -> None:
     assert (last.idle_names, last.packages_age_s, last.reasons) == (("POLL", "C1", "C1E", "C6"), 0.0, {})
 
 
-def test_cores_and_packages_are_asked_every_five_seconds_and_their_age_is_told(figures: Figures) -> None:
-    found = figures([intel_files(at) for at in range(5)])
-    assert [each.packages_age_s for each in found] == [0.0, 3.0, 0.0, 3.0, 0.0]
-    assert [each.packages[0].watts is not None for each in found] == [False, False, True, True, True]
-    assert found[0].reasons["watts"] == found[1].reasons["watts"] == "known after five seconds"
+def test_cores_and_packages_are_read_every_five_seconds_and_have_an_age(figures: Figures) -> None:
+    clocks = figures([intel_files(at) for at in range(5)])
+    assert [clock.packages_age_s for clock in clocks] == [0.0, 3.0, 0.0, 3.0, 0.0]
+    assert [clock.packages[0].watts is not None for clock in clocks] == [False, False, True, True, True]
+    assert clocks[0].reasons["watts"] == clocks[1].reasons["watts"] == "known after five seconds"
 
 
-def test_an_energy_counter_that_passes_its_end_goes_on(figures: Figures) -> None:
+def test_an_energy_counter_that_wraps_around_gives_power_if_its_range_is_known(figures: Figures) -> None:
     near_end = [intel_files(at, energy_uj=RANGE_UJ - 100_000_000) for at in range(3)]
     assert figures(near_end)[-1].packages[0].watts == pytest.approx(65.0, rel=1e-4)
-    without_range = [without(each, f"{ZONE}/max_energy_range_uj") for each in near_end]
+    without_range = [without(files, f"{ZONE}/max_energy_range_uj") for files in near_end]
     assert figures(without_range)[-1].packages[0].watts is None
 
 
-def test_an_energy_counter_that_stands_still_tells_no_power(figures: Figures) -> None:
+def test_an_energy_counter_that_does_not_advance_gives_no_power(figures: Figures) -> None:
     last = figures([intel_files(at, watts=0.0) for at in range(3)])[-1]
     assert (last.packages[0].watts, last.reasons["watts"]) == (None, "the energy counter stood still")
 
 
-def test_a_cpu_that_slept_through_the_interval_is_not_said_to_be_awake(figures: Figures) -> None:
+def test_a_cpu_that_slept_through_the_interval_has_no_awake_share(figures: Figures) -> None:
     frozen = {path: text for path, text in intel_files(0).items() if re.search(r"cpu[23]/cpuidle/state\d/time", path)}
     last = figures([intel_files(at) | frozen for at in range(3)])[-1]
     assert (_cpu(last, 2).awake_share, _cpu(last, 2).idle_shares) == (None, None)
     assert last.reasons["idle_shares"] == "a sleep that lasts is counted when it ends"
 
 
-def test_a_sleep_that_began_before_the_interval_is_no_share_over_all(figures: Figures) -> None:
+def test_a_sleep_that_began_before_the_interval_gives_no_idle_shares(figures: Figures) -> None:
     long = {f"{CPUS}/cpu2/cpuidle/state3/time": "9000000\n"}
     assert _cpu(figures([intel_files(0), intel_files(1) | long])[-1], 2).idle_shares is None
 
 
 def test_an_amd_machine_has_a_sensor_without_a_package_and_no_limits(figures: Figures) -> None:
-    gone = ("constraint_0_name", "constraint_1_name", "constraint_0_power_limit_uw", "constraint_0_max_power_uw")
+    missing = ("constraint_0_name", "constraint_1_name", "constraint_0_power_limit_uw", "constraint_0_max_power_uw")
     amd = {f"{CHIP}/name": "k10temp\n", f"{CHIP}/temp1_label": "Tctl\n"}
     moments = [
-        without(intel_files(at), *(f"{ZONE}/{name}" for name in gone), f"{CHIP}/temp4_label") | amd for at in range(3)
+        without(intel_files(at), *(f"{ZONE}/{name}" for name in missing), f"{CHIP}/temp4_label") | amd
+        for at in range(3)
     ]
     last = figures(moments)[-1]
     assert last.sensors == (Temperature("k10temp Tctl", 41.0, 100.0),)
@@ -149,7 +150,7 @@ def test_an_amd_machine_has_a_sensor_without_a_package_and_no_limits(figures: Fi
 
 
 def test_an_arm_machine_has_the_clocks_and_the_sensors_of_its_clusters(figures: Figures) -> None:
-    gone = ("/sys/class/powercap", f"{CPUS}/intel_uncore_frequency", "/sys/class/hwmon/hwmon1")
+    missing = ("/sys/class/powercap", f"{CPUS}/intel_uncore_frequency", "/sys/class/hwmon/hwmon1")
     no_package = {f"{CPUS}/cpu{cpu}/topology/physical_package_id": "-1\n" for cpu in range(4)}
     clusters = {
         "/sys/class/hwmon/hwmon2/name": "bigcore0_thermal\n",
@@ -158,8 +159,8 @@ def test_an_arm_machine_has_the_clocks_and_the_sensors_of_its_clusters(figures: 
         "/sys/class/hwmon/hwmon3/temp1_input": "47000\n",
     }
     throttles = [f"{CPUS}/cpu{cpu}/thermal_throttle" for cpu in range(4)]
-    last = figures([without(intel_files(at), *gone, *throttles) | no_package | clusters for at in range(3)])[-1]
-    assert [(each.name, each.celsius) for each in last.sensors] == [
+    last = figures([without(intel_files(at), *missing, *throttles) | no_package | clusters for at in range(3)])[-1]
+    assert [(sensor.name, sensor.celsius) for sensor in last.sensors] == [
         ("bigcore0_thermal", 52.0),
         ("littlecore_thermal", 47.0),
     ]
@@ -169,11 +170,11 @@ def test_an_arm_machine_has_the_clocks_and_the_sensors_of_its_clusters(figures: 
     assert last.reasons["watts"].startswith("the package of CPU 2 is unknown")
 
 
-def test_a_vm_without_any_of_it_says_why(figures: Figures) -> None:
+def test_a_vm_without_any_figure_has_the_reasons(figures: Figures) -> None:
     folders = ("cpufreq", "cpuidle", "thermal_throttle", "acpi_cppc")
-    gone = [f"{CPUS}/cpu{cpu}/{name}" for cpu in range(4) for name in folders]
-    gone += ["/sys/class/powercap", "/sys/class/hwmon", f"{CPUS}/intel_uncore_frequency", f"{CPUS}/cpufreq"]
-    last = figures([without(intel_files(at), *gone) for at in range(3)])[-1]
+    missing = [f"{CPUS}/cpu{cpu}/{name}" for cpu in range(4) for name in folders]
+    missing += ["/sys/class/powercap", "/sys/class/hwmon", f"{CPUS}/intel_uncore_frequency", f"{CPUS}/cpufreq"]
+    last = figures([without(intel_files(at), *missing) for at in range(3)])[-1]
     assert (last.cpus, last.sensors, last.idle_names) == ((), (), ())
     unknown = {"current_khz", "governor", "window", "hardware_max_khz", "base_khz", "preference", "turbo"}
     unknown |= {"throttles", "slowed_ms", "idle_shares", "core_celsius", "watts", "limits", "celsius", "uncore"}
@@ -182,16 +183,16 @@ def test_a_vm_without_any_of_it_says_why(figures: Figures) -> None:
     assert last.reasons["idle_shares"] == f"no such file ({CPUS}/cpu2/cpuidle)"
 
 
-def test_a_copied_tree_shows_what_was_copied(tmp_path: Path) -> None:
+def test_a_copied_tree_has_the_figures_of_its_files(tmp_path: Path) -> None:
     tree = CopiedTree(str(quiet_tree(tmp_path, intel_files(0))))
-    (only,) = sample_frames(tree, SnapshotOptions(), 1.0)
-    assert only.clock is not None
-    assert (_cpu(only.clock, 2).celsius, only.clock.packages[0].long_limit_w) == (39.0, 65.0)
-    assert only.clock.reasons.keys() == {"watts", "idle_shares"}
+    (copied,) = sample_frames(tree, SnapshotOptions(), 1.0)
+    assert copied.clock is not None
+    assert (_cpu(copied.clock, 2).celsius, copied.clock.packages[0].long_limit_w) == (39.0, 65.0)
+    assert copied.clock.reasons.keys() == {"watts", "idle_shares"}
 
 
 @pytest.mark.parametrize("text", ["", "rubbish\n", "-500000\n", "9" * 30 + "\n", "\0\n"])
-def test_files_with_anything_in_them_leave_the_figures_unknown(figures: Figures, text: str) -> None:
+def test_invalid_file_contents_make_the_figures_unknown(figures: Figures, text: str) -> None:
     words = (
         "energy_uj",
         "/time",
@@ -211,20 +212,20 @@ def test_files_with_anything_in_them_leave_the_figures_unknown(figures: Figures,
     assert last.reasons.keys() >= {"watts", "celsius", "limits", "uncore_khz", "idle_shares", "slowed_ms"}
 
 
-def test_of_many_cpus_the_target_cpus_are_asked_first() -> None:
+def test_target_cpus_are_read_first_among_many_cpus() -> None:
     count = 2 * MOST_CPUS
     files = quiet_files() | {f"{CPUS}/online": f"0-{count - 1}\n", f"{CPUS}/isolated": f"{count - 2}-{count - 1}\n"}
     for cpu in range(count):
         files[f"{CPUS}/cpu{cpu}/topology/core_id"] = f"{cpu}\n"
     machine = WrittenMachine(files, answers=ANSWERS)
     read_snapshot(machine, SnapshotOptions(frozenset({count - 1}), asks_clock=True))
-    asked = {int(match[1]) for path in machine.reads if (match := re.search(r"cpu(\d+)/cpuidle/$", path))}
-    assert count - 1 in asked
-    assert len(asked) <= MOST_CPUS + 1
+    cpus = {int(match[1]) for path in machine.reads if (match := re.search(r"cpu(\d+)/cpuidle/$", path))}
+    assert count - 1 in cpus
+    assert len(cpus) <= MOST_CPUS + 1
 
 
 @pytest.mark.parametrize("field", ['{"groups":1}', "[1]", '{"groups":[],"cpus":[{"boo":1}]}', "5", '{"groups":[{}]}'])
-def test_a_line_with_other_figures_is_no_frame(field: str) -> None:
+def test_a_line_with_invalid_figures_is_not_a_frame(field: str) -> None:
     line = encode_frame(frame()).replace(b'"clock":null', f'"clock":{field}'.encode())
     with pytest.raises(ValueError, match="no frame"):
         decode_frame(line)

@@ -26,12 +26,12 @@ class _Host(WrittenMachine):
     is_live = True
 
 
-def _reads_of_host(target: frozenset[int], is_wanted: bool, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What each look at a live machine reads, from the second on."""
+def _reads_of_host(target: frozenset[int], is_requested: bool, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Return the paths that each look at a live machine reads, from the second on."""
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     machine = _Host(*(intel_files(at) for at in range(6)), answers=ANSWERS)
     clock = Request()
-    clock.want(is_wanted)
+    clock.want(is_requested)
     looks: list[list[str]] = []
 
     def sleep(_: float) -> None:
@@ -43,7 +43,7 @@ def _reads_of_host(target: frozenset[int], is_wanted: bool, monkeypatch: pytest.
     return looks[1:]
 
 
-def _only_for_the_clock(reads: list[str]) -> list[str]:
+def _reads_for_clock(reads: list[str]) -> list[str]:
     words = (
         "energy_uj",
         "/time",
@@ -55,11 +55,11 @@ def _only_for_the_clock(reads: list[str]) -> list[str]:
     return [path for path in reads if path.endswith(words)]
 
 
-def test_while_nobody_looks_nothing_is_read_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [_only_for_the_clock(reads) for reads in _reads_of_host(frozenset({2, 3}), False, monkeypatch)] == [[]] * 5
+def test_clock_files_are_not_read_while_the_screen_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [_reads_for_clock(reads) for reads in _reads_of_host(frozenset({2, 3}), False, monkeypatch)] == [[]] * 5
 
 
-def test_while_nobody_looks_power_limits_are_counted_where_a_target_cpu_may_be_slowed(
+def test_power_limits_of_target_cpus_are_counted_while_the_screen_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks = _reads_of_host(frozenset({2, 3}), False, monkeypatch)
@@ -70,24 +70,24 @@ def test_while_nobody_looks_power_limits_are_counted_where_a_target_cpu_may_be_s
     }
 
 
-def test_no_target_cpu_is_asked_for_heat_and_power_but_a_housekeeping_cpu_of_its_package_is(
+def test_heat_and_power_are_read_from_a_housekeeping_cpu_of_the_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks = _reads_of_host(frozenset({2, 3}), True, monkeypatch)
     assert [f"{ZONE}/energy_uj" in reads for reads in looks] == [False, True, False, True, False]
     assert [f"{CHIP}/temp2_input" in reads for reads in looks] == [False, True, False, True, False]
-    assert not any(f"{CHIP}/temp4_input" in reads for reads in looks)  # that of core 2
+    assert not any(f"{CHIP}/temp4_input" in reads for reads in looks)  # the sensor of core 2
     intrusive = {path for reads in looks for path in reads if interrupts(path, {2, 3}, (6, 14))}
     assert {path.rpartition("/")[0] for path in intrusive} == {ZONE, UNCORE}  # CPU 0 answers for the package
 
 
-def test_a_package_for_which_a_target_cpu_answers_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_for_which_a_target_cpu_answers_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = _reads_of_host(frozenset({0, 3}), True, monkeypatch)
     assert {path for reads in looks for path in reads if interrupts(path, {0, 3}, (6, 14))} == set()
     assert not any(path.endswith("temp2_input") for reads in looks for path in reads)
 
 
-def test_a_package_that_is_left_alone_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_not_read_has_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     machine = _Host(*(intel_files(at) for at in range(4)), answers=ANSWERS)
     clock = Request()
@@ -96,16 +96,16 @@ def test_a_package_that_is_left_alone_says_so(monkeypatch: pytest.MonkeyPatch) -
     *_, last = islice(sample_frames(machine, options, 1.0, lambda _: machine.advance(), clock=clock), 4)
     assert last.clock is not None
     assert last.clock.packages[0].watts is None
-    assert last.clock.packages[0].long_limit_w == 65.0  # as the run began
+    assert last.clock.packages[0].long_limit_w == 65.0  # the limit at the start
     assert {last.clock.reasons[name] for name in ("watts", "uncore_khz", "core_celsius", "celsius")} == {
         "asking would interrupt a target CPU"
     }
 
 
-def test_what_is_not_there_is_not_said_to_be_spared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_files_have_another_reason_than_unread_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
-    gone = ("/sys/class/powercap", "/sys/class/hwmon", UNCORE.rpartition("/")[0])
-    machine = _Host(*(without(intel_files(at), *gone) for at in range(4)), answers=ANSWERS)
+    missing = ("/sys/class/powercap", "/sys/class/hwmon", UNCORE.rpartition("/")[0])
+    machine = _Host(*(without(intel_files(at), *missing) for at in range(4)), answers=ANSWERS)
     clock = Request()
     clock.want(True)
     options = SnapshotOptions(frozenset({0, 3}))
@@ -115,8 +115,8 @@ def test_what_is_not_there_is_not_said_to_be_spared(monkeypatch: pytest.MonkeyPa
     assert "asking would interrupt a target CPU" not in last.clock.reasons.values()
 
 
-def _recorded(monkeypatch: pytest.MonkeyPatch, path: Path, target: str) -> list[list[str]]:
-    """What each look of `record` reads, from the second on."""
+def _reads_of_recording(monkeypatch: pytest.MonkeyPatch, path: Path, target: str) -> list[list[str]]:
+    """Return the paths that each look of `record` reads, from the second on."""
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     machine = _Host(*(intel_files(at) for at in range(4)), answers=ANSWERS)
     looks: list[list[str]] = []
@@ -135,38 +135,38 @@ def _recorded(monkeypatch: pytest.MonkeyPatch, path: Path, target: str) -> list[
 
 def test_a_recording_has_the_figures_of_the_clock_screen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "machine.nw"
-    _recorded(monkeypatch, path, "2-3")
+    _reads_of_recording(monkeypatch, path, "2-3")
     *_, last = sample_frames(Recording(str(path)), SnapshotOptions(), 1.0)
     assert last.clock is not None
     assert last.clock.packages[0].watts == 65.0
-    assert [each.awake_share for each in last.clock.cpus] == [1.0, 1.0, 0.0, 0.0]
+    assert [row.awake_share for row in last.clock.cpus] == [1.0, 1.0, 0.0, 0.0]
 
 
 def test_recording_wakes_no_target_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    looks = _recorded(monkeypatch, tmp_path / "machine.nw", "0,3")
+    looks = _reads_of_recording(monkeypatch, tmp_path / "machine.nw", "0,3")
     assert len(looks) == 3
     assert {path for reads in looks for path in reads if interrupts(path, {0, 3}, (6, 14))} == set()
 
 
-@pytest.mark.parametrize("wanted", [None, 1, "yes", {}, False])
-def test_only_true_opens_the_screen(wanted: object) -> None:
+@pytest.mark.parametrize("value", [None, 1, "yes", {}, False])
+def test_only_true_requests_the_clock(value: object) -> None:
     clock = Request()
-    clock.want(wanted)
+    clock.want(value)
     assert clock.is_wanted is False
 
 
-@pytest.mark.parametrize(("kind", "is_wanted"), [(_Host, False), (_Host, True), (WrittenMachine, False)])
-def test_what_checks_say_that_pass_is_told_while_somebody_looks_and_of_every_other_machine(
-    kind: type[WrittenMachine], is_wanted: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("kind", "is_requested"), [(_Host, False), (_Host, True), (WrittenMachine, False)])
+def test_passing_answers_are_sent_on_request_and_for_machines_that_are_not_live(
+    kind: type[WrittenMachine], is_requested: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     machine = kind(*(intel_files(at) for at in range(4)), answers=ANSWERS)
     answers = Request()
-    answers.want(is_wanted)
+    answers.want(is_requested)
     frames = sample_frames(machine, SnapshotOptions(), 1.0, lambda _: machine.advance(), answers=answers)
     *_, last = islice(frames, 4)
-    told = last.answers or {}
-    assert bool(told) == (is_wanted or not machine.is_live)
-    assert not told.keys() & {each.id for each in last.findings}
-    if is_wanted:
-        assert "performance" in told["governor-not-performance"]
+    passed = last.answers or {}
+    assert bool(passed) == (is_requested or not machine.is_live)
+    assert not passed.keys() & {finding.id for finding in last.findings}
+    if is_requested:
+        assert "performance" in passed["governor-not-performance"]

@@ -1,4 +1,4 @@
-"""What crosses from the sampler to the screen comes out as it went in."""
+"""Frames that the sampler encodes and the screen decodes."""
 
 from __future__ import annotations
 
@@ -112,37 +112,37 @@ _GRAVITIES = st.sampled_from(("", "010", "011"))
 
 @settings(max_examples=50)
 @given(_FRAMES)
-def test_a_frame_comes_out_as_it_went_in(whole: Frame) -> None:
+def test_a_decoded_frame_equals_the_encoded_one(whole: Frame) -> None:
     assert decode_frame(encode_frame(whole)) == whole
 
 
 @settings(max_examples=30)
 @given(st.lists(_FRAMES, max_size=4), st.lists(_CAUSES, min_size=4, max_size=4), st.lists(_GRAVITIES, min_size=4))
-def test_frames_come_out_as_they_went_in_where_lines_leave_out_what_is_as_before(
+def test_decoded_frames_equal_the_encoded_ones_if_lines_omit_unchanged_fields(
     frames: list[Frame], causes: list[tuple[CauseLine, ...]], gravities: list[str]
 ) -> None:
-    told = heard = NO_FIELDS
-    for plain, some, places in zip(frames, causes, gravities, strict=False):
-        whole = replace(plain, causes=some, gravities=places)
-        decoded = decode_frame(encode_frame(whole, told), heard)
+    sent = received = NO_FIELDS
+    for plain, frame_causes, places in zip(frames, causes, gravities, strict=False):
+        whole = replace(plain, causes=frame_causes, gravities=places)
+        decoded = decode_frame(encode_frame(whole, sent), received)
         assert decoded == whole
-        told, heard = stable_fields(whole), stable_fields(decoded)
+        sent, received = stable_fields(whole), stable_fields(decoded)
 
 
-def test_an_infinite_figure_is_unknown_to_the_screen() -> None:
+def test_an_infinite_figure_is_decoded_as_unknown() -> None:
     line = replace(cpu_line(2), interrupts_per_s=math.inf)
     assert decode_frame(encode_frame(frame((line,)))).cpus == (replace(line, interrupts_per_s=None),)
 
 
-def test_a_name_that_is_no_unicode_arrives_with_a_sign_in_its_place() -> None:
-    """A process may be named by any bytes."""
+def test_a_name_that_is_not_unicode_is_decoded_with_a_question_mark() -> None:
+    """The name of a process may have any bytes."""
     sent = frame(culprits=(culprit("ho\udcffg"),), remark="c\nd")
     decoded = decode_frame(encode_frame(sent))
     assert decoded == replace(sent, culprits=(culprit("ho?g"),))
     assert encode_frame(sent).count(b"\n") == 1
 
 
-def test_causes_and_gravities_are_told_when_they_change() -> None:
+def test_causes_and_gravities_are_encoded_only_after_a_change() -> None:
     cause = CauseLine((("now", "systemctl stop hog"),), ("tasks-on-target",))
     first = frame(causes=(cause,), gravities="012")
     lines = [
@@ -157,7 +157,7 @@ def test_causes_and_gravities_are_told_when_they_change() -> None:
     ]
 
 
-def test_names_of_figures_are_not_told_of_each_cpu() -> None:
+def test_names_of_figures_are_not_repeated_for_each_cpu() -> None:
     one, two = (len(encode_frame(frame(tuple(cpu_line(cpu) for cpu in range(count))))) for count in (1, 2))
     assert two - one < 100
 
@@ -174,7 +174,7 @@ def test_unknown_figures_stay_unknown() -> None:
     assert decode_frame(encode_frame(frame((line,)))).cpus == (line,)
 
 
-def test_the_frame_of_a_large_machine_fits_a_line_that_the_screen_takes() -> None:
+def test_the_frame_of_a_large_machine_fits_the_line_limit_of_the_screen() -> None:
     lines = tuple(cpu_line(cpu) for cpu in range(4096))
     culprits = tuple(culprit(f"worker-{number}" * 10) for number in range(64))
     assert len(encode_frame(frame(lines, culprits))) < 1 << 24
@@ -192,20 +192,20 @@ _OPTION = BootOptions("nosmt")
         (None, None, False),
     ],
 )
-def test_a_fix_that_no_shell_can_run_is_marked_as_none(fix: Fix | None, shown: str | None, is_command: bool) -> None:
+def test_a_fix_that_no_shell_can_run_is_not_a_command(fix: Fix | None, shown: str | None, is_command: bool) -> None:
     verdict = failed_verdict()
     findings = tuple(
-        replace(each, answer=replace(each.answer, fix=fix)) if each.check.id == "tasks-on-target" else each
-        for each in verdict.findings
+        replace(finding, answer=replace(finding.answer, fix=fix)) if finding.check.id == "tasks-on-target" else finding
+        for finding in verdict.findings
     )
     rest: dict[str, Any] = {"sampler_cpu_s": None, "origin": None, "is_last": False, "remark": None}
     verdict = replace(verdict, findings=findings)
     lines = frame_of(verdict.case.snapshot, verdict.case.interval, verdict, **rest).findings
-    (line,) = [each for each in lines if each.id == "tasks-on-target"]
+    (line,) = [line for line in lines if line.id == "tasks-on-target"]
     assert (line.fix, line.is_command) == (shown, is_command)
 
 
-def test_what_leaves_the_verdict_open_is_the_first_of_the_unknown() -> None:
+def test_the_first_unknown_checks_are_those_that_decide() -> None:
     guest = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
     machine = WrittenMachine(quiet_files() | guest, quiet_files(3.0) | guest, answers=ANSWERS)
     verdict = judged(machine, is_calibrated=False)
@@ -214,40 +214,40 @@ def test_what_leaves_the_verdict_open_is_the_first_of_the_unknown() -> None:
     assert shown.unknown[:2] == ("hypervisor-steal", "busy-cache-neighbour")
 
 
-def test_the_causes_come_with_the_numbers_of_their_findings_and_every_check_with_its_gravity() -> None:
+def test_findings_have_the_numbers_of_their_causes_and_each_check_has_a_gravity() -> None:
     verdict = failed_verdict()
     causes = causes_of(verdict)
     shown = decode_frame(
         encode_frame(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
     )
-    ids = [{each.id for each in shown.findings if each.cause == number} for number in range(1, len(causes) + 1)]
-    assert ids == [{each.check.id for each in cause.findings} for cause in causes]
-    assert [each.command for each in shown.causes] == [cause.fix.now if cause.fix else None for cause in causes]
-    assert [each.undo for each in shown.causes] == [cause.fix.undo if cause.fix else None for cause in causes]
+    ids = [{line.id for line in shown.findings if line.cause == number} for number in range(1, len(causes) + 1)]
+    assert ids == [{result.check.id for result in cause.findings} for cause in causes]
+    assert [line.command for line in shown.causes] == [cause.fix.now if cause.fix else None for cause in causes]
+    assert [line.undo for line in shown.causes] == [cause.fix.undo if cause.fix else None for cause in causes]
     gravities = [list(Gravity)[int(place)] for place in shown.gravities]
-    assert gravities == [each.gravity(verdict.is_strict) for each in verdict.findings]
+    assert gravities == [result.gravity(verdict.is_strict) for result in verdict.findings]
 
 
-def test_the_threads_that_a_fix_names_by_number_come_with_the_names_that_the_kernel_gives_them() -> None:
+def test_threads_in_a_command_have_their_names() -> None:
     before = quiet_files() | process(900, "a-hog-of-15-chr", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(900, "a-hog-of-15-chr", 2, 2_000_000_000, allowed="0-3")
     verdict = judged(WrittenMachine(before, after, answers=ANSWERS))
     shown = decode_frame(
         encode_frame(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
     )
-    (pinning,) = [each for each in shown.causes if each.command == "sudo taskset -pc 0-1 900"]
+    (pinning,) = [line for line in shown.causes if line.command == "sudo taskset -pc 0-1 900"]
     assert pinning.names == ((900, "a-hog-of-15-chr"),)
 
 
-def test_a_check_that_was_not_judged_is_left_out_and_keeps_its_place() -> None:
+def test_an_unjudged_check_keeps_its_place_among_the_gravities() -> None:
     verdict = failed_verdict()
-    some = replace(verdict, findings=verdict.findings[::2])
-    shown = frame_of(verdict.case.snapshot, verdict.case.interval, some, sampler_cpu_s=None).gravities
+    partial = replace(verdict, findings=verdict.findings[::2])
+    shown = frame_of(verdict.case.snapshot, verdict.case.interval, partial, sampler_cpu_s=None).gravities
     assert len(shown) == len(verdict.findings)
     assert set(shown[1::2]) == {str(list(Gravity).index(Gravity.LEFT_OUT))}
 
 
-def test_a_command_on_several_lines_is_copied_whole() -> None:
+def test_a_command_of_several_lines_is_complete() -> None:
     line = CauseLine((("try", "--cpus 2"), ("now", "a &&"), ("", "b"), ("undo", "c"), ("for good", "d")))
     assert (line.command, line.by_hand) == ("a &&\nb", "--cpus 2")
     assert CauseLine((("try", "stop it"),)).command is None

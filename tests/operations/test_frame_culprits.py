@@ -1,4 +1,4 @@
-"""The culprits of a frame, of a machine that has more than a frame may tell."""
+"""The culprits of a frame, on a machine with more culprits than fit in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.written.many_cpus import ManyCpus
 _COUNT = 128
 
 
-def test_a_frame_tells_the_costliest_culprits_of_all_cpus() -> None:
+def test_a_frame_has_the_costliest_culprits_of_all_cpus() -> None:
     machine, task_reader = ManyCpus(_COUNT), TaskReader()
     before = read_snapshot(machine, SnapshotOptions(), task_reader)
     machine.advance()
@@ -22,9 +22,11 @@ def test_a_frame_tells_the_costliest_culprits_of_all_cpus() -> None:
     interval = interval_between(before, after)
     frame = frame_of(after, interval, None, sampler_cpu_s=None)
     role_by_cpu = {line.cpu: line.role for line in frame.cpus}
-    found = [each for cpu in range(_COUNT) for each in disturbances_of(interval, cpu) if cpu in interval.load_by_cpu]
-    found.sort(key=lambda each: (role_by_cpu[each.cpu] == Role.HOUSEKEEPING, -(each.stolen_ns or 0)))
-    assert len(found) > MOST_CULPRITS
-    assert [(each.cpu, each.name, each.pid) for each in frame.culprits] == [
-        (each.cpu, each.name, each.pid) for each in found[:MOST_CULPRITS]
+    disturbances = [
+        culprit for cpu in range(_COUNT) for culprit in disturbances_of(interval, cpu) if cpu in interval.load_by_cpu
+    ]
+    disturbances.sort(key=lambda culprit: (role_by_cpu[culprit.cpu] == Role.HOUSEKEEPING, -(culprit.stolen_ns or 0)))
+    assert len(disturbances) > MOST_CULPRITS
+    assert [(culprit.cpu, culprit.name, culprit.pid) for culprit in frame.culprits] == [
+        (culprit.cpu, culprit.name, culprit.pid) for culprit in disturbances[:MOST_CULPRITS]
     ]

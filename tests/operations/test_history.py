@@ -1,4 +1,4 @@
-"""What earlier calibrations of a host showed, and what was kept of them."""
+"""The history of a host's calibrations: its file, its drift, and its recordings."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ _SNAPSHOT = read_snapshot(quiet_machine(), SnapshotOptions(asks_inventory=True))
 
 
 def _entry(at: float, cv: Any = 0.02, **others: Any) -> dict[str, Any]:
-    said = {"kind": "calibration", "at": at, "machine": machine_key(), "core": "native", "cpus": [2, 3]}
+    fields = {"kind": "calibration", "at": at, "machine": machine_key(), "core": "native", "cpus": [2, 3]}
     cvs = cv if isinstance(cv, dict | list) else {"latency": {str(_MS): cv, str(10 * _MS): cv}}
-    return {**said, "cv": cvs, **others}
+    return {**fields, "cv": cvs, **others}
 
 
-def _written(path: Path, *entries: object) -> Path:
+def _write_history(path: Path, *entries: object) -> Path:
     path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     return path
 
@@ -71,20 +71,20 @@ def _drift(path: Path) -> Drift:
     return drift_in(CalibrationHistory(LiveMachine(), path).recall(), _SAMPLES)
 
 
-def test_what_is_remembered_is_known_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_remembered_calibration_is_in_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listener, path = SilentListener(), tmp_path / "history.jsonl"
     for number in range(4):
         assert _drift(path).changes == max(number - 1, 0)
         monkeypatch.setattr(time, "time", lambda number=number: 1_000.0 + 60 * number)
         CalibrationHistory(LiveMachine(), path).remember(_CALIBRATED, _SNAPSHOT, listener)
     assert listener.remarks == []
-    facts, said, *others = map(json.loads, path.read_text().splitlines())
-    assert (len(others), said["facts"]) == (3, facts["digest"]), "the facts did not change, so they are there once"
+    facts, entry, *others = map(json.loads, path.read_text().splitlines())
+    assert (len(others), entry["facts"]) == (3, facts["digest"]), "the facts did not change, so they are there once"
     assert facts["facts"]["hardware"]["memory"] == "16316412 kB"
-    assert said["figures"]["throughput work"] > 0
-    floor = next(each for each in _CALIBRATED.floors_by_work["latency"].floors if each.sample_ns == 10 * _MS)
-    assert said["cv"]["latency"][str(10 * _MS)] == floor.cv_expected > 0
-    assert (said["core"], said["cpus"]) == ("native", [2, 3])
+    assert entry["figures"]["throughput work"] > 0
+    floor = next(floor for floor in _CALIBRATED.floors_by_work["latency"].floors if floor.sample_ns == 10 * _MS)
+    assert entry["cv"]["latency"][str(10 * _MS)] == floor.cv_expected > 0
+    assert (entry["core"], entry["cpus"]) == ("native", [2, 3])
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_is_remembered_is_known_the_next_time(tmp_path: Path, monkeypatch: 
     ],
     ids=["in doubt", "of a command", "not of all CPUs", "too short"],
 )
-def test_what_is_in_doubt_or_in_trouble_is_not_remembered_and_told_so(tmp_path: Path, doubtful: Any) -> None:
+def test_a_doubtful_calibration_is_not_remembered_with_a_remark(tmp_path: Path, doubtful: Any) -> None:
     path = tmp_path / "history.jsonl"
     listener = SilentListener()
     CalibrationHistory(LiveMachine(), path).remember(doubtful, _SNAPSHOT, listener)
@@ -128,10 +128,10 @@ def test_what_is_in_doubt_or_in_trouble_is_not_remembered_and_told_so(tmp_path: 
     ],
     ids=lambda entry: json.dumps(entry)[-40:],
 )
-def test_what_is_not_alike_or_damaged_tells_nothing(tmp_path: Path, other: object) -> None:
-    path = _written(tmp_path / "history.jsonl", _entry(1_000), other)
+def test_a_damaged_or_dissimilar_entry_is_ignored(tmp_path: Path, other: object) -> None:
+    path = _write_history(tmp_path / "history.jsonl", _entry(1_000), other)
     assert _drift(path) == USUAL_DRIFT
-    path = _written(tmp_path / "history.jsonl", _entry(1_000), other, _entry(1_060))
+    path = _write_history(tmp_path / "history.jsonl", _entry(1_000), other, _entry(1_060))
     assert _drift(path).changes == 1
 
 
@@ -148,13 +148,13 @@ def test_what_is_not_alike_or_damaged_tells_nothing(tmp_path: Path, other: objec
     ],
     ids=str,
 )
-def test_calibrations_tell_of_drift_where_they_lie_neither_together_nor_days_apart(
+def test_drift_is_between_calibrations_that_are_neither_too_close_nor_days_apart(
     tmp_path: Path, times: tuple[int, ...], changes: int
 ) -> None:
-    assert _drift(_written(tmp_path / "history.jsonl", *map(_entry, times))).changes == changes
+    assert _drift(_write_history(tmp_path / "history.jsonl", *map(_entry, times))).changes == changes
 
 
-def test_where_nothing_can_be_written_the_listener_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_history_is_a_remark(tmp_path: Path) -> None:
     listener, path = SilentListener(), tmp_path / "history.jsonl"
     history = CalibrationHistory(LiveMachine(), path)
     path.mkdir()
@@ -163,17 +163,17 @@ def test_where_nothing_can_be_written_the_listener_is_told(tmp_path: Path) -> No
     assert remark == f"not remembered: {path}: is a directory"
 
 
-def test_what_cannot_be_read_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+def test_an_invalid_history_is_an_error_before_anything_is_measured(tmp_path: Path) -> None:
     """The error comes before any snapshot, any spinning on a CPU and any waiting."""
-    path = _written(tmp_path / "foreign.txt", "somebody else's")
+    path = _write_history(tmp_path / "foreign.txt", "somebody else's")
     machine = LiveMachine()
     with pytest.raises(UsageError, match="not a history"):
-        preflight(machine, PreflightOptions(history=path, wait_s=100.0), _Refusing())
+        preflight(machine, PreflightOptions(history=path, wait_s=100.0), _RefusesMeasuring())
     with pytest.raises(UsageError, match="not a history"):
-        calibrate(machine, CalibrateOptions(history=path), _Refusing())
+        calibrate(machine, CalibrateOptions(history=path), _RefusesMeasuring())
 
 
-class _Refusing(SilentListener):
+class _RefusesMeasuring(SilentListener):
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
         raise AssertionError("measured")
 
@@ -181,7 +181,7 @@ class _Refusing(SilentListener):
         raise AssertionError("measured")
 
 
-def test_without_a_file_nothing_is_asked_and_the_drift_is_the_usual_one() -> None:
+def test_without_a_history_file_the_drift_is_the_usual_one() -> None:
     sink = io.BytesIO()
     recorder = Recorder(LiveMachine(), sink, 1.0)
     history = CalibrationHistory(recorder, None)
@@ -192,28 +192,28 @@ def test_without_a_file_nothing_is_asked_and_the_drift_is_the_usual_one() -> Non
     assert b"history" not in gzip.decompress(sink.getvalue())
 
 
-def test_what_is_recorded_does_not_tell_which_machine_it_was_nor_what_is_no_json(tmp_path: Path) -> None:
+def test_a_recorded_history_has_neither_machine_keys_nor_invalid_json(tmp_path: Path) -> None:
     entries = [_entry(0), _entry(60, cv=float("inf")), _entry(70, machine="another"), _entry(80, note=float("nan"))]
     sink = io.BytesIO()
     recorder = Recorder(LiveMachine(), sink, 1.0)
-    CalibrationHistory(recorder, _written(tmp_path / "history.jsonl", *entries)).recall()
+    CalibrationHistory(recorder, _write_history(tmp_path / "history.jsonl", *entries)).recall()
     recorder.close()
     line = gzip.decompress(sink.getvalue()).splitlines()[-1]
-    (said,) = json.loads(line, parse_constant=pytest.fail).values()
-    (facts, *calibrations), accepted, doubt = said["ask history"].values()
+    (asides,) = json.loads(line, parse_constant=pytest.fail).values()
+    (facts, *calibrations), accepted, doubt = asides["ask history"].values()
     assert (sorted(facts), accepted, doubt) == (["digest", "facts", "kind"], 0, None)
     fields = ["at", "boot", "core", "cpus", "cv", "facts", "figures", "kind"]
-    assert [sorted(each) for each in calibrations] == [fields] * 2
+    assert [sorted(calibration) for calibration in calibrations] == [fields] * 2
 
 
-class _Unasked(WrittenMachine):
+class _WithoutAnswers(WrittenMachine):
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:
         raise Unreadable(question, "not in the recording")
 
 
-def test_a_recording_from_before_it_was_kept_has_the_usual_drift(tmp_path: Path) -> None:
+def test_a_recording_without_a_history_has_the_usual_drift(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
-    history = CalibrationHistory(_Unasked(), path)
+    history = CalibrationHistory(_WithoutAnswers(), path)
     assert drift_in(history.recall(), _SAMPLES) == USUAL_DRIFT
     history.remember(_CALIBRATED, _SNAPSHOT, SilentListener())
     assert not path.exists(), "a replay must not add a calibration to the history"
@@ -225,8 +225,8 @@ def test_a_damaged_recording_has_the_usual_drift(answer: Any) -> None:
     assert drift_in(history.recall(), _SAMPLES) == USUAL_DRIFT
 
 
-class _Passing(WrittenMachine):
-    """The next moment with each snapshot, as time passes on a host."""
+class _AdvancingMachine(WrittenMachine):
+    """A written machine that advances with each snapshot."""
 
     _has_begun = False
 
@@ -240,26 +240,24 @@ _CHANGES = [_entry(60 * number, 0.02 * (1 + number % 2)) for number in range(8)]
 _LOAD = describe_load(BusyLoad(frozenset({0, 1}), 2, 0.5))
 
 
-def _passing() -> _Passing:
-    said = {"history": _CHANGES, QUESTION: _WRITTEN, TRACE: "not traced", BUSY_LOAD_QUESTION: _LOAD, SAMPLE: True}
-    return _Passing(*(quiet_files(3.0 * number) for number in range(9)), answers={**ANSWERS, **said})
+def _advancing_machine() -> _AdvancingMachine:
+    answers = {"history": _CHANGES, QUESTION: _WRITTEN, TRACE: "not traced", BUSY_LOAD_QUESTION: _LOAD, SAMPLE: True}
+    return _AdvancingMachine(*(quiet_files(3.0 * number) for number in range(9)), answers={**ANSWERS, **answers})
 
 
-def _recorded(path: Path, measure: Callable[[Machine], object]) -> Recording:
+def _record(path: Path, measure: Callable[[Machine], object]) -> Recording:
     with path.open("wb") as sink:
-        recorder = Recorder(_passing(), sink, 1.0)
+        recorder = Recorder(_advancing_machine(), sink, 1.0)
         measure(recorder)
         recorder.close()
     return Recording(str(path))
 
 
 @pytest.mark.parametrize("busy_processes", [None, 2], ids=["idle", "under load"])
-def test_a_calibration_is_replayed_with_the_drift_that_was_known_then(
-    tmp_path: Path, busy_processes: int | None
-) -> None:
+def test_a_calibration_is_replayed_with_the_recorded_drift(tmp_path: Path, busy_processes: int | None) -> None:
     options = CalibrateOptions(busy_processes=busy_processes, budget=Budget(10 * _MS))
-    live = calibrate(_passing(), options, SilentListener())
-    recording = _recorded(tmp_path / "r.nw", lambda machine: calibrate(machine, options, SilentListener()))
+    live = calibrate(_advancing_machine(), options, SilentListener())
+    recording = _record(tmp_path / "r.nw", lambda machine: calibrate(machine, options, SilentListener()))
     replayed = calibrate(recording, options, SilentListener())
     assert replayed.calibrated.drift.changes == 7
     assert (replayed.calibrated.drift, replayed.calibrated.floors) == (live.calibrated.drift, live.calibrated.floors)
@@ -271,20 +269,20 @@ def test_a_calibration_is_replayed_with_the_drift_that_was_known_then(
         assert replayed.under_load.calibrated.floors == live.under_load.calibrated.floors
 
 
-def test_a_preflight_is_replayed_with_the_drift_that_was_known_then(tmp_path: Path) -> None:
+def test_a_preflight_is_replayed_with_the_recorded_drift(tmp_path: Path) -> None:
     options = PreflightOptions(sample_s=0.0, calibration=CalibrationOptions(2.0), rules=Rules(budget=Budget(10 * _MS)))
 
-    def judged(machine: Machine) -> Any:
+    def run_preflight(machine: Machine) -> Any:
         verdict = preflight(machine, options, SilentListener()).verdict
         calibrated = verdict.case.calibrated
         assert calibrated is not None
         return (
             calibrated.drift,
-            [each.floors for each in calibrated.floors_by_work.values()],
+            [kind.floors for kind in calibrated.floors_by_work.values()],
             verdict.verdict,
-            [each.answer for each in verdict.findings],
+            [finding.answer for finding in verdict.findings],
         )
 
-    replayed = judged(_recorded(tmp_path / "r.nw", judged))
+    replayed = run_preflight(_record(tmp_path / "r.nw", run_preflight))
     assert replayed[0].changes == 7
-    assert replayed == judged(_passing())
+    assert replayed == run_preflight(_advancing_machine())

@@ -1,4 +1,4 @@
-"""When the idle probe spins, when it makes way, and what its frames tell. Its spinners are written here."""
+"""When the idle probe spins and yields, and the frames with its measurements, with fake spinners."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Spinners:
         self.is_ended = True
 
 
-class _Watched:
+class _ProbeRun:
     """An idle probe of the quiet machine's two target CPUs, a second at a time."""
 
     def __init__(self) -> None:
@@ -97,60 +97,60 @@ class _Watched:
         return self.idle_probe.annotate(frame_of(after, moved, None, sampler_cpu_s=None))
 
 
-def _wanted() -> _Watched:
-    watched = _Watched()
-    watched.idle_probe.want(True)
-    return watched
+def _start_probe() -> _ProbeRun:
+    run = _ProbeRun()
+    run.idle_probe.want(True)
+    return run
 
 
-def test_it_is_off_until_it_is_wanted() -> None:
-    watched = _Watched()
-    frame = watched.frame(watched.quiet)
-    assert (watched.started, frame.has_idle_probe) == ([], False)
+def test_the_probe_is_off_until_it_is_requested() -> None:
+    run = _ProbeRun()
+    frame = run.frame(run.quiet)
+    assert (run.started, frame.has_idle_probe) == ([], False)
     assert {line.idle_probe for line in frame.cpus} == {"off"}
 
 
-def test_on_idle_target_cpus_it_measures() -> None:
-    watched = _wanted()
-    line = watched.follow(watched.quiet, 3)
-    assert watched.spinners.spins == watched.spinners.cpus == {2, 3}
+def test_the_probe_measures_idle_target_cpus() -> None:
+    run = _start_probe()
+    line = run.follow(run.quiet, 3)
+    assert run.spinners.spins == run.spinners.cpus == {2, 3}
     assert (line.idle_probe, line.measured_ns, line.measured_stolen_share) == (ProbeState.MEASURES, 170_000_000, 0.01)
     assert (line.gap_count, line.longest_gap_ns) == (200, 15_000)
 
 
-def test_of_other_cpus_nothing_is_told() -> None:
-    watched = _wanted()
-    lines = [line for line in watched.frame(watched.quiet).cpus if line.cpu not in (2, 3)]
+def test_the_probe_does_not_measure_other_cpus() -> None:
+    run = _start_probe()
+    lines = [line for line in run.frame(run.quiet).cpus if line.cpu not in (2, 3)]
     assert {(line.idle_probe, line.measured_stolen_share) for line in lines} == {("off", None)}
 
 
-def test_where_somebody_works_it_makes_way_and_says_so() -> None:
-    watched = _wanted()
-    watched.follow(watched.quiet, 3)
-    line = watched.follow(watched.busy)
-    assert (line.idle_probe, line.measured_stolen_share, watched.spinners.spins) == (ProbeState.BUSY, None, {3})
+def test_the_probe_yields_a_busy_cpu() -> None:
+    run = _start_probe()
+    run.follow(run.quiet, 3)
+    line = run.follow(run.busy)
+    assert (line.idle_probe, line.measured_stolen_share, run.spinners.spins) == (ProbeState.BUSY, None, {3})
 
 
-def test_it_comes_back_after_some_quiet_seconds_and_not_before() -> None:
-    watched = _wanted()
-    watched.follow(watched.busy, 2)
-    assert (watched.follow(watched.quiet, 4).idle_probe, watched.spinners.spins) == (ProbeState.WAS_BUSY, {3})
-    assert (watched.follow(watched.quiet).idle_probe, watched.spinners.spins) == (ProbeState.STARTING, {2, 3})
-    assert watched.follow(watched.quiet).idle_probe == ProbeState.MEASURES
+def test_the_probe_returns_after_some_quiet_seconds() -> None:
+    run = _start_probe()
+    run.follow(run.busy, 2)
+    assert (run.follow(run.quiet, 4).idle_probe, run.spinners.spins) == (ProbeState.WAS_BUSY, {3})
+    assert (run.follow(run.quiet).idle_probe, run.spinners.spins) == (ProbeState.STARTING, {2, 3})
+    assert run.follow(run.quiet).idle_probe == ProbeState.MEASURES
 
 
-def test_a_spinner_that_gave_way_by_itself_rests_as_long() -> None:
-    watched = _wanted()
-    watched.follow(watched.quiet, 2)
-    watched.spinners.state = YIELDED
-    assert (watched.follow(watched.quiet).idle_probe, watched.spinners.spins) == (ProbeState.BUSY, set())
-    assert watched.follow(watched.quiet, 4).idle_probe == ProbeState.WAS_BUSY
-    watched.follow(watched.quiet)
-    assert watched.spinners.spins == {2, 3}
+def test_a_spinner_that_yielded_by_itself_rests_as_long() -> None:
+    run = _start_probe()
+    run.follow(run.quiet, 2)
+    run.spinners.state = YIELDED
+    assert (run.follow(run.quiet).idle_probe, run.spinners.spins) == (ProbeState.BUSY, set())
+    assert run.follow(run.quiet, 4).idle_probe == ProbeState.WAS_BUSY
+    run.follow(run.quiet)
+    assert run.spinners.spins == {2, 3}
 
 
 @pytest.mark.parametrize(
-    ("state", "error", "age_ns", "said"),
+    ("state", "error", "age_ns", "expected"),
     [
         (REFUSED, 22, 0, "cannot start: invalid argument"),
         (MOVED, 0, 0, "moved"),
@@ -158,46 +158,46 @@ def test_a_spinner_that_gave_way_by_itself_rests_as_long() -> None:
         (SPINNING, 0, 1_500_000_000, "no answer"),
     ],
 )
-def test_a_spinner_that_does_not_measure_is_no_calm(state: int, error: int, age_ns: int, said: str) -> None:
-    watched = _wanted()
-    watched.follow(watched.quiet, 2)
-    watched.spinners.state, watched.spinners.error, watched.spinners.age_ns = state, error, age_ns
-    line = watched.follow(watched.quiet)
-    assert (line.idle_probe, line.measured_stolen_share) == (said, None)
+def test_a_spinner_that_does_not_measure_has_no_share(state: int, error: int, age_ns: int, expected: str) -> None:
+    run = _start_probe()
+    run.follow(run.quiet, 2)
+    run.spinners.state, run.spinners.error, run.spinners.age_ns = state, error, age_ns
+    line = run.follow(run.quiet)
+    assert (line.idle_probe, line.measured_stolen_share) == (expected, None)
 
 
-def test_its_processes_are_known_as_ours_for_as_long_as_they_can_be_told() -> None:
-    watched = _wanted()
-    watched.follow(watched.quiet, 2)
-    watched.idle_probe.want(False)
-    assert watched.spinners.spins == set()
-    watched.follow(watched.quiet, 10)
-    assert (watched.idle_probe.own_pids, watched.spinners.is_ended) == (frozenset({77, 78}), False)
-    watched.follow(watched.quiet)
-    assert (watched.idle_probe.own_pids, watched.spinners.is_ended) == (frozenset(), True)
+def test_spinners_stay_own_pids_for_a_while_after_the_probe_is_off() -> None:
+    run = _start_probe()
+    run.follow(run.quiet, 2)
+    run.idle_probe.want(False)
+    assert run.spinners.spins == set()
+    run.follow(run.quiet, 10)
+    assert (run.idle_probe.own_pids, run.spinners.is_ended) == (frozenset({77, 78}), False)
+    run.follow(run.quiet)
+    assert (run.idle_probe.own_pids, run.spinners.is_ended) == (frozenset(), True)
 
 
-def test_wanted_again_it_goes_on_with_the_processes_that_it_has() -> None:
-    watched = _wanted()
-    watched.follow(watched.quiet, 2)
-    watched.idle_probe.want(False)
-    watched.follow(watched.quiet, 5)
-    watched.idle_probe.want(True)
-    assert watched.follow(watched.quiet, 15).idle_probe == ProbeState.MEASURES
-    assert len(watched.started) == 1
+def test_a_probe_requested_again_keeps_its_processes() -> None:
+    run = _start_probe()
+    run.follow(run.quiet, 2)
+    run.idle_probe.want(False)
+    run.follow(run.quiet, 5)
+    run.idle_probe.want(True)
+    assert run.follow(run.quiet, 15).idle_probe == ProbeState.MEASURES
+    assert len(run.started) == 1
 
 
-def test_processes_that_are_gone_are_told_and_not_started_again() -> None:
-    watched = _wanted()
-    watched.follow(watched.quiet, 2)
-    watched.spinners.failure = "it ended with status -9"
-    frame = watched.frame(watched.quiet)
+def test_ended_spinners_are_reported_and_not_restarted() -> None:
+    run = _start_probe()
+    run.follow(run.quiet, 2)
+    run.spinners.failure = "it ended with status -9"
+    frame = run.frame(run.quiet)
     assert (frame.has_idle_probe, frame.no_idle_probe_reason) == (False, "it ended with status -9")
-    assert watched.frame(watched.quiet).no_idle_probe_reason == "it ended with status -9"
-    assert len(watched.started) == 1
+    assert run.frame(run.quiet).no_idle_probe_reason == "it ended with status -9"
+    assert len(run.started) == 1
 
 
-def test_what_cannot_be_started_is_told() -> None:
+def test_a_probe_that_cannot_start_has_the_reason() -> None:
     def refuse(cpus: CpuSet) -> _Spinners:
         raise CannotMeasure("too many open files")
 
@@ -209,18 +209,18 @@ def test_what_cannot_be_started_is_told() -> None:
     assert frame.no_idle_probe_reason == "too many open files"
 
 
-def test_when_the_target_changes_it_moves_there() -> None:
-    watched = _wanted()
-    watched.follow(watched.quiet, 2)
-    first = watched.spinners
-    target = replace(watched.quiet.after.target, cpus=frozenset({1}))
-    after = replace(watched.quiet.after, target=target, taken_at_ns=9 * _SECOND_NS)
-    watched.idle_probe.follow(after, replace(watched.quiet, after=after))
-    assert (first.is_ended, watched.spinners.cpus) == (True, frozenset({1}))
+def test_the_probe_follows_a_changed_target() -> None:
+    run = _start_probe()
+    run.follow(run.quiet, 2)
+    first = run.spinners
+    target = replace(run.quiet.after.target, cpus=frozenset({1}))
+    after = replace(run.quiet.after, target=target, taken_at_ns=9 * _SECOND_NS)
+    run.idle_probe.follow(after, replace(run.quiet, after=after))
+    assert (first.is_ended, run.spinners.cpus) == (True, frozenset({1}))
 
 
-def test_a_copied_tree_is_not_spun_on(tmp_path: Path) -> None:
-    watched = _wanted()
+def test_a_copied_tree_has_no_probe(tmp_path: Path) -> None:
+    run = _start_probe()
     tree = CopiedTree(str(quiet_tree(tmp_path, {})))
-    (only,) = sample_frames(tree, SnapshotOptions(), 1.0, idle_probe=watched.idle_probe)
-    assert (watched.started, only.has_idle_probe) == ([], False)
+    (frame,) = sample_frames(tree, SnapshotOptions(), 1.0, idle_probe=run.idle_probe)
+    assert (run.started, frame.has_idle_probe) == ([], False)

@@ -1,4 +1,4 @@
-"""A machine that a timer judges every ten minutes: what was usual weeks ago is still known after a weekend."""
+"""The history of a machine that is judged every ten minutes for weeks, with a change on a Friday."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CPUS = frozenset({2, 3})
 
 
 def _past(path: Path, new: Facts) -> Past:
-    """Three weeks, and then on Friday evening a new kernel, with which all work takes 5% longer."""
+    """Return a history of three weeks, after which a new kernel makes all work take 5% longer."""
     rng, machine = random.Random(5), {"machine": machine_key()}
     old = {**new, FactClass.KERNEL: {**new[FactClass.KERNEL], "kernel": "6.1.0"}}
     lines: list[dict[str, Any]] = [described_facts(old) | machine, described_facts(new) | machine]
@@ -46,7 +46,7 @@ def _past(path: Path, new: Facts) -> Past:
     return read_past(path)
 
 
-def test_a_slow_down_of_friday_is_still_one_on_monday_and_told_with_the_new_kernel(tmp_path: Path) -> None:
+def test_a_slowdown_by_a_new_kernel_on_friday_is_still_a_departure_on_monday(tmp_path: Path) -> None:
     snapshot = read_snapshot(quiet_machine(), SnapshotOptions(_CPUS, asks_inventory=True))
     past = _past(tmp_path / "history.jsonl", facts_of(snapshot))
     development = development_of(past.like(past.entries[-1]))
@@ -54,7 +54,7 @@ def test_a_slow_down_of_friday_is_still_one_on_monday_and_told_with_the_new_kern
     assert departure.figure == Figure.LATENCY
     assert departure.change == pytest.approx(0.05, abs=0.01)
     assert move.first_new.at_s == _FRIDAY.timestamp()
-    assert [each.name for each in move.changed] == ["kernel"]
+    assert [fact.name for fact in move.changed] == ["kernel"]
     answer = finding(judge(Case(snapshot, past=past)), "machine-changed").answer
     assert answer.status == "fail"
     assert answer.said.startswith("changed: kernel: 6.1.0 → ")

@@ -20,25 +20,25 @@ def _fastest(files: dict[str, str], allowed: CpuSet = frozenset({0, 1, 2, 3})) -
     return parse_cpus("--cpus", " fast", machine)
 
 
-def test_the_fastest_of_the_isolated_cpus_are_named() -> None:
+def test_fast_cpus_are_the_fastest_isolated_ones() -> None:
     assert _fastest(_HYBRID) == {3}
 
 
-def test_without_isolation_the_fastest_that_may_be_used_are_named_without_cpu_0() -> None:
+def test_fast_cpus_without_isolation_are_the_fastest_allowed_ones_except_cpu_0() -> None:
     assert _fastest(_HYBRID | _NOT_ISOLATED) == {1, 3}
 
 
-def test_where_all_are_alike_they_are_the_usual_ones() -> None:
+def test_fast_cpus_of_one_kind_are_the_default_ones() -> None:
     assert _fastest({}) == {2, 3}
 
 
-def test_where_none_of_the_fastest_may_be_used_that_is_an_error() -> None:
+def test_no_allowed_fast_cpu_is_an_error() -> None:
     with pytest.raises(UsageError, match="none of the fastest CPUs may be used"):
         _fastest(_HYBRID | _NOT_ISOLATED, frozenset({2}))
 
 
-def test_where_the_kinds_are_not_told_that_is_an_error() -> None:
-    gone = [f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4)]
-    machine = WrittenMachine(without(quiet_files(), *gone), answers=ANSWERS)
+def test_unknown_kinds_of_core_are_an_error() -> None:
+    missing = [f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4)]
+    machine = WrittenMachine(without(quiet_files(), *missing), answers=ANSWERS)
     with pytest.raises(UsageError, match="--cpus fast: the kinds of core are not known here"):
         parse_cpus("--cpus", "fast", machine)

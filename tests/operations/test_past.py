@@ -1,4 +1,4 @@
-"""What of a calibration becomes an entry, and which lines of a file are a machine's past."""
+"""Entries made from a calibration, and the lines of a history file that are a machine's past."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from tests.written.quiet_machine import quiet_machine
 
 
 def _line(number: int) -> dict[str, Any]:
-    said = {"kind": "calibration", "machine": "own", "at": number, "core": "native", "cpus": [2]}
-    return said | {"cv": {"latency": {"1000000": 0.01}}}
+    fields = {"kind": "calibration", "machine": "own", "at": number, "core": "native", "cpus": [2]}
+    return fields | {"cv": {"latency": {"1000000": 0.01}}}
 
 
-def test_every_cpu_counts_in_a_figure() -> None:
+def test_a_figure_is_the_mean_of_all_cpus() -> None:
     calibrated = calibrated_with(parse_calibration(written_calibration(seconds=2.0)), Budget())
     one, other = calibrated.calibration.cpus
     assert one.clock_ns is not None
-    slowed = replace(calibrated.calibration, cpus=(one, replace(other, clock_ns=3 * one.clock_ns)))
+    slower = replace(calibrated.calibration, cpus=(one, replace(other, clock_ns=3 * one.clock_ns)))
     snapshot = read_snapshot(quiet_machine(), SnapshotOptions(asks_inventory=True))
-    entry = entry_of(replace(calibrated, calibration=slowed), snapshot, 0.0, None)
+    entry = entry_of(replace(calibrated, calibration=slower), snapshot, 0.0, None)
     assert entry is not None
     assert entry.figures[Figure.CLOCK_READING] == pytest.approx(2 * one.clock_ns)
 
@@ -58,7 +58,7 @@ def test_one_slow_cpu_among_many_is_a_figure_of_its_own() -> None:
         assert entry.figures.get(Figure.SLOWEST_CLOCK) == (expected and pytest.approx(1.0)), "of a rate the least"
 
 
-def test_up_to_200_entries_count_and_those_before_it_was_accepted_are_told_apart() -> None:
+def test_up_to_200_entries_count_and_acceptance_divides_them() -> None:
     lines, accepted = [_line(number) for number in range(200)], {"kind": "accepted", "machine": "own"}
     past = past_of([*lines[:170], accepted, *lines[170:]], "own")
     assert [entry.at_s for entry in past.entries] == [float(number) for number in range(160, 200)]
@@ -78,7 +78,7 @@ def test_each_set_of_cpus_and_each_core_has_entries_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, {"figures": {"latency work": 1.0}, "facts": "x", "boot": None}])
-def test_of_a_long_file_the_same_entries_count_whoever_wrote_it(tmp_path: Path, fields: dict[str, Any]) -> None:
+def test_a_long_file_has_the_same_entries_in_any_format(tmp_path: Path, fields: dict[str, Any]) -> None:
     path, accepted = tmp_path / "history.jsonl", {"kind": "accepted", "machine": machine_key()}
     lines = [_line(600 * number) | fields | {"machine": machine_key()} for number in range(1000)]
     others = [_line(number) | {"machine": f"other {number % 2}"} for number in range(250)]
@@ -94,7 +94,7 @@ def test_of_a_long_file_the_same_entries_count_whoever_wrote_it(tmp_path: Path, 
         assert read_past(path) == past, "as another program may have written it"
 
 
-def test_a_damaged_calibration_among_those_that_count_is_named(tmp_path: Path) -> None:
+def test_a_damaged_line_has_its_number(tmp_path: Path) -> None:
     path, key = tmp_path / "history.jsonl", {"machine": machine_key()}
     lines = [json.dumps(_line(number) | key, separators=(",", ":")) for number in range(5)]
     lines[3] = lines[3].replace('"cv":{', '"cv":{{')
@@ -107,7 +107,7 @@ def _text(lines: list[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
 
 
-def test_in_a_long_file_of_many_machines_the_entries_of_this_one_are_found(tmp_path: Path) -> None:
+def test_a_long_file_of_many_machines_has_all_entries_of_this_one(tmp_path: Path) -> None:
     path, key = tmp_path / "history.jsonl", {"machine": machine_key()}
     own = [*[_line(number) | key for number in range(8)], {"kind": "accepted", **key}, _line(8) | key]
     others = _text([_line(number) | {"machine": f"other {number % 3}"} for number in range(9)])
@@ -119,12 +119,12 @@ def test_in_a_long_file_of_many_machines_the_entries_of_this_one_are_found(tmp_p
     assert past.damaged == (path.read_bytes().count(b"\n") - 1,), "as an editor counts its lines"
 
 
-def test_where_the_file_is_too_long_to_be_read_few_entries_are_in_doubt(tmp_path: Path) -> None:
+def test_few_entries_at_the_end_of_a_huge_file_are_doubtful(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     for count, is_doubtful in ((10, True), (200, False)):
         text = b"\n" + _text([_line(number) | {"machine": machine_key()} for number in range(count)])
         with path.open("wb") as file:
-            file.truncate(300_000_000)  # which takes no room on the disk
+            file.truncate(300_000_000)  # a sparse file
             file.seek(0, os.SEEK_END)
             file.write(text)
         past = read_past(path)
@@ -133,7 +133,7 @@ def test_where_the_file_is_too_long_to_be_read_few_entries_are_in_doubt(tmp_path
         assert ("256 MB" in (past.doubt or "")) == is_doubtful
 
 
-def test_damaged_lines_are_named_to_whoever_measures_once(tmp_path: Path) -> None:
+def test_damaged_lines_are_remarked_once(tmp_path: Path) -> None:
     path, listener = tmp_path / "history.jsonl", SilentListener()
     good = json.dumps(_line(1) | {"machine": machine_key()})
     path.write_text(f"{good}\n{{\n{good}\nrubbish\n")

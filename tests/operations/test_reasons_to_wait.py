@@ -1,4 +1,4 @@
-"""Whom `preflight --wait` waits for, in words."""
+"""The texts of the reasons why `preflight --wait` waits, and the comparison of clocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _culprit(name: str, cpu: int, share: float, kind: Kind = Kind.THREAD) -> Dis
     return Disturbance(kind=kind, name=name, cpu=cpu, stolen_ns=1, share=share, rate_per_s=None)
 
 
-def _named(*culprits: Disturbance) -> str:
+def _reasons(*culprits: Disturbance) -> str:
     verdict = failed_verdict()
     (finding,) = [finding for finding in verdict.findings if finding.check.id == "tasks-on-target"]
     accused = replace(finding, answer=replace(finding.answer, culprits=culprits))
@@ -35,52 +35,52 @@ def test_a_culprit_of_several_findings_is_named_once() -> None:
 
 def test_a_finding_without_a_culprit_is_named_by_its_check() -> None:
     assert name_reasons(unknown_verdict()) == "governor-not-performance"
-    assert _named() == "tasks-on-target"
+    assert _reasons() == "tasks-on-target"
 
 
-def test_where_nothing_blocks_the_warnings_are_named() -> None:
-    assert name_reasons(warned_verdict()) == "cpu 2 is not isolated on CPU 2"  # so the culprit there is called
+def test_warnings_are_named_if_nothing_blocks() -> None:
+    assert name_reasons(warned_verdict()) == "cpu 2 is not isolated on CPU 2"  # the culprit's name in that verdict
 
 
-def test_all_loud_culprits_are_named_and_the_first_where_none_is_loud() -> None:
-    loud = [_culprit("cc1", 2, 0.9), _culprit("cc1", 3, 0.8)]
-    assert _named(*loud, _culprit("sshd", 2, 0.01)) == "cc1 on CPU 2, cc1 on CPU 3"
-    assert _named(_culprit("sshd", 2, 0.02), _culprit("cron", 2, 0.01)) == "sshd on CPU 2"
+def test_all_large_culprits_are_named_or_else_the_first() -> None:
+    large = [_culprit("cc1", 2, 0.9), _culprit("cc1", 3, 0.8)]
+    assert _reasons(*large, _culprit("sshd", 2, 0.01)) == "cc1 on CPU 2, cc1 on CPU 3"
+    assert _reasons(_culprit("sshd", 2, 0.02), _culprit("cron", 2, 0.01)) == "sshd on CPU 2"
 
 
-def test_more_than_fit_are_counted_as_more() -> None:
-    assert _named(*[_culprit("cc1", cpu, 0.9) for cpu in range(9)]).endswith("cc1 on CPU 3, …")
+def test_culprits_that_do_not_fit_are_an_ellipsis() -> None:
+    assert _reasons(*[_culprit("cc1", cpu, 0.9) for cpu in range(9)]).endswith("cc1 on CPU 3, …")
 
 
-def test_what_is_no_thread_has_its_kind() -> None:
-    assert _named(_culprit("eth0", 2, 0.2, Kind.IRQ)) == "irq eth0 on CPU 2"
+def test_a_culprit_that_is_not_a_thread_has_its_kind() -> None:
+    assert _reasons(_culprit("eth0", 2, 0.2, Kind.IRQ)) == "irq eth0 on CPU 2"
 
 
-def test_a_name_cannot_write_to_the_terminal() -> None:
+def test_names_have_no_terminal_escapes() -> None:
     assert "\x1b" not in name_reasons(hostile_verdict("\x1b[31mred"))
 
 
-def test_what_has_not_begun_has_nothing_to_compare() -> None:
+def test_a_clock_watch_that_has_not_begun_has_no_comparison() -> None:
     assert ClockRateWatch(LiveMachine()).end() == f"{QUESTION}: not begun"
 
 
-def test_on_this_host_there_is_a_comparison_or_a_reason_also_the_second_time() -> None:
+def test_a_clock_watch_on_this_host_has_a_comparison_or_a_reason_each_time() -> None:
     watch = ClockRateWatch(LiveMachine())
     for _ in range(2):
         watch.begin(0.5)
-        found = watch.end()
-        assert isinstance(found, ClockComparison) or found.startswith(f"{QUESTION}: ")
-        assert found != f"{QUESTION}: not begun"
+        comparison = watch.end()
+        assert isinstance(comparison, ClockComparison) or comparison.startswith(f"{QUESTION}: ")
+        assert comparison != f"{QUESTION}: not begun"
 
 
-def test_a_recording_tells_what_was_compared_when_it_was_made(tmp_path: Path) -> None:
+def test_a_replay_has_the_recorded_comparison(tmp_path: Path) -> None:
     moments = (quiet_files(), quiet_files(3.0))
     file = record(tmp_path / "machine.nw", *moments, asides={QUESTION: compared(0.07, 0.07)})
-    found = ClockRateWatch(Recording(str(file))).end()
-    assert isinstance(found, ClockComparison)
-    assert [round(ratio.deviation, 3) for ratio in found.ratios] == [0.07, 0.07]
+    comparison = ClockRateWatch(Recording(str(file))).end()
+    assert isinstance(comparison, ClockComparison)
+    assert [round(ratio.deviation, 3) for ratio in comparison.ratios] == [0.07, 0.07]
 
 
-def test_a_recording_without_it_says_so(tmp_path: Path) -> None:
+def test_a_recording_without_a_comparison_has_the_reason(tmp_path: Path) -> None:
     file = record(tmp_path / "machine.nw", quiet_files())
     assert ClockRateWatch(Recording(str(file))).end() == f"{QUESTION}: not in the recording"

@@ -1,4 +1,4 @@
-"""Of machines that change, frame after frame is what it would be if nothing were remembered of the one before."""
+"""Frames of changing machines, made with remembered answers, equal those made without them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _snapshots(path: Path) -> Iterator[Snapshot]:
         yield before
 
 
-def _assert_nothing_is_old(path: Path) -> None:
+def _assert_frames_are_current(path: Path) -> None:
     remembered = Remembered()
-    told = heard = NO_FIELDS
+    sent = received = NO_FIELDS
     for before, after in pairwise(_snapshots(path)):
         interval = interval_between(before, after)
         case = Case(after, interval, starts_benchmark=False, remembered=remembered)
@@ -40,15 +40,15 @@ def _assert_nothing_is_old(path: Path) -> None:
         assert (verdict.verdict, verdict.findings) == (fresh.verdict, fresh.findings)
         frame = frame_of(after, interval, verdict, has_answers=True, remembered=remembered, sampler_cpu_s=None)
         assert frame == frame_of(after, interval, fresh, has_answers=True, sampler_cpu_s=None)
-        decoded = decode_frame(encode_frame(frame, told), heard)
+        decoded = decode_frame(encode_frame(frame, sent), received)
         assert decoded == frame
-        told, heard = stable_fields(frame), stable_fields(decoded)
+        sent, received = stable_fields(frame), stable_fields(decoded)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in MACHINES.glob("*.nw")))
-def test_a_recorded_machine(name: str) -> None:
-    _assert_nothing_is_old(MACHINES / f"{name}.nw")
+def test_frames_of_a_recorded_machine_are_current(name: str) -> None:
+    _assert_frames_are_current(MACHINES / f"{name}.nw")
 
 
-def test_a_machine_with_noise_hotplug_and_other_governors(tmp_path: Path) -> None:
-    _assert_nothing_is_old(record_many_cpus(4, tmp_path / "4.nw", 108))
+def test_frames_are_current_after_noise_hotplug_and_other_governors(tmp_path: Path) -> None:
+    _assert_frames_are_current(record_many_cpus(4, tmp_path / "4.nw", 108))

@@ -12,50 +12,50 @@ from noisewatch.operations.sampler import Inbox
 _NO_TIME_S, _LONG_S = 0.02, 60.0
 
 
-class _Asked:
-    """An inbox, the end of the pipe that is written to, and what was taken."""
+class _InboxPipe:
+    """An inbox, both ends of its pipe, and the requests that it received."""
 
     def __init__(self) -> None:
         self.reading, self.writing = os.pipe()
-        self.taken: list[object] = []
-        self.inbox = Inbox(self.reading, {"idle_probe": self.taken.append})
+        self.received: list[object] = []
+        self.inbox = Inbox(self.reading, {"idle_probe": self.received.append})
 
-    def after(self, *pieces: bytes) -> list[object]:
+    def send(self, *pieces: bytes) -> list[object]:
         for piece in pieces:
             os.write(self.writing, piece)
             self.inbox.wait(_NO_TIME_S)
-        return self.taken
+        return self.received
 
 
 @pytest.fixture
-def asked() -> Iterator[_Asked]:
-    made = _Asked()
-    yield made
-    os.close(made.reading)
-    if not made.inbox.is_abandoned:
-        os.close(made.writing)
+def pipe() -> Iterator[_InboxPipe]:
+    new_pipe = _InboxPipe()
+    yield new_pipe
+    os.close(new_pipe.reading)
+    if not new_pipe.inbox.is_abandoned:
+        os.close(new_pipe.writing)
 
 
-def test_requests_are_taken_in_their_order(asked: _Asked) -> None:
-    assert asked.after(b'{"idle_probe": true}\n{"idle_probe": false}\n') == [True, False]
+def test_requests_are_received_in_order(pipe: _InboxPipe) -> None:
+    assert pipe.send(b'{"idle_probe": true}\n{"idle_probe": false}\n') == [True, False]
 
 
-def test_a_request_may_come_in_pieces(asked: _Asked) -> None:
-    assert asked.after(b'{"idle_', b'probe": true', b"}\n") == [True]
+def test_a_request_may_come_in_pieces(pipe: _InboxPipe) -> None:
+    assert pipe.send(b'{"idle_', b'probe": true', b"}\n") == [True]
 
 
 @pytest.mark.parametrize("junk", [b"rubbish\n", b"[1]\n", b'{"unknown": 5}\n', b"\xff\xfe\n", b"\n", b"x" * 60_000])
-def test_what_is_no_request_is_left_alone(asked: _Asked, junk: bytes) -> None:
-    assert asked.after(junk, b'\n{"idle_probe": true}\n') == [True]
+def test_invalid_requests_are_ignored(pipe: _InboxPipe, junk: bytes) -> None:
+    assert pipe.send(junk, b'\n{"idle_probe": true}\n') == [True]
 
 
-def test_who_asked_and_is_gone_ends_the_wait(asked: _Asked) -> None:
-    os.close(asked.writing)
-    asked.inbox.wait(_LONG_S)
-    assert asked.inbox.is_abandoned
+def test_a_closed_pipe_ends_the_wait(pipe: _InboxPipe) -> None:
+    os.close(pipe.writing)
+    pipe.inbox.wait(_LONG_S)
+    assert pipe.inbox.is_abandoned
 
 
-def test_without_anybody_to_ask_the_wait_goes_on() -> None:
+def test_an_empty_standard_input_does_not_end_the_wait() -> None:
     with open(os.devnull) as nothing:
         inbox = Inbox(nothing.fileno(), {})
         inbox.wait(_NO_TIME_S)

@@ -1,4 +1,4 @@
-"""A machine as frames."""
+"""Frames sampled from machines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files, sta
 _MOMENTS = [quiet_files(3.0 * number) for number in range(4)]
 
 
-def _replayed(tmp_path: Path, *moments: Files) -> list[Frame]:
+def _replay(tmp_path: Path, *moments: Files) -> list[Frame]:
     recording = Recording(str(record(tmp_path / "machine.nw", *moments)))
     return list(sample_frames(recording, SnapshotOptions(), 1.0))
 
@@ -45,7 +45,7 @@ class _Host(WrittenMachine):
     is_live = True
 
 
-def test_the_first_interval_begins_with_the_snapshot_that_was_taken_already(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_interval_begins_with_the_given_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     host = _Host(*_MOMENTS)
     task_reader = TaskReader()
@@ -56,7 +56,7 @@ def test_the_first_interval_begins_with_the_snapshot_that_was_taken_already(monk
     assert second.seconds == pytest.approx((second.taken_at_ns - first.taken_at_ns) / 1e9) == 3.0
 
 
-def test_the_first_interval_lasts_from_when_the_threads_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_interval_begins_when_threads_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     host = _Host(*_MOMENTS)
@@ -75,13 +75,13 @@ def _roles(frame: Frame) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_a_recording_is_a_frame_for_each_moment_and_the_last_says_so(tmp_path: Path, count: int) -> None:
-    frames = _replayed(tmp_path, *_MOMENTS[:count])
+def test_a_recording_has_a_frame_for_each_moment_and_the_last_is_marked(tmp_path: Path, count: int) -> None:
+    frames = _replay(tmp_path, *_MOMENTS[:count])
     assert [frame.is_last for frame in frames] == [False] * (count - 1) + [True]
     assert [frame.taken_at_ns for frame in frames] == [(1 + 3 * number) * 10**9 for number in range(count)]
 
 
-def test_a_thread_that_moved_is_marked_as_an_estimate_and_one_that_stayed_is_not(tmp_path: Path) -> None:
+def test_only_a_thread_that_moved_is_an_estimate(tmp_path: Path) -> None:
     moments = [
         quiet_files(3.0 * at)
         | process(900, "hopper", 2, at * 500_000_000, allowed="0-3")
@@ -90,47 +90,47 @@ def test_a_thread_that_moved_is_marked_as_an_estimate_and_one_that_stayed_is_not
         | {"/proc/stat": stat_file({0: 6 * at, 2: 50 * at, 3: 50 * at}, 300 * at)}
         for at in range(1, 4)
     ]
-    last = _replayed(tmp_path, *moments)[-1]
+    last = _replay(tmp_path, *moments)[-1]
     marks = {
         line.name: line.is_estimate for line in last.culprits if line.kind == "thread" and line.role == Role.TARGET
     }
     assert marks == {"hopper": True, "stayer": False}
 
 
-def test_a_frame_leaves_no_cycles_of_objects_to_the_collector(tmp_path: Path) -> None:
+def test_frames_leave_no_reference_cycles(tmp_path: Path) -> None:
     frames = sample_frames(Recording(str(record(tmp_path / "machine.nw", *_MOMENTS))), SnapshotOptions(), 1.0)
-    told = stable_fields(next(frames))
+    fields = stable_fields(next(frames))
     gc.collect()
     gc.disable()
     try:
         for frame in islice(frames, len(_MOMENTS) - 2):
-            encode_frame(frame, told)
-            told = stable_fields(frame)
+            encode_frame(frame, fields)
+            fields = stable_fields(frame)
         assert gc.collect() == 0
     finally:
         gc.enable()
 
 
 def test_the_first_frame_has_no_rates_and_no_verdict(tmp_path: Path) -> None:
-    first, second = _replayed(tmp_path, *_MOMENTS[:2])
+    first, second = _replay(tmp_path, *_MOMENTS[:2])
     assert (first.seconds, first.verdict, first.culprits) == (0.0, None, ())
     assert {line.stolen_ns_per_s for line in first.cpus} == {None}
     assert (second.seconds, second.verdict) == (3.0, "stable")
 
 
-def test_a_frame_tells_which_time_was_judged_at_least_five_seconds_where_there_were(tmp_path: Path) -> None:
-    assert [frame.judged_s for frame in _replayed(tmp_path, *_MOMENTS)] == [None, 3.0, 6.0, 6.0]
+def test_a_frame_has_the_judged_time_of_at_least_five_seconds_if_possible(tmp_path: Path) -> None:
+    assert [frame.judged_s for frame in _replay(tmp_path, *_MOMENTS)] == [None, 3.0, 6.0, 6.0]
 
 
-def test_a_copied_tree_is_one_frame_that_is_the_last(unchanged_tree: Path) -> None:
+def test_a_copied_tree_has_one_frame_marked_as_last(unchanged_tree: Path) -> None:
     frames = list(sample_frames(CopiedTree(str(unchanged_tree)), SnapshotOptions(), 1.0))
     assert [(frame.is_last, frame.seconds) for frame in frames] == [(True, 0.0)]
     assert frames[0].target == (2, 3)
 
 
-def test_what_runs_between_two_ticks_is_a_culprit_and_the_header_tells_its_size(tmp_path: Path) -> None:
+def test_work_between_two_ticks_is_a_culprit_and_in_the_header(tmp_path: Path) -> None:
     rows = [f"version 15\ncpu2 0 0 0 0 0 0 {number * 900_000_000} 0 {number * 600}\n" for number in range(3)]
-    last = _replayed(tmp_path, *({**_MOMENTS[at], "/proc/schedstat": row} for at, row in enumerate(rows)))[-1]
+    last = _replay(tmp_path, *({**_MOMENTS[at], "/proc/schedstat": row} for at, row in enumerate(rows)))[-1]
     (row,) = [line for line in last.cpus if line.cpu == 2]
     assert row.busy_share == pytest.approx(0.3)
     assert (last.culprits[0].kind, last.culprits[0].stolen_ns_per_s) == ("unexplained", 300_000_000)
@@ -144,7 +144,7 @@ def test_a_hog_on_a_target_cpu_is_the_first_culprit(tmp_path: Path) -> None:
         | {"/proc/stat": stat_file({2: 150 * number}, 300 * number)}
         for number in range(3)
     ]
-    last = _replayed(tmp_path, *hogged)[-1]
+    last = _replay(tmp_path, *hogged)[-1]
     first = last.culprits[0]
     assert (first.name, first.pid, first.cpu, first.kind, first.role) == ("hog", 900, 2, "thread", Role.TARGET)
     assert first.stolen_ns_per_s == 500_000_000
@@ -152,34 +152,34 @@ def test_a_hog_on_a_target_cpu_is_the_first_culprit(tmp_path: Path) -> None:
     assert "tasks-on-target" in last.failed
 
 
-def test_roles_tell_targets_siblings_and_the_others(tmp_path: Path) -> None:
+def test_roles_are_target_sibling_and_housekeeping(tmp_path: Path) -> None:
     pairs = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
     tree = CopiedTree(str(quiet_tree(tmp_path, pairs)))
-    (only,) = sample_frames(tree, SnapshotOptions(frozenset({2})), 1.0)
-    assert _roles(only) == {0: Role.SIBLING, 1: Role.HOUSEKEEPING, 2: Role.TARGET, 3: Role.HOUSEKEEPING}
+    (frame,) = sample_frames(tree, SnapshotOptions(frozenset({2})), 1.0)
+    assert _roles(frame) == {0: Role.SIBLING, 1: Role.HOUSEKEEPING, 2: Role.TARGET, 3: Role.HOUSEKEEPING}
 
 
-def test_an_offline_cpu_has_a_line_that_says_so(tmp_path: Path) -> None:
+def test_an_offline_cpu_has_a_line(tmp_path: Path) -> None:
     offline = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/offline": "1\n", f"{CPUS}/cpu1/online": "0\n"}
-    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), SnapshotOptions(), 1.0)
-    assert _roles(only) == {0: Role.HOUSEKEEPING, 1: Role.OFFLINE, 2: Role.TARGET, 3: Role.TARGET}
-    assert only.online_count == 3
+    (frame,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), SnapshotOptions(), 1.0)
+    assert _roles(frame) == {0: Role.HOUSEKEEPING, 1: Role.OFFLINE, 2: Role.TARGET, 3: Role.TARGET}
+    assert frame.online_count == 3
 
 
-def test_an_offline_target_has_a_line_that_says_so(tmp_path: Path) -> None:
+def test_an_offline_target_cpu_has_a_line(tmp_path: Path) -> None:
     offline = {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}
-    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), SnapshotOptions(frozenset({3})), 1.0)
-    assert _roles(only)[3] == Role.OFFLINE
+    (frame,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, offline))), SnapshotOptions(frozenset({3})), 1.0)
+    assert _roles(frame)[3] == Role.OFFLINE
 
 
-def test_an_unreadable_table_leaves_the_loss_unknown(tmp_path: Path) -> None:
+def test_an_unreadable_interrupt_table_makes_the_noise_unknown(tmp_path: Path) -> None:
     after = {path: text for path, text in _MOMENTS[1].items() if path != "/proc/interrupts"}
-    last = _replayed(tmp_path, _MOMENTS[0], after)[-1]
+    last = _replay(tmp_path, _MOMENTS[0], after)[-1]
     assert {line.interrupts_per_s for line in last.cpus} == {None}
     assert {line.stolen_ns_per_s for line in last.cpus} == {None}
 
 
-def test_a_damaged_recording_says_so_in_its_last_frame(tmp_path: Path) -> None:
+def test_a_damaged_recording_has_a_remark_in_its_last_frame(tmp_path: Path) -> None:
     path = record(tmp_path / "machine.nw", *_MOMENTS)
     path.write_bytes(path.read_bytes()[:-60])
     last = list(sample_frames(Recording(str(path)), SnapshotOptions(), 1.0))[-1]
@@ -187,32 +187,32 @@ def test_a_damaged_recording_says_so_in_its_last_frame(tmp_path: Path) -> None:
     assert "damaged after" in (last.remark or "")
 
 
-def test_softirqs_name_themselves_in_plain_text(tmp_path: Path) -> None:
+def test_names_of_softirqs_are_printable(tmp_path: Path) -> None:
     moments = [
         files | {"/proc/softirqs": f" CPU0 CPU1 CPU2 CPU3\n\x1b]0;x\x07: 0 0 {count} 0\n"}
         for files, count in zip(_MOMENTS[:2], (0, 3000), strict=True)
     ]
-    names = [each.name for each in _replayed(tmp_path, *moments)[-1].culprits]
+    names = [culprit.name for culprit in _replay(tmp_path, *moments)[-1].culprits]
     assert len(names) > 0
     assert [name for name in names if not name.isprintable()] == []
 
 
-def test_the_monitors_own_nice_value_is_not_told_as_the_benchmarks(tmp_path: Path) -> None:
+def test_the_monitors_own_nice_value_is_not_the_benchmarks(tmp_path: Path) -> None:
     niced = [moment | {STAT: own_stat(nice=10)} for moment in _MOMENTS[:2]]
-    assert "priority-lowered" not in {each.id for each in _replayed(tmp_path, *niced)[-1].findings}
+    assert "priority-lowered" not in {line.id for line in _replay(tmp_path, *niced)[-1].findings}
     options = PreflightOptions(announced=frozenset({2, 3}), starts_benchmark=False)
     verdict = preflight(Recording(str(record(tmp_path / "niced.nw", *niced))), options, SilentListener()).verdict
     assert finding(verdict, "priority-lowered").status == Status.NOT_APPLICABLE
 
 
-def test_who_may_have_moved_an_irq_is_told_with_where_they_go(tmp_path: Path) -> None:
+def test_irq_settings_are_sent_with_the_balancer_after_a_change(tmp_path: Path) -> None:
     moved = {"/proc/irq/24/smp_affinity_list": "1\n", "/proc/irq/24/effective_affinity_list": "1\n"}
     balancer = process(800, "irqbalance", 0, 5)
-    frames = _replayed(tmp_path, *[quiet_files(3.0 * at) | balancer | (moved if at else {}) for at in range(6)])
-    told = [(frame.irq_settings is not None, frame.irq_balancer) for frame in frames]
-    assert [at for at, each in enumerate(told) if each == (True, "irqbalance (pid 800)")] == [0, 4]
-    assert set(told[1:4] + told[5:]) == {(False, None)}
-    assert _replayed(tmp_path, *_MOMENTS[:2])[0].irq_balancer is None
+    frames = _replay(tmp_path, *[quiet_files(3.0 * at) | balancer | (moved if at else {}) for at in range(6)])
+    settings = [(frame.irq_settings is not None, frame.irq_balancer) for frame in frames]
+    assert [at for at, setting in enumerate(settings) if setting == (True, "irqbalance (pid 800)")] == [0, 4]
+    assert set(settings[1:4] + settings[5:]) == {(False, None)}
+    assert _replay(tmp_path, *_MOMENTS[:2])[0].irq_balancer is None
 
 
 def _live_frames(monkeypatch: pytest.MonkeyPatch, *moments: Files) -> tuple[list[Frame], list[float]]:
@@ -221,24 +221,24 @@ def _live_frames(monkeypatch: pytest.MonkeyPatch, *moments: Files) -> tuple[list
     host = _Host(*moments, answers=ANSWERS, seconds_between=1.0)
     judged_at: list[float] = []
 
-    def judge_noted(case: Case, *args: Any, **options: Any) -> Verdict:
+    def judge_and_note(case: Case, *args: Any, **options: Any) -> Verdict:
         judged_at.append((case.snapshot.taken_at_ns - first.taken_at_ns) / 1e9)
         return judge(case, *args, **options)
 
-    monkeypatch.setattr(sampling, "judge", judge_noted)
+    monkeypatch.setattr(sampling, "judge", judge_and_note)
     frames = sample_frames(host, SnapshotOptions(), 1.0, lambda _: host.advance())
     first = next(frames)
     return [first, *islice(frames, len(moments) - 1)], judged_at
 
 
-def test_a_host_that_stays_as_it_is_is_judged_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_host_is_judged_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     frames, judged_at = _live_frames(monkeypatch, *[quiet_files(1.0 * at) for at in range(17)])
     assert judged_at == [1, 2, 3, 4, 5, 10, 15]
     assert {frame.verdict for frame in frames[1:]} == {"stable"}
     assert [frame.judged_s for frame in frames[5:]] == [5.0] * 12
 
 
-def test_a_host_is_judged_at_once_when_somebody_takes_a_target_cpu_and_when_it_stops(
+def test_a_host_is_judged_at_once_when_a_hog_starts_and_stops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     moments = [
@@ -254,7 +254,7 @@ def test_a_host_is_judged_at_once_when_somebody_takes_a_target_cpu_and_when_it_s
 
 
 def test_a_host_is_judged_at_once_when_the_time_of_a_target_cpu_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A calm verdict must not outlive what it was based on."""
+    """A stable verdict must not outlive its evidence."""
     moments = [quiet_files(1.0 * at) for at in range(10)]
     for files in moments[7:]:
         rows = files["/proc/stat"].splitlines(keepends=True)

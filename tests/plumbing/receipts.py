@@ -1,4 +1,4 @@
-"""What a receipt of `noisewatch run` says."""
+"""Lines of a receipt of `noisewatch run`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from typing import Any
 
 
 def lines_of(receipt: Path, kind: str = "repetition") -> list[dict[str, Any]]:
-    """The lines of that kind, in order."""
+    """Return the lines of this kind, in order."""
     lines = [json.loads(line) for line in receipt.read_text().splitlines()]
     return [line for line in lines if line["kind"] == kind]

@@ -389,23 +389,26 @@ class Frame(Struct, frozen=True):
     @property
     def failed(self) -> tuple[str, ...]:
         """The ids of the checks that make the machine unstable."""
-        return tuple(each.id for each in self.findings if each.gravity == Gravity.FAILED)
+        return tuple(finding.id for finding in self.findings if finding.gravity == Gravity.FAILED)
 
     @property
     def number_of(self) -> Mapping[Gravity, int]:
         """The number of checks of each gravity; of another version's verdict only its findings are counted."""
         if self.gravities:
             return Counter(_GRAVITIES[int(place)] for place in self.gravities)
-        return Counter({Gravity.PASSED: self.passed or 0}) + Counter(each.gravity for each in self.findings)
+        return Counter({Gravity.PASSED: self.passed or 0}) + Counter(finding.gravity for finding in self.findings)
 
     @property
     def leading(self) -> tuple[FindingLine, ...]:
         """The gravest finding of each cause, in the order of causes; then the findings without a cause."""
         first: dict[int, FindingLine] = {}
-        for each in self.findings:
-            if each.cause is not None:
-                first.setdefault(each.cause, each)
-        return (*(first[number] for number in sorted(first)), *(each for each in self.findings if each.cause is None))
+        for finding in self.findings:
+            if finding.cause is not None:
+                first.setdefault(finding.cause, finding)
+        return (
+            *(first[number] for number in sorted(first)),
+            *(finding for finding in self.findings if finding.cause is None),
+        )
 
     def cause_of(self, finding: FindingLine) -> CauseLine | None:
         """Return the cause of the finding, or None."""
@@ -420,7 +423,7 @@ class Frame(Struct, frozen=True):
     @property
     def unknown(self) -> tuple[str, ...]:
         """The ids of the checks without an answer, first those that leave the verdict open."""
-        return tuple(each.id for each in self.findings if each.gravity in (Gravity.UNANSWERED, Gravity.OPEN))
+        return tuple(finding.id for finding in self.findings if finding.gravity in (Gravity.UNANSWERED, Gravity.OPEN))
 
     @property
     def is_cut(self) -> bool:

@@ -111,7 +111,7 @@ def mapping_of(value: object) -> Mapping[str, Any]:
 
 def mappings_of(value: object) -> Sequence[Mapping[str, Any]]:
     """Return the mappings in a list; none for any other value."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def number_of(value: object) -> float | None:

@@ -124,17 +124,17 @@ def _measured(path: str, kind: RecordKind, document: Document, findings: Iterabl
     )
 
 
-def _state(said: Mapping[str, Any]) -> FindingState | None:
+def _state(part: Mapping[str, Any]) -> FindingState | None:
     """Return the state of a finding, or None if this version does not support it: then one side alone has it."""
-    status, severity, check_id = (str(said.get(key)) for key in ("status", "severity", "id"))
-    if status not in {*Status} or severity not in {*Severity} or check_id != said.get("id"):
+    status, severity, check_id = (str(part.get(key)) for key in ("status", "severity", "id"))
+    if status not in {*Status} or severity not in {*Severity} or check_id != part.get("id"):
         return None
     return FindingState(
         status=Status(status),
         severity=Severity(severity),
-        said=word_of(said.get("said")) or "",
-        reason=word_of(said.get("reason")),
-        answered_by=word_of(said.get("answered_by")),
+        said=word_of(part.get("said")) or "",
+        reason=word_of(part.get("reason")),
+        answered_by=word_of(part.get("answered_by")),
     )
 
 
@@ -142,7 +142,7 @@ def _run(path: str, head: Document, following: Iterator[Document]) -> MachineRec
     footers: list[Document] = [mapping_of(head["footer"])] if "footer" in head else []
 
     def repetitions() -> Iterator[RepetitionPart]:
-        yield from (read_part(_REPETITION, said) for said in mappings_of(head.get("repetitions")))
+        yield from (read_part(_REPETITION, part) for part in mappings_of(head.get("repetitions")))
         for line in following:
             if line.get("kind") == "footer":
                 footers.append(line)
@@ -170,11 +170,11 @@ def _facts(document: Document) -> Facts:
     if isinstance(document.get("facts"), dict):
         return parsed_facts(document["facts"])
     machine = mapping_of(document.get("machine"))
-    found: dict[FactClass, dict[str, str | None]] = {}
+    values_by_class: dict[FactClass, dict[str, str | None]] = {}
     for key, (of_class, name) in _OF_OLD.items():
         if key in machine:
-            found.setdefault(of_class, {})[name] = word_of(machine[key])
-    return found
+            values_by_class.setdefault(of_class, {})[name] = word_of(machine[key])
+    return values_by_class
 
 
 class _Times:
@@ -238,7 +238,7 @@ def _mean(times: _Times, least_share: float) -> Estimate | None:
     kept = times.undisturbed_s
     if len(kept) < _FEWEST or len(kept) < least_share * times.count:
         return None
-    found = statistics_of(kept)
-    spread = found.cv or 0.0
-    error = spread if found.doubt is not None else spread / math.sqrt(found.count)
-    return Estimate(found.mean_s * 1e9, math.hypot(error, SPEED_DEVIATION), found.count - 1)
+    statistics = statistics_of(kept)
+    spread = statistics.cv or 0.0
+    error = spread if statistics.doubt is not None else spread / math.sqrt(statistics.count)
+    return Estimate(statistics.mean_s * 1e9, math.hypot(error, SPEED_DEVIATION), statistics.count - 1)

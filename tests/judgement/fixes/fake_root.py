@@ -1,4 +1,4 @@
-"""A shell whose sudo acts on a folder in place of this host: files lie below it, cgroups are folders, threads files."""
+"""A shell whose sudo acts on a folder instead of this host: cgroups are folders in it, threads are files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-# `threads/TID` holds where a thread may run. What would act on this host, as systemctl and kill, is only written down.
+# `threads/TID` contains the allowed CPUs of a thread. systemctl, kill and the like are only written to the log.
 _SUDO = r"""
 sudo() {
     echo "$*" >>"$ROOT.log"
@@ -29,16 +29,18 @@ sudo() {
 
 
 def tree_of(root: Path) -> dict[str, str]:
-    """The files below the folder, by their path."""
+    """Return the text of each file below the folder, by its path."""
     return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
 
 
 def sh(root: Path, *commands: str | None) -> dict[str, str]:
-    """Runs the commands, of which None is none; the files afterwards. What fails or complains fails the test."""
+    """Run the commands (None is skipped) and return the files afterwards; errors and output on stderr fail the test."""
     root.mkdir(exist_ok=True)
     environment = {"PATH": os.environ["PATH"], "ROOT": str(root)}
     for command in filter(None, commands):
         script = _SUDO + command.replace("[ ! -d /", f"[ ! -d {root}/")
-        ran = subprocess.run(["sh", "-u", "-c", script], capture_output=True, text=True, check=False, env=environment)
-        assert (ran.returncode, ran.stderr) == (0, ""), command
+        process = subprocess.run(
+            ["sh", "-u", "-c", script], capture_output=True, text=True, check=False, env=environment
+        )
+        assert (process.returncode, process.stderr) == (0, ""), command
     return tree_of(root)

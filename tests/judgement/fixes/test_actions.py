@@ -1,4 +1,4 @@
-"""Actions as commands: one readable line for any CPUs, that may run twice, and that its undo undoes exactly."""
+"""Actions as commands: one readable line for any CPUs that may run twice, and an exact undo."""
 
 from __future__ import annotations
 
@@ -52,31 +52,31 @@ def _cpus(first: int, step: int, count: int) -> frozenset[int]:
 
 _ONE_RANGE = st.builds(_cpus, st.integers(0, 500), st.sampled_from([1, 2]), st.integers(1, _MOST_CPUS))
 _CONSECUTIVE = st.builds(_cpus, st.integers(0, 500), st.just(1), st.integers(1, _MOST_CPUS))
-_RANGES = st.lists(_ONE_RANGE, min_size=1, max_size=3).map(lambda found: frozenset().union(*found))
+_RANGES = st.lists(_ONE_RANGE, min_size=1, max_size=3).map(lambda ranges: frozenset().union(*ranges))
 _FEW_CPUS = st.frozensets(st.integers(0, 600), min_size=1, max_size=12)
 
 
-def _expanded(pattern: str) -> list[str]:
-    """What braces stand for, as systemd-tmpfiles (glob with GLOB_BRACE) takes them."""
+def _expand(pattern: str) -> list[str]:
+    """Expand braces as systemd-tmpfiles does (glob with GLOB_BRACE)."""
     match = re.search(r"(?<!\[)\{([^{}]*)\}", pattern)
     if match is None:
         return [pattern]
     return [
-        each
+        expansion
         for word in match[1].split(",")
-        for each in _expanded(pattern[: match.start()] + word + pattern[match.end() :])
+        for expansion in _expand(pattern[: match.start()] + word + pattern[match.end() :])
     ]
 
 
-def _listed(numbers: Iterable[int]) -> list[str]:
-    ran = subprocess.run(["sh", "-c", f"echo {list_of_numbers(numbers)}"], capture_output=True, text=True, check=True)
-    return ran.stdout.split()
+def _numbers_in_shell(numbers: Iterable[int]) -> list[str]:
+    shell = ["sh", "-c", f"echo {list_of_numbers(numbers)}"]
+    return subprocess.run(shell, capture_output=True, text=True, check=True).stdout.split()
 
 
 @given(st.frozensets(st.integers(0, _MOST_CPUS), max_size=60))
 @example(frozenset({0, 1, 2, 4, 6, 8, 9}))
-def test_a_list_of_numbers_has_each_of_them_once(numbers: frozenset[int]) -> None:
-    assert sorted(map(int, _listed(numbers))) == sorted(numbers)
+def test_a_list_of_numbers_contains_each_number_once(numbers: frozenset[int]) -> None:
+    assert sorted(map(int, _numbers_in_shell(numbers))) == sorted(numbers)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_list_of_numbers_has_each_of_them_once(numbers: frozenset[int]) -> Non
         ([1, *range(100, 120), 200, 300], "$(echo 1; seq 100 119; echo 200 300)"),
     ],
 )
-def test_many_numbers_are_counted_by_the_shell(numbers: Iterable[int], listed: str) -> None:
+def test_a_long_list_of_numbers_is_generated_by_seq(numbers: Iterable[int], listed: str) -> None:
     assert list_of_numbers(numbers) == listed
 
 
@@ -136,62 +136,62 @@ def test_a_list_of_many_numbers_goes_through_them_once() -> None:
 
 
 @given(st.lists(st.tuples(*[st.sampled_from("abc")] * 3), max_size=12))
-def test_commands_in_loops_are_those_that_were_given(commands: list[tuple[str, str, str]]) -> None:
-    ran = subprocess.run(
+def test_a_loop_runs_the_given_commands(commands: list[tuple[str, str, str]]) -> None:
+    process = subprocess.run(
         ["sh", "-c", run([("echo", *words) for words in commands], as_root=False) or "true"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ran.stdout.splitlines() == [" ".join(words) for words in dict.fromkeys(commands)]
+    assert process.stdout.splitlines() == [" ".join(words) for words in dict.fromkeys(commands)]
 
 
 @given(st.frozensets(st.tuples(*[st.sampled_from("abc")] * 3)))
-def test_boxes_hold_each_row_once_and_nothing_else(rows: frozenset[tuple[str, str, str]]) -> None:
-    held = [(a, b, c) for first, second, third in boxes(sorted(rows)) for a in first for b in second for c in third]
-    assert sorted(held) == sorted(rows)
+def test_boxes_contain_each_row_once_and_nothing_else(rows: frozenset[tuple[str, str, str]]) -> None:
+    unpacked = [(a, b, c) for first, second, third in boxes(sorted(rows)) for a in first for b in second for c in third]
+    assert sorted(unpacked) == sorted(rows)
 
 
 @given(st.frozensets(st.integers(0, _MOST_CPUS - 1), min_size=1) | _RANGES)
-def test_a_glob_takes_in_no_cpu_that_was_not_meant(cpus: frozenset[int]) -> None:
+def test_a_glob_matches_the_given_cpus_only(cpus: frozenset[int]) -> None:
     names = [*(f"cpu{cpu}" for cpu in range(_MOST_CPUS)), "cpuidle", "cpufreq"]
     patterns = [
-        each for box in boxes_of_paths(f"cpu{cpu}/x" for cpu in sorted(cpus)) for each in _expanded(glob_of(box))
+        pattern for box in boxes_of_paths(f"cpu{cpu}/x" for cpu in sorted(cpus)) for pattern in _expand(glob_of(box))
     ]
     matched = [name for name in names for pattern in patterns if fnmatchcase(f"{name}/x", pattern)]
     assert sorted(matched) == sorted(f"cpu{cpu}" for cpu in cpus)
 
 
 @given(_RANGES)
-def test_what_is_done_to_ranges_of_cpus_is_a_line_of_200_characters_at_most(cpus: frozenset[int]) -> None:
-    wanted, before = dict.fromkeys(cpus, "performance"), dict.fromkeys(cpus, "balance_power")
-    action = write_cpus(wanted, _PREFERENCE, before)
+def test_a_write_to_ranges_of_cpus_is_a_line_of_200_characters_at_most(cpus: frozenset[int]) -> None:
+    values, before = dict.fromkeys(cpus, "performance"), dict.fromkeys(cpus, "balance_power")
+    action = write_cpus(values, _PREFERENCE, before)
     assert max(len(action.do), len(action.undo or "")) <= _LONGEST
 
 
 @given(_RANGES, st.integers(1, 3))
-def test_so_is_what_is_done_to_several_files_of_each(cpus: frozenset[int], states: int) -> None:
+def test_a_write_to_several_files_of_each_cpu_is_one_such_line(cpus: frozenset[int], states: int) -> None:
     paths = [f"{CPUS}/cpu{cpu}/cpuidle/state{state}/disable" for cpu in sorted(cpus) for state in range(1, 1 + states)]
     action = Write(tuple(Setting(path, "1", "0") for path in paths))
     assert max(len(action.do), len(action.undo or "")) <= _LONGEST
 
 
 @given(_CONSECUTIVE, st.sampled_from([_GOVERNOR, _PREFERENCE, "cpuidle/state3/disable"]))
-def test_so_is_what_makes_it_last(cpus: frozenset[int], name: str) -> None:
+def test_a_persistent_setting_is_one_such_line(cpus: frozenset[int], name: str) -> None:
     fix = set_for_good(write_cpus(dict.fromkeys(cpus, "performance"), name, {}))
     assert max(len(fix.persist or ""), len(fix.undo_persist or "")) <= _LONGEST
 
 
 @given(_CONSECUTIVE)
-def test_two_limits_of_all_cpus_last_in_one_line(cpus: frozenset[int]) -> None:
+def test_two_persistent_limits_of_all_cpus_are_one_such_line(cpus: frozenset[int]) -> None:
     limits = [write_cpus(dict.fromkeys(cpus, 2_000_000), f"cpufreq/scaling_{name}_freq", {}) for name in ("min", "max")]
     assert len(set_for_good(*limits).persist or "") <= _LONGEST
 
 
 @pytest.mark.parametrize("count", [96, 480, 512])
 @pytest.mark.parametrize("name", [_GOVERNOR, "power/energy_perf_bias"])
-def test_so_do_halves_of_large_machines(count: int, name: str) -> None:
-    """The CPUs are both hardware threads of the second half of the cores; sockets take turns."""
+def test_settings_of_halves_of_large_machines_are_one_such_line(count: int, name: str) -> None:
+    """The CPUs are both hardware threads of the second half of the cores, or alternate between sockets."""
     quarter = count // 4
     threads = [*range(quarter, 2 * quarter), *range(3 * quarter, count)]
     for cpus in (threads, range(0, count, 2), range(1, count, 2), range(2, count)):
@@ -205,18 +205,18 @@ def test_so_do_halves_of_large_machines(count: int, name: str) -> None:
     )
 )
 @settings(max_examples=25)
-def test_run_twice_is_as_once_and_the_undo_gives_each_cpu_what_it_had(before: dict[int, str]) -> None:
+def test_a_fix_is_idempotent_and_its_undo_restores_each_cpu(before: dict[int, str]) -> None:
     fix = set_for_good(write_cpus(dict.fromkeys(before, "performance"), _GOVERNOR, before))
     files = {f"{CPUS}/cpu{cpu}/{_GOVERNOR}": f"{value}\n" for cpu, value in before.items()}
     files[f"{CPUS}/cpu700/{_GOVERNOR}"] = "never meant\n"
     with TemporaryDirectory() as folder:
         root = write_tree(Path(folder) / "machine", files)
-        at_first = tree_of(root)
+        original = tree_of(root)
         once, twice = (sh(root, fix.now, fix.persist) for _ in range(2))
         assert once == twice
-        changed = [path for path in at_first if once[path] == "performance\n"]
+        changed = [path for path in original if once[path] == "performance\n"]
         assert len(changed) == len(before)
-        assert [sh(root, fix.undo, fix.undo_persist) for _ in range(2)] == [at_first, at_first]
+        assert [sh(root, fix.undo, fix.undo_persist) for _ in range(2)] == [original, original]
 
 
 _NAMES = st.text(st.sampled_from("ab0-.$`\"'\\*?[]{}%;& é"), min_size=1, max_size=6).filter(
@@ -227,26 +227,26 @@ _NAMES = st.text(st.sampled_from("ab0-.$`\"'\\*?[]{}%;& é"), min_size=1, max_si
 @given(st.dictionaries(st.tuples(_NAMES, _NAMES), st.sampled_from(["0", "-1", "-n", "a\\b", "$(x)"]), max_size=6))
 @settings(max_examples=25)
 def test_files_may_have_any_names_and_values(value_by_names: dict[tuple[str, str], str]) -> None:
-    wanted = {f"/sys/{folder}/{name}": value for (folder, name), value in value_by_names.items()}
-    action = Write(tuple(Setting(path, value, "old") for path, value in wanted.items()))
+    values = {f"/sys/{folder}/{name}": value for (folder, name), value in value_by_names.items()}
+    action = Write(tuple(Setting(path, value, "old") for path, value in values.items()))
     with TemporaryDirectory() as folder:
         root = Path(folder) / "machine"
-        assert sh(root, action.do) == {path[1:]: f"{value}\n" for path, value in wanted.items()}
-        assert sh(root, action.undo) == {path[1:]: "old\n" for path in wanted}
+        assert sh(root, action.do) == {path[1:]: f"{value}\n" for path, value in values.items()}
+        assert sh(root, action.undo) == {path[1:]: "old\n" for path in values}
 
 
 @given(st.dictionaries(st.integers(1, 4000), _FEW_CPUS, min_size=1, max_size=12))
 @settings(max_examples=25)
-def test_threads_go_back_to_where_each_might_run(before: dict[int, frozenset[int]]) -> None:
+def test_undo_restores_the_affinity_of_each_thread(before: dict[int, frozenset[int]]) -> None:
     action = move(before, frozenset({0, 1}))
-    at_first = {f"/threads/{tid}": f"{format_taskset_list(cpus)}\n" for tid, cpus in before.items()}
+    original = {f"/threads/{tid}": f"{format_taskset_list(cpus)}\n" for tid, cpus in before.items()}
     with TemporaryDirectory() as folder:
-        root = write_tree(Path(folder) / "machine", at_first)
+        root = write_tree(Path(folder) / "machine", original)
         assert set(sh(root, action.do, action.do).values()) == {"0-1\n"}
-        assert sh(root, action.undo, action.undo) == {path[1:]: text for path, text in at_first.items()}
+        assert sh(root, action.undo, action.undo) == {path[1:]: text for path, text in original.items()}
 
 
-def test_a_process_is_moved_with_what_it_has_started_since_and_each_of_its_threads_goes_back() -> None:
+def test_a_process_is_moved_with_all_threads_and_undo_restores_each_of_them() -> None:
     allowed = frozenset(range(4))
     same = move({450: allowed, 456: allowed}, frozenset({0, 1}), 450)
     assert (same.do, same.undo) == ("sudo taskset -apc 0-1 450", "sudo taskset -apc 0-3 450")
@@ -255,7 +255,7 @@ def test_a_process_is_moved_with_what_it_has_started_since_and_each_of_its_threa
     assert move({450: allowed, 456: None}, frozenset({0}), 450).undo is None
 
 
-def test_several_processes_are_moved_each_with_its_threads_and_go_back_to_where_each_might_run() -> None:
+def test_several_processes_are_moved_with_all_threads_and_undo_restores_each_of_them() -> None:
     both = MoveProcesses(
         (
             move({7: frozenset({2}), 8: frozenset({2})}, frozenset({0}), process=7),
@@ -270,7 +270,7 @@ def test_several_processes_are_moved_each_with_its_threads_and_go_back_to_where_
 @given(st.lists(_FEW_CPUS | _RANGES, min_size=2, max_size=6, unique=True))
 def test_each_set_of_cpus_has_a_file_of_its_own_with_a_short_name(sets: list[frozenset[int]]) -> None:
     lasting = [at_boot(write_cpus(dict.fromkeys(cpus, "performance"), _GOVERNOR, {})) for cpus in sets]
-    names = [shlex.split(each.undo)[-1].rsplit("/", 1)[1] for each in lasting]
+    names = [shlex.split(action.undo)[-1].rsplit("/", 1)[1] for action in lasting]
     assert len(set(names)) == len(sets)
     assert max(map(len, names)) < 80
 
@@ -300,7 +300,7 @@ def test_each_set_of_cpus_has_a_file_of_its_own_with_a_short_name(sets: list[fro
         ),
     ],
 )
-def test_what_lasts_is_a_file_for_these_paths_alone(paths: list[str], line: str) -> None:
+def test_a_persistent_setting_is_a_file_for_its_paths_alone(paths: list[str], line: str) -> None:
     lasting = AtBoot(tuple(Setting(path, "0") for path in paths))
     assert (lasting.do, lasting.undo) == (line, f"sudo rm -f {line.rsplit(' ', 1)[1]}")
 
@@ -311,7 +311,7 @@ def test_a_fix_is_done_in_order_and_undone_in_the_reverse() -> None:
     assert fix.undo == "echo 2 | sudo tee /b; sudo systemctl start x; echo 0 | sudo tee /a"
 
 
-def test_where_one_value_is_unknown_nothing_is_half_undone() -> None:
+def test_a_fix_with_an_unknown_value_has_no_undo() -> None:
     assert Fix((write("/a", 1, 0), write("/b", 1, None))).undo is None
     assert Fix((write("/a", 1, 0), run_command("kill 1"))).undo is None
     assert Fix((write_cpus({1: 0, 2: 0}, "online", {1: 1}),)).undo is None
@@ -323,27 +323,27 @@ def test_commands_that_differ_in_a_word_are_a_loop() -> None:
     assert Run((("sync",),), as_root=False).do == "sync"
 
 
-def test_only_what_a_shell_can_run_is_a_command() -> None:
+def test_only_shell_commands_are_persistent_commands() -> None:
     files, unit = at_boot(write("/sys/a", 1, 0)), run_command("systemctl disable x", "systemctl enable x")
     fix = Fix(lasting=(files, unit))
     assert (fix.persist_is_command, fix.persist_needs_reboot, fix.now, fix.undo) == (True, False, None, None)
     assert fix.undo_persist == "sudo systemctl enable x; sudo rm -f /etc/tmpfiles.d/noisewatch-a.conf"
     assert fix.undo_files == "sudo rm -f /etc/tmpfiles.d/noisewatch-a.conf"
     for by_hand in (ByHand("stop it"), BootOptions("nosmt"), boot_without("idle=poll")):
-        found = Fix(lasting=(by_hand,))
-        assert (found.persist_is_command, found.undo_persist, found.undo_files) == (False, None, None)
+        fix = Fix(lasting=(by_hand,))
+        assert (fix.persist_is_command, fix.undo_persist, fix.undo_files) == (False, None, None)
     assert Fix().persist_is_command is False
 
 
-def test_kernel_options_need_a_reboot_also_where_they_are_taken_away() -> None:
-    added, taken = Fix(lasting=(BootOptions("nosmt"),)), Fix(lasting=(boot_without("idle=poll"),))
+def test_added_and_removed_kernel_options_need_a_reboot() -> None:
+    added, removed = Fix(lasting=(BootOptions("nosmt"),)), Fix(lasting=(boot_without("idle=poll"),))
     assert (added.needs_reboot, added.kernel_arguments) == (True, "nosmt")
-    assert (taken.needs_reboot, taken.kernel_arguments) == (True, None)
+    assert (removed.needs_reboot, removed.kernel_arguments) == (True, None)
     assert not Fix((write("/a", 1, 0),), (BootOptions("nosmt"),)).needs_reboot
 
 
 @pytest.mark.parametrize(
-    ("wanted", "line"),
+    ("options", "line"),
     [
         ([], ""),
         ([None, "nosmt"], "nosmt"),
@@ -352,5 +352,5 @@ def test_kernel_options_need_a_reboot_also_where_they_are_taken_away() -> None:
         (["rcu_nocbs=2,4", "nohz_full=2,4"], "rcu_nocbs=2,4 nohz_full=2,4"),
     ],
 )
-def test_each_kernel_argument_stands_there_once(wanted: list[str | None], line: str) -> None:
-    assert merged_arguments(wanted) == line
+def test_each_kernel_argument_is_listed_once(options: list[str | None], line: str) -> None:
+    assert merged_arguments(options) == line

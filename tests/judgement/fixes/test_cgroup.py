@@ -1,4 +1,4 @@
-"""What the checks of quota and priority propose, how it is undone, and how much they weigh."""
+"""Fixes of the quota and priority checks, their undo, and the severity of these checks."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def test_the_shell_is_raised_and_lowered_again() -> None:
     assert fix.undo == "sudo renice -n 10 -p 700; sudo chrt --batch -p 0 700"
 
 
-def test_a_shell_that_was_not_lowered_is_left_alone() -> None:
+def test_a_shell_of_normal_priority_is_not_raised() -> None:
     assert fix_of_example(Example("priority-lowered", "warn", {STAT: own_stat(nice=12)})).now is None
 
 
-def test_the_first_process_is_never_raised() -> None:
+def test_pid_1_is_never_raised() -> None:
     lowered = {STAT: own_stat(nice=5)}
     assert fix_of_example(Example("priority-lowered", "warn", lowered, answers={PARENT: [1, 5, 0]})).now is None
 
@@ -37,10 +37,10 @@ def test_a_calibration_in_real_time_makes_the_throttle_a_warning() -> None:
     files = quiet_files() | {Knob.REALTIME_RUNTIME: "950000\n", "/proc/sys/kernel/osrelease": "6.1.0\n"}
     quiet = quiet_calibration()
     samples = replace(quiet.calibration.samples, is_realtime=True)
-    calibrated = replace(quiet, calibration=replace(quiet.calibration, samples=samples))
+    realtime = replace(quiet, calibration=replace(quiet.calibration, samples=samples))
     snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), SnapshotOptions())
     severities = [
-        finding(judge(Case(snapshot, calibrated=each)), "real-time-work-throttled").severity
-        for each in (quiet, calibrated)
+        finding(judge(Case(snapshot, calibrated=calibrated)), "real-time-work-throttled").severity
+        for calibrated in (quiet, realtime)
     ]
     assert severities == ["information", "warning"]

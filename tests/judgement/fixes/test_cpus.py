@@ -1,4 +1,4 @@
-"""What the checks of isolation and of the scheduler propose, and how it is undone."""
+"""Fixes of the isolation and scheduler checks, and their undo."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_no_partition_is_proposed_where_cgroup_v2_has_no_cpuset_controller() -> 
     assert "isolcpus=domain,managed_irq,2-3" in (fix.persist or "")
 
 
-def test_a_partition_that_was_there_for_other_cpus_is_made_again_by_the_undo() -> None:
+def test_the_undo_restores_an_earlier_partition_of_other_cpus() -> None:
     folder = "/sys/fs/cgroup/benchmark"
     earlier = {
         f"{CPUS}/isolated": "\n",
@@ -44,7 +44,7 @@ def test_a_partition_that_was_there_for_other_cpus_is_made_again_by_the_undo() -
     )
 
 
-def test_a_task_is_moved_away_and_back_to_where_it_might_run() -> None:
+def test_a_task_is_moved_away_and_its_affinity_restored() -> None:
     before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(900, "hog", 2, 2_000_000_000, allowed="0-3")
     fix = finding_on(WrittenMachine(before, after, answers=ANSWERS), "tasks-on-target").answer.fix
@@ -52,7 +52,7 @@ def test_a_task_is_moved_away_and_back_to_where_it_might_run() -> None:
     assert (fix.now, fix.undo) == ("sudo taskset -pc 0-1 900", "sudo taskset -pc 0-3 900")
 
 
-def test_a_thread_that_the_kernel_refuses_to_pin_has_no_command_and_what_helps_is_said() -> None:
+def test_a_deadline_thread_has_advice_instead_of_a_command() -> None:
     others = process(901, "other", 3, 0, allowed="0-3")
     later = process(901, "other", 3, 2_000_000_000, allowed="0-3")
     for also_before, also_after, now in (({}, {}, None), (others, later, "sudo taskset -pc 0-1 901")):
@@ -67,7 +67,7 @@ def test_a_thread_that_the_kernel_refuses_to_pin_has_no_command_and_what_helps_i
         )
 
 
-def test_a_command_for_a_lesser_culprit_says_so() -> None:
+def test_a_command_for_a_lesser_culprit_names_it() -> None:
     before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
     after = (
         quiet_files(3.0) | process(900, "hog", 2, 60_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 270}, 300)}
@@ -77,7 +77,7 @@ def test_a_command_for_a_lesser_culprit_says_so() -> None:
     assert answer.fix is not None
 
 
-def test_a_bound_kernel_thread_is_named_without_a_command_that_cannot_work() -> None:
+def test_a_bound_kernel_thread_is_a_culprit_without_a_command() -> None:
     flags = 0x0420_0000
     before = quiet_files() | process(40, "ksoftirqd/2", 2, 0, allowed="2", flags=flags)
     after = quiet_files(3.0) | process(40, "ksoftirqd/2", 2, 90_000_000, allowed="2", flags=flags)
@@ -86,7 +86,7 @@ def test_a_bound_kernel_thread_is_named_without_a_command_that_cannot_work() -> 
     assert answer.fix is None
 
 
-def test_more_cpus_become_tickless_than_were_before_and_never_the_boot_cpu() -> None:
+def test_tickless_cpus_are_added_to_the_present_ones_and_never_the_boot_cpu() -> None:
     fix = fix_of("target-not-tickless", {f"{CPUS}/nohz_full": "1\n"})
     assert (fix.now, fix.persist) == (None, "add to the kernel command line and reboot: nohz_full=1-3")
     ticking = quiet_files() | {f"{CPUS}/nohz_full": "\n"}
@@ -94,7 +94,7 @@ def test_more_cpus_become_tickless_than_were_before_and_never_the_boot_cpu() -> 
     assert finding(of_boot_cpu, "target-not-tickless").answer.fix is None
 
 
-def test_offloading_keeps_what_was_offloaded() -> None:
+def test_offloading_keeps_offloaded_cpus() -> None:
     fix = fix_of("rcu-callbacks-on-target", {"/proc/cmdline": "rcu_nocbs=1\n", f"{CPUS}/nohz_full": "\n"})
     assert fix.persist == "add to the kernel command line and reboot: rcu_nocbs=1-3"
 
@@ -105,19 +105,19 @@ def test_offloading_threads_move_away_and_back() -> None:
     assert (fix.now, fix.undo) == ("sudo taskset -pc 0-1 50", "sudo taskset -pc 0-3 50")
 
 
-def test_slices_are_confined_and_get_back_what_they_were_allowed() -> None:
+def test_slices_are_confined_and_their_allowed_cpus_restored() -> None:
     limited = {f"{SYSTEM}/cpuset.cpus.effective": "1-3\n", f"{SYSTEM}/cpuset.cpus": "1-3\n"}
     fix = fix_of("services-on-target", _OPEN | limited)
     command = "sudo systemctl set-property {}-- {} AllowedCPUs={}"
     for line, how_long in ((fix.now, "--runtime "), (fix.persist, "")):
-        each = command.format(how_long, '"$n"', "0-1")
-        assert line == f"for n in system.slice user.slice; do {each}; done"
+        loop_command = command.format(how_long, '"$n"', "0-1")
+        assert line == f"for n in system.slice user.slice; do {loop_command}; done"
     assert fix.undo == "; ".join(
         [command.format("--runtime ", "system.slice", "1-3"), command.format("--runtime ", "user.slice", "")]
     )
 
 
-def test_a_limit_that_could_not_be_read_is_not_guessed() -> None:
+def test_an_unread_limit_of_a_slice_has_no_undo() -> None:
     assert fix_of("services-on-target", _OPEN | {f"{USER}/cpuset.cpus.effective": "0-3\n"}).undo is None
 
 
@@ -125,8 +125,8 @@ def test_a_governor_that_waits_for_the_tick_goes_back_to_powersave() -> None:
     own = f"{CPUS}/cpu{{}}/cpufreq"
     files = {f"{own.format(cpu)}/scaling_driver": "intel_pstate\n" for cpu in (2, 3)}
     files |= {f"{own.format(3)}/scaling_governor": "powersave\n", f"{own.format(3)}/scaling_min_freq": "800000\n"}
-    gone = tuple(f"{own.format(cpu)}/energy_performance_preference" for cpu in (2, 3))
-    fix = Example("clock-waits-for-tick", "fail", files, gone=gone).found().answer.fix
+    missing = tuple(f"{own.format(cpu)}/energy_performance_preference" for cpu in (2, 3))
+    fix = Example("clock-waits-for-tick", "fail", files, gone=missing).found().answer.fix
     assert fix is not None
     assert fix.now == f"echo performance | sudo tee {own.format(3)}/scaling_governor"
     assert fix.undo == f"echo powersave | sudo tee {own.format(3)}/scaling_governor"

@@ -1,4 +1,4 @@
-"""What the checks of frequency and idle states propose, how it is undone, and how much they weigh."""
+"""Fixes of the frequency and idle state checks, their undo, and the severity of these checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, CPUS, process, quiet_files
 
 
-def test_the_governor_goes_back_to_what_each_cpu_had() -> None:
+def test_the_undo_restores_the_governor_of_each_cpu() -> None:
     fix = fix_of(
         "governor-not-performance",
         {
@@ -26,7 +26,7 @@ def test_the_governor_goes_back_to_what_each_cpu_had() -> None:
     assert fix.undo == f"echo schedutil | sudo tee {path.format(2)}; echo ondemand | sudo tee {path.format(3)}"
 
 
-def test_what_lasts_is_a_file_of_ours_and_goes_again() -> None:
+def test_a_persistent_governor_is_a_file_that_the_undo_removes() -> None:
     governor = f"{CPUS}/cpu{{}}/cpufreq/scaling_governor"
     fix = fix_of("governor-not-performance", {governor.format(cpu): "schedutil\n" for cpu in (2, 3)})
     path = "/etc/tmpfiles.d/noisewatch-cpu2-3.cpufreq.scaling_governor.conf"
@@ -34,7 +34,7 @@ def test_what_lasts_is_a_file_of_ours_and_goes_again() -> None:
     assert fix.undo_persist == f"sudo rm -f {path}"
 
 
-def test_each_cpu_gets_back_the_preference_that_it_had() -> None:
+def test_the_undo_restores_the_energy_preference_of_each_cpu() -> None:
     name = "energy_performance_preference"
     changed = {f"{CPUS}/cpu2/cpufreq/{name}": "balance_power\n", f"{CPUS}/cpu3/cpufreq/{name}": "128\n"}
     fix = fix_of("energy-preference-not-performance", changed)
@@ -44,7 +44,7 @@ def test_each_cpu_gets_back_the_preference_that_it_had() -> None:
     )
 
 
-def test_a_profile_is_only_chosen_where_the_platform_offers_it() -> None:
+def test_a_profile_that_the_platform_lacks_is_not_proposed() -> None:
     without: dict[str, str] = {Knob.PLATFORM_PROFILE: "balanced\n", Knob.PLATFORM_PROFILES: "quiet balanced\n"}
     assert answered("platform-profile-saves-power", without).fix is None
 
@@ -56,7 +56,7 @@ def test_daemons_are_stopped_and_started_by_the_names_of_their_units() -> None:
     assert answered("frequency-daemon-runs", process(900, "gamemoded", 0, 0)).fix is None
 
 
-def test_deep_states_are_disabled_on_the_cpus_that_may_enter_them_and_enabled_again() -> None:
+def test_deep_idle_states_are_disabled_where_they_are_enabled_and_restored() -> None:
     files = {f"{CPUS}/cpu{cpu}/cpuidle/state3/disable": "0\n" for cpu in range(4)}
     files[f"{CPUS}/cpu2/cpuidle/state2/latency"] = "20\n"
     fix = fix_of("deep-idle-states", files)
@@ -65,7 +65,7 @@ def test_deep_states_are_disabled_on_the_cpus_that_may_enter_them_and_enabled_ag
     assert fix.undo == f'for s in 2 3; do echo 0 | sudo tee "{both}"; done; echo 0 | sudo tee {c6}'
 
 
-def test_a_driver_that_governor_performance_would_set_right_is_warned_of_once() -> None:
+def test_a_preference_that_follows_the_governor_is_only_a_note() -> None:
     files = {
         f"{CPUS}/cpu{cpu}/cpufreq/{name}": text
         for cpu in (2, 3)
@@ -80,7 +80,7 @@ def test_a_driver_that_governor_performance_would_set_right_is_warned_of_once() 
     assert finding(verdict, "energy-preference-not-performance").is_note
 
 
-def test_what_is_rewritten_every_few_seconds_is_a_warning() -> None:
+def test_a_daemon_that_rewrites_settings_is_a_warning() -> None:
     by_name = {}
     for name in ("auto-cpufreq", "tuned"):
         files = process(900, name, 0, 0)
@@ -93,9 +93,7 @@ def test_what_is_rewritten_every_few_seconds_is_a_warning() -> None:
     ("siblings", "profile", "severity"),
     [("2", "micro", "information"), ("1-2", "micro", "warning"), ("1-2", "latency", "information")],
 )
-def test_cpus_that_spin_weigh_more_where_they_share_a_core_with_the_target(
-    siblings: str, profile: str, severity: str
-) -> None:
+def test_spinning_idle_siblings_of_the_target_are_a_warning(siblings: str, profile: str, severity: str) -> None:
     files = {f"{CPUS}/cpu2/topology/thread_siblings_list": siblings + "\n"}
     machine = WrittenMachine(quiet_files() | files, quiet_files(3.0) | files, answers={**ANSWERS, LATENCY_REQUEST: 0})
     assert finding_on(machine, "idle-cpus-spin", rules=Rules(profile)).severity == severity

@@ -1,4 +1,4 @@
-"""What the checks of interrupts and packets propose, and how it is undone."""
+"""Fixes of the interrupt and packet checks, and their undo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
 _NET = "/sys/class/net"
 
 
-def test_an_irq_is_steered_to_the_housekeeping_cpus_and_back_to_its_own() -> None:
+def test_an_irq_is_steered_to_the_housekeeping_cpus_and_back() -> None:
     folder = "/proc/irq/24"
     fix = fix_of(
         "irq-routed-to-target", {f"{folder}/effective_affinity_list": "2\n", f"{folder}/smp_affinity_list": "2-3\n"}
@@ -25,10 +25,10 @@ def test_an_irq_is_steered_to_the_housekeeping_cpus_and_back_to_its_own() -> Non
     assert fix.undo == f"echo 2-3 | sudo tee {folder}/smp_affinity_list"
 
 
-def test_the_deadline_server_alone_does_not_settle_that_the_tick_runs() -> None:
+def test_a_fix_of_the_deadline_server_does_not_settle_a_running_tick() -> None:
     named = "250 timer interrupts per busy second; the deadline server, which has 50 ms of CPU 2 in each period"
     example = example_named("tick-not-stopped", "fail", named)
-    (cause,) = [each for each in causes_of(example.judged()) if each.findings[0].check.id == "tick-not-stopped"]
+    (cause,) = [cause for cause in causes_of(example.judged()) if cause.findings[0].check.id == "tick-not-stopped"]
     assert cause.settles == ()
 
 
@@ -39,7 +39,7 @@ def test_the_deadline_server_alone_does_not_settle_that_the_tick_runs() -> None:
         pytest.param(frozenset({2, 3}), "0-1", id="every other CPU is a sibling"),
     ],
 )
-def test_work_moves_to_a_sibling_of_the_target_only_where_nothing_else_is_left(target: CpuSet, others: str) -> None:
+def test_an_irq_moves_to_a_sibling_of_the_target_only_without_other_cores(target: CpuSet, others: str) -> None:
     pairs = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
     irq = "/proc/irq/24"
     affinity = {f"{irq}/effective_affinity_list": "2\n", f"{irq}/smp_affinity_list": "2\n"}
@@ -47,7 +47,7 @@ def test_work_moves_to_a_sibling_of_the_target_only_where_nothing_else_is_left(t
     assert fix.now == f"echo {others} | sudo tee {irq}/smp_affinity_list"
 
 
-def test_an_irq_that_the_kernel_manages_needs_a_boot_option() -> None:
+def test_a_managed_irq_needs_a_boot_option() -> None:
     fix = fix_of(
         "irq-routed-to-target",
         {"/proc/irq/24/effective_affinity_list": "2\n"},
@@ -58,7 +58,7 @@ def test_an_irq_that_the_kernel_manages_needs_a_boot_option() -> None:
     assert "isolcpus=managed_irq,domain,2-3" in (fix.persist or "")
 
 
-def test_all_irqs_are_steered_that_come_or_may_come() -> None:
+def test_irqs_on_and_possibly_on_the_target_are_steered() -> None:
     fix = fix_of(
         "irq-routed-to-target",
         {
@@ -73,7 +73,7 @@ def test_all_irqs_are_steered_that_come_or_may_come() -> None:
     )
 
 
-def test_an_irq_that_only_the_kernel_could_bring_does_not_count() -> None:
+def test_a_managed_irq_elsewhere_does_not_count() -> None:
     machine = WrittenMachine(
         quiet_files() | {"/proc/irq/25/smp_affinity_list": "0-3\n"},
         answers=ANSWERS,
@@ -82,7 +82,7 @@ def test_an_irq_that_only_the_kernel_could_bring_does_not_count() -> None:
     assert finding(judged_by_settings(machine), "irq-routed-to-target").status == "pass"
 
 
-def test_one_that_is_nowhere_yet_may_come_though_only_the_kernel_moves_it() -> None:
+def test_a_managed_irq_without_a_cpu_yet_is_a_warning() -> None:
     files = {"/proc/irq/25/smp_affinity_list": "0-3\n", "/proc/irq/25/effective_affinity_list": "\n"}
     machine = WrittenMachine(quiet_files() | files, answers=ANSWERS, modes={"/proc/irq/25/smp_affinity": 0o444})
     assert finding(judged_by_settings(machine), "irq-routed-to-target").status == "warn"

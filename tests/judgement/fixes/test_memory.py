@@ -1,4 +1,4 @@
-"""What the checks of memory propose, and how it is undone."""
+"""Fixes of the memory checks, and their undo."""
 
 from __future__ import annotations
 
@@ -29,61 +29,61 @@ _LIMITED_V1 = {
 
 
 def _fix(example: Example) -> Fix | None:
-    found = example.found()
-    assert found.status == example.status
-    return found.answer.fix
+    finding = example.found()
+    assert finding.status == example.status
+    return finding.answer.fix
 
 
-def _set(example: Example) -> tuple[str | None, str | None, str | None]:
+def _commands(example: Example) -> tuple[str | None, str | None, str | None]:
     fix = _fix(example)
     assert fix is not None
     return fix.now, fix.persist, fix.undo
 
 
-def test_both_limits_of_a_cgroup_are_lifted_and_brought_back() -> None:
-    now, _, undo = _set(Example("memory-short", "fail", _LIMITED))
+def test_both_limits_of_a_cgroup_are_lifted_and_restored() -> None:
+    now, _, undo = _commands(Example("memory-short", "fail", _LIMITED))
     assert now == f"echo max | sudo tee {_CI}/memory.max && echo max | sudo tee {_CI}/memory.high"
     assert undo == f"echo 2048 | sudo tee {_CI}/memory.high; echo 4096 | sudo tee {_CI}/memory.max"
 
 
-def test_a_limit_of_the_first_version_is_lifted_with_minus_one() -> None:
-    now, _, undo = _set(Example("memory-short", "fail", _LIMITED_V1))
+def test_a_limit_of_cgroup_v1_is_lifted_with_minus_one() -> None:
+    now, _, undo = _commands(Example("memory-short", "fail", _LIMITED_V1))
     assert now == f"echo -1 | sudo tee {_V1}/ci/memory.limit_in_bytes"
     assert undo == f"echo 4096 | sudo tee {_V1}/ci/memory.limit_in_bytes"
 
 
-def test_a_limit_with_swap_is_lifted_first_and_brought_back_last() -> None:
+def test_a_limit_that_includes_swap_is_lifted_first_and_restored_last() -> None:
     limited = _LIMITED_V1 | {f"{_V1}/ci/memory.memsw.limit_in_bytes": "8192\n"}
-    now, _, undo = _set(Example("memory-short", "fail", limited))
+    now, _, undo = _commands(Example("memory-short", "fail", limited))
     memory, with_swap = f"{_V1}/ci/memory.limit_in_bytes", f"{_V1}/ci/memory.memsw.limit_in_bytes"
     assert now == f"echo -1 | sudo tee {with_swap} && echo -1 | sudo tee {memory}"
     assert undo == f"echo 4096 | sudo tee {memory}; echo 8192 | sudo tee {with_swap}"
 
 
-def test_nothing_is_proposed_where_the_machine_itself_is_short() -> None:
+def test_nothing_is_proposed_if_the_machine_itself_is_short_of_memory() -> None:
     short = {"/proc/meminfo": MEMINFO.replace("12094228", "800000")}
     assert _fix(Example("memory-short", "fail", short)) is None
 
 
-def test_compaction_ahead_of_need_that_is_off_is_not_switched() -> None:
+def test_disabled_proactive_compaction_is_not_changed() -> None:
     compacted = {"/proc/vmstat": vmstat(compact_stall=8)}
     assert _fix(Example("memory-compacted", "fail", {Knob.COMPACTION: "0\n"}, after=compacted)) is None
 
 
-def test_what_is_dirty_is_written() -> None:
+def test_dirty_pages_are_written_by_sync() -> None:
     dirty = {"/proc/meminfo": MEMINFO.replace("Dirty:               440", "Dirty: 99999")}
-    assert _set(Example("dirty-pages-pending", "warn", dirty)) == ("sync", None, None)
+    assert _commands(Example("dirty-pages-pending", "warn", dirty)) == ("sync", None, None)
 
 
-def test_swap_is_brought_back_where_it_was_and_with_the_priority_that_was_chosen() -> None:
+def test_the_undo_restores_swap_with_its_priorities() -> None:
     used = {"/proc/meminfo": MEMINFO.replace("SwapFree:         999996", "SwapFree:              0")}
     swaps = SWAPS + "/var/swap\\040file file 4096 0 5\n"
-    now, _, undo = _set(Example("swapping", "warn", used | {"/proc/swaps": swaps}))
+    now, _, undo = _commands(Example("swapping", "warn", used | {"/proc/swaps": swaps}))
     is_on = "sudo swapon --show=NAME --noheadings | grep -qxF -e"
     assert now == "sudo swapoff -a"
     assert undo == (
         f"{{ {is_on} '/var/swap file' || sudo swapon -p 5 '/var/swap file'; }} && "
         f"{{ {is_on} /dev/dm-1 || sudo swapon /dev/dm-1; }}"
     )
-    now, _, undo = _set(Example("swapping", "warn", used | {"/proc/swaps": "rubbish"}))
+    now, _, undo = _commands(Example("swapping", "warn", used | {"/proc/swaps": "rubbish"}))
     assert (now, undo) == ("sudo swapoff -a", None)

@@ -1,4 +1,4 @@
-"""Every command of every fix, run by a shell below a folder: twice is as once, and the undo undoes all."""
+"""Every command of every fix, run by a shell below a folder: it is idempotent, and its undo is complete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.written.quiet.cpus import WORKQUEUES
 from tests.written.quiet.system import TRACING
 from tests.written.quiet_machine import ANSWERS, CPUS, TARGET, quiet_files
 
-# What the kernel has and no check reads.
+# Files of the kernel that no check reads.
 _NEVER_READ = {
     f"{CPUS}/cpu1/online": "1\n",
     f"{CPUS}/cpu3/online": "0\n",
@@ -32,26 +32,26 @@ _CHOSEN = re.compile(r".*\[(\S+)\].*", re.DOTALL)
 
 @cache
 def _fixes() -> dict[Fix, Example]:
-    """All different ones of the examples' findings."""
-    found = ((example, example.found().answer.fix) for example in all_examples() if example.status in ("fail", "warn"))
-    return {fix: example for example, fix in found if fix is not None}
+    """Return all different fixes of the examples' findings."""
+    fixes = ((example, example.found().answer.fix) for example in all_examples() if example.status in ("fail", "warn"))
+    return {fix: example for example, fix in fixes if fix is not None}
 
 
-def _as_written(tree: dict[str, str]) -> dict[str, str]:
-    """Return the texts as they are written: `madvise` for `always [madvise] never`, and masks without leading zeros."""
+def _normalize(tree: dict[str, str]) -> dict[str, str]:
+    """Return the texts as written values: `madvise` for `always [madvise] never`, and masks without leading zeros."""
     words = {path: _CHOSEN.sub(r"\1", text).partition(" invalid")[0].split() for path, text in tree.items()}
-    return {path: " ".join(word.lstrip("0") or "0" for word in each) for path, each in words.items()}
+    return {path: " ".join(word.lstrip("0") or "0" for word in values) for path, values in words.items()}
 
 
-def _changed(before: dict[str, str], after: dict[str, str]) -> dict[str, tuple[str | None, str | None]]:
+def _differences(before: dict[str, str], after: dict[str, str]) -> dict[str, tuple[str | None, str | None]]:
     both = {path: (before.get(path), after.get(path)) for path in before.keys() | after.keys()}
     return {path: texts for path, texts in both.items() if texts[0] != texts[1]}
 
 
-def _touched(fix: Fix, example: Example) -> dict[str, str]:
-    """The files of the machine that the actions may write."""
+def _initial_files(fix: Fix, example: Example) -> dict[str, str]:
+    """Return the files of the machine that the actions may write."""
     files = quiet_files(3.0) | dict(example.changed) | dict(example.after) | _NEVER_READ
-    mask = f"{WORKQUEUES}/cpumask"  # shows what is left of what was written there
+    mask = f"{WORKQUEUES}/cpumask"  # shows the effective part of the written mask
     files[mask] = files.get(f"{mask}_requested", files[mask])
     paths = {path for action in fix.actions for path in _paths_of(action)}
     pins = [pin for action in fix.actions if isinstance(action, Move) for pin in action.pins]
@@ -74,42 +74,48 @@ def test_the_examples_have_fixes_of_all_kinds() -> None:
     assert len([fix for fix in _fixes() if fix.persist_is_command]) > 25
 
 
-def test_every_command_that_lasts_can_be_taken_back() -> None:
+def test_every_persistent_command_has_an_undo() -> None:
     """Commands without `undo` are exempt: the former limit of a service group may be unknown."""
     lasting = [fix for fix in _fixes() if fix.persist_is_command]
     assert [fix.persist for fix in lasting if fix.undo is not None and fix.undo_persist is None] == []
     assert [fix.persist for fix in _fixes() if fix not in lasting and fix.undo_persist is not None] == []
 
 
-def test_what_is_left_to_people_is_not_taken_for_a_command() -> None:
+def test_advice_by_hand_is_not_a_command() -> None:
     by_hand = [fix.persist for fix in _fixes() if fix.persist and not fix.persist_is_command]
-    assert [said for said in by_hand if "sudo tee" in said or said.startswith("sudo")] == []
-    assert [said for said in by_hand if said.startswith("add to the kernel command line")]
+    assert [advice for advice in by_hand if "sudo tee" in advice or advice.startswith("sudo")] == []
+    assert [advice for advice in by_hand if advice.startswith("add to the kernel command line")]
 
 
 def test_no_command_appends() -> None:
     commands = [
         command for fix in _fixes() for command in (fix.now, fix.persist, fix.undo, fix.undo_persist) if command
     ]
-    appending = [each for each in commands if "tee -a" in each or ">>" in each]
-    assert [each for each in appending if "/set_event" not in each] == []  # where the kernel itself keeps a set
+    appending = [command for command in commands if "tee -a" in command or ">>" in command]
+    assert [
+        command for command in appending if "/set_event" not in command
+    ] == []  # the kernel keeps a set in this file
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_run_twice_is_as_once_and_the_undo_undoes_all_of_it(number: int, tmp_path: Path) -> None:
+def test_every_fix_is_idempotent_and_its_undo_is_complete(number: int, tmp_path: Path) -> None:
     wrong = {}
     share = list(_fixes().items())[number::8]
     for at, (fix, example) in enumerate(share):
-        root = write_tree(tmp_path / str(at), _touched(fix, example))
+        root = write_tree(tmp_path / str(at), _initial_files(fix, example))
         root.mkdir(exist_ok=True)
         persist = fix.persist if fix.persist_is_command else None
         before = tree_of(root)
         now = fix.now if fix.now is None or "sudo" in fix.now else None
         first, second = sh(root, now, persist), sh(root, now, persist)
         undone, again = sh(root, fix.undo, fix.undo_persist), sh(root, fix.undo, fix.undo_persist)
-        is_back = _as_written(undone) == _as_written(before) or (now is not None and fix.undo is None)
-        if (first, undone, is_back) != (second, again, True):
-            wrong[example.name] = [_changed(before, first), _changed(first, second), _changed(before, undone)]
+        is_restored = _normalize(undone) == _normalize(before) or (now is not None and fix.undo is None)
+        if (first, undone, is_restored) != (second, again, True):
+            wrong[example.name] = [
+                _differences(before, first),
+                _differences(first, second),
+                _differences(before, undone),
+            ]
     assert len(share) > 5
     assert wrong == {}
 
@@ -123,8 +129,9 @@ def test_run_twice_is_as_once_and_the_undo_undoes_all_of_it(number: int, tmp_pat
         ("deep-idle-states", "cpuidle/state3/disable", "0\n"),
     ],
 )
-def test_what_lasts_for_other_cpus_stays(check_id: str, name: str, text: str, tmp_path: Path) -> None:
-    """The CPUs may overlap, and undoing one persistent change leaves the other."""
+def test_undoing_a_persistent_setting_keeps_that_of_other_cpus(
+    check_id: str, name: str, text: str, tmp_path: Path
+) -> None:
     changed = {f"{CPUS}/cpu{cpu}/{name}": text for cpu in (2, 3)} | {f"{CPUS}/cpufreq/boost": "1\n"}
     targets = (frozenset({2, 3}), frozenset({3}))
     first, second = (Example(check_id, "fail", changed, target=cpus).found().answer.fix or Fix() for cpus in targets)
@@ -173,7 +180,7 @@ _FAULTS_OF_THE_KERNEL: dict[str, str] = {
 )
 def test_with_many_faults_at_once_every_command_is_valid_shell(faults: dict[str, str], fewest: int, name: str) -> None:
     verdict = judged(WrittenMachine(quiet_files() | faults, quiet_files(3.0) | faults, answers=ANSWERS), TARGET)
-    fixes = [each.answer.fix for each in verdict.findings if each.answer.fix is not None]
+    fixes = [finding.answer.fix for finding in verdict.findings if finding.answer.fix is not None]
     commands = [command for fix in fixes if (command := getattr(fix, name)) is not None]
     refused = [command for command in commands if subprocess.run(["sh", "-n", "-c", command], check=False).returncode]
     assert len(commands) >= fewest

@@ -1,4 +1,4 @@
-"""Fixes that write one setting: the value that it gets, and that the undo brings back what it had."""
+"""Fixes that write one setting: the new value, and the undo that restores the old one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _COMPACTED = {"/proc/vmstat": vmstat(compact_stall=8)}
         ("numa-balancing-runs", Knob.NUMA_BALANCING, "0", "2", _NODES),
     ],
 )
-def test_a_setting_is_written_and_brought_back(
+def test_a_setting_is_written_and_restored(
     check_id: str, path: str, value: str, before: str, others: dict[str, str]
 ) -> None:
     fix = fix_of_example(Example(check_id, "fail", {path: f"{before}\n", **others}))
@@ -101,7 +101,7 @@ def test_a_setting_is_written_and_brought_back(
     ],
     ids=lambda value: value.name if isinstance(value, Example) else "",
 )
-def test_what_is_brought_back_is_what_was_read_or_is_usual(
+def test_the_undo_restores_the_value_that_was_read_or_the_default(
     example: Example, path: str, value: str, before: str
 ) -> None:
     fix = fix_of_example(example)
@@ -153,5 +153,5 @@ _TMPFILE = "echo 'w {0} - - - - {1}' | sudo tee /etc/tmpfiles.d/noisewatch-{2}.c
         ),
     ],
 )
-def test_a_setting_lasts_in_a_file_of_its_own(check_id: str, changed: dict[str, str], persist: str) -> None:
+def test_a_persistent_setting_has_a_file_of_its_own(check_id: str, changed: dict[str, str], persist: str) -> None:
     assert fix_of_example(Example(check_id, "fail", changed)).persist == persist

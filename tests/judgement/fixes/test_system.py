@@ -1,4 +1,4 @@
-"""What the checks of the kernel, of disks and of boot options propose, and how it is undone."""
+"""Fixes of the kernel, disk and boot option checks, and their undo."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def test_settings_in_one_folder_are_written_in_a_loop() -> None:
 
 
 @pytest.mark.parametrize("work", ["resync", "recovery", "reshape"])
-def test_what_makes_an_array_whole_is_not_stopped(work: str) -> None:
+def test_a_rebuild_of_an_array_is_not_stopped(work: str) -> None:
     assert _fix_of_array(work) is None
 
 
-def test_a_check_of_an_array_is_stopped_and_begun_again() -> None:
+def test_a_check_of_an_array_is_stopped_and_restarted() -> None:
     path = "/sys/block/md0/md/sync_action"
     fix = _fix_of_array("check")
     assert fix is not None
@@ -42,9 +42,9 @@ def test_a_check_of_an_array_is_stopped_and_begun_again() -> None:
 
 def _fix_of_array(work: str) -> Fix | None:
     row = f"[UU]\n      [>...]  {work} = 2.0% (1/50) finish=1.0min speed=1K/sec\n"
-    found = Example("disk-array-rebuilds", "fail", {"/proc/mdstat": MDSTAT.replace("[UU]\n", row)}).found()
-    assert found.status == "fail"
-    return found.answer.fix
+    array_finding = Example("disk-array-rebuilds", "fail", {"/proc/mdstat": MDSTAT.replace("[UU]\n", row)}).found()
+    assert array_finding.status == "fail"
+    return array_finding.answer.fix
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def _fix_of_array(work: str) -> Fix | None:
         ("/etc/kernel/cmdline", "nosmt\n", "sudo kernel-install add"),
     ],
 )
-def test_an_option_that_waits_needs_the_boot_loaders_own_command(path: str, text: str, command: str) -> None:
+def test_a_pending_boot_option_needs_the_boot_loaders_command(path: str, text: str, command: str) -> None:
     machine = WrittenMachine(without(quiet_files(), "/etc") | {path: text}, answers=ANSWERS)
     fix = finding(judged_by_settings(machine), "boot-options-pending").answer.fix
     assert fix is not None

@@ -1,4 +1,4 @@
-"""What the checks of the process and of other jobs propose, how it is undone, and how much they weigh."""
+"""Fixes of the checks of noisewatch's process and of other jobs, their undo, and the severity of these checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.written.quiet.tasks import MINUTE_US, NOW_US
 from tests.written.quiet_machine import process
 
 
-def test_a_benchmark_is_pinned_to_the_target_by_whoever_starts_it() -> None:
+def test_the_user_is_advised_to_start_the_benchmark_on_the_target() -> None:
     fix = fix_of_example(Example("started-off-target", "warn", answers={OWN_AFFINITY: [0, 1]}))
     assert (fix.now, fix.needs_root) == (None, False)
     assert fix.persist == "start the benchmark with: taskset -c 2-3 COMMAND"
@@ -29,12 +29,12 @@ def test_a_preloaded_library_warns_and_a_tuned_allocator_is_only_noted() -> None
     assert severities == ["warning", "information"]
 
 
-def test_a_job_is_halted_where_it_is_and_goes_on() -> None:
+def test_a_job_is_stopped_and_continued() -> None:
     fix = fix_of_example(example_named("background-job-runs", "fail", "package manager (apt): 0.50 CPUs"))
     assert (fix.now, fix.undo) == ("sudo kill -STOP 900", "sudo kill -CONT 900")
 
 
-def test_what_another_noisewatch_runs_is_not_halted() -> None:
+def test_a_job_of_another_noisewatch_is_not_stopped() -> None:
     files = process(899, "noisewatch", 0, 0)
     example = Example(
         *("background-job-runs", "warn", files | process(900, "make", 1, 0, parent=899)),
@@ -44,7 +44,7 @@ def test_what_another_noisewatch_runs_is_not_halted() -> None:
 
 
 @pytest.mark.parametrize("name", ["clamd", "stress-ng"])
-def test_a_scanner_and_somebody_elses_benchmark_are_not_halted(name: str) -> None:
+def test_a_scanner_and_another_benchmark_are_not_stopped(name: str) -> None:
     example = Example(
         "background-job-runs", "warn", process(900, name, 1, 0), after=process(900, name, 1, 1_500_000_000)
     )
@@ -53,7 +53,7 @@ def test_a_scanner_and_somebody_elses_benchmark_are_not_halted(name: str) -> Non
     assert [(culprit.name, culprit.pid) for culprit in answer.culprits] == [(name, 900)]
 
 
-def test_timers_are_stopped_and_started_and_cron_is_halted() -> None:
+def test_timers_are_stopped_and_started_and_cron_is_paused() -> None:
     due = [
         ["b@x.timer", NOW_US + 5 * MINUTE_US],
         ["a.timer", NOW_US + MINUTE_US],
@@ -68,7 +68,7 @@ def test_timers_are_stopped_and_started_and_cron_is_halted() -> None:
     assert "a.timer in 60 s, x (/etc/cron.d/x) in 2 min, b@x.timer in 5 min" in example.found().answer.said
 
 
-def test_a_job_that_is_due_weighs_more_once_it_is_known_how_long_the_benchmark_takes() -> None:
+def test_a_job_due_within_a_known_duration_of_the_benchmark_is_a_warning() -> None:
     assert example_named("job-scheduled", "warn", "in 50 min").found().severity == "warning"
-    unasked = example_named("job-scheduled", "warn", "apt-daily.timer in 10 min")
-    assert unasked.found().severity == "information"
+    without_duration = example_named("job-scheduled", "warn", "apt-daily.timer in 10 min")
+    assert without_duration.found().severity == "information"

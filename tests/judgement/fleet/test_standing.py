@@ -1,4 +1,4 @@
-"""How each host stands by its reports, and the fleet by its worst."""
+"""The standing of each host by its reports, and the fleet's outcome by its worst host."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def _report(host: str = "web1", **changes: Any) -> Report:
 
 
 def _fleet(*reports: Report, earlier: Report | None = None, **options: Any) -> Fleet:
-    of_hosts = {report.host: HostReports(report, count=1) for report in reports}
+    reports_by_host = {report.host: HostReports(report, count=1) for report in reports}
     if earlier is not None:
-        of_hosts[earlier.host].earlier = earlier
-    wanted: dict[str, Any] = {"baseline": None, "expected": None, "max_age_s": None, "now_s": _NOW_S}
-    return fleet_of(of_hosts, **{**wanted, **options})
+        reports_by_host[earlier.host].earlier = earlier
+    defaults: dict[str, Any] = {"baseline": None, "expected": None, "max_age_s": None, "now_s": _NOW_S}
+    return fleet_of(reports_by_host, **{**defaults, **options})
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ _UNSTABLE_WEB2 = {"web2": _report("web2", outcome=Outcome.UNSTABLE)}
     ],
     ids=["expected", "in the baseline", "another one reported", "expected outweighs the baseline"],
 )
-def test_a_host_that_was_expected_and_has_not_reported_is_unknown(
+def test_an_expected_host_without_a_report_is_unknown(
     options: dict[str, Any], why: str | None, unexpected: tuple[str, ...]
 ) -> None:
     fleet = _fleet(_report("web1"), **options)
@@ -85,17 +85,17 @@ def test_a_host_that_was_expected_and_has_not_reported_is_unknown(
     assert (fleet.exit_status, fleet.unexpected) == (3 if missing else 0, unexpected)
 
 
-def _of_one_name(report: Report, at_s: float = _NOW_S - 120, **facts: str | None) -> Fleet:
-    """Return the fleet of this report and one of another machine that has the same name, in its own folder."""
+def _fleet_of_one_name(report: Report, at_s: float = _NOW_S - 120, **facts: str | None) -> Fleet:
+    """Return the fleet of this report and of one in another folder, from another machine with the same name."""
     other = _report(source="b/web1.json", outcome=Outcome.UNSTABLE, at_s=at_s, facts=facts)
     of_host = HostReports(report)
-    for each in (report, other):
-        of_host.add(each)
+    for host_report in (report, other):
+        of_host.add(host_report)
     return fleet_of({"web1": of_host}, None, None, 3600.0, _NOW_S)
 
 
-def test_of_two_machines_with_one_name_the_worse_counts_and_both_are_named() -> None:
-    fleet = _of_one_name(_report(source="a/web1.json", facts={"board": "one"}), board="two")
+def test_the_worse_of_two_machines_with_one_name_counts_and_both_are_named() -> None:
+    fleet = _fleet_of_one_name(_report(source="a/web1.json", facts={"board": "one"}), board="two")
     (host,) = fleet.hosts
     assert (host.standing, host.outcome, fleet.exit_status) == (Standing.AMBIGUOUS, Outcome.UNSTABLE, 1)
     assert (
@@ -104,8 +104,8 @@ def test_of_two_machines_with_one_name_the_worse_counts_and_both_are_named() -> 
     assert (host.changes, fleet.perhaps_two) == (None, ())
 
 
-def test_of_two_machines_with_one_name_the_one_that_no_longer_reports_is_unknown() -> None:
-    (host,) = _of_one_name(_report(facts={"board": "one"}), at_s=_NOW_S - 7200, board="two").hosts
+def test_a_stale_one_of_two_machines_with_one_name_is_unknown() -> None:
+    (host,) = _fleet_of_one_name(_report(facts={"board": "one"}), at_s=_NOW_S - 7200, board="two").hosts
     assert (host.standing, host.outcome) == (Standing.AMBIGUOUS, Outcome.UNKNOWN)
     assert "b/web1.json is stale" in (host.why or "")
 
@@ -117,7 +117,7 @@ def test_of_two_machines_with_one_name_the_one_that_no_longer_reports_is_unknown
     ({"board": "a"}, {}, None),
     ({"board": "a", "kernel": "6.1"}, {"board": "a", "kernel": "6.18"}, None),
 ])  # fmt: skip
-def test_machines_are_told_apart_by_what_both_know_and_one_never_changes(
+def test_machines_are_distinguished_by_a_lasting_fact_in_both_reports(
     one: dict[str, str | None], other: dict[str, str | None], name: str | None
 ) -> None:
     assert lasting_difference(_report(facts=one), _report(facts=other)) == name
@@ -130,7 +130,7 @@ def test_machines_are_told_apart_by_what_both_know_and_one_never_changes(
     ({"source": "b/web1.json", "at_s": _NOW_S - 100, "is_identified": True}, Standing.REPORTED, ()),
     ({"source": "b/web1.json", "at_s": _NOW_S - 100, "outcome": Outcome.STABLE}, Standing.REPORTED, ()),
 ])  # fmt: skip
-def test_a_report_that_is_not_stable_in_another_folder_may_be_of_another_machine(
+def test_an_unstable_report_in_another_folder_may_be_of_another_machine(
     earlier: dict[str, Any], standing: Standing, perhaps: tuple[str, ...]
 ) -> None:
     before = _report(**{"outcome": Outcome.UNSTABLE, **earlier})
@@ -140,7 +140,7 @@ def test_a_report_that_is_not_stable_in_another_folder_may_be_of_another_machine
     assert (host.outcome is Outcome.STABLE) == (standing is Standing.REPORTED)
 
 
-def test_a_report_that_is_not_stable_hides_no_other() -> None:
+def test_an_unstable_newest_report_is_not_ambiguous() -> None:
     earlier = _report(source="b/web1.json", outcome=Outcome.UNKNOWN, at_s=_NOW_S - 100)
     fleet = _fleet(_report(source="a/web1.json", outcome=Outcome.UNSTABLE), earlier=earlier)
     assert (fleet.hosts[0].standing, fleet.perhaps_two) == (Standing.REPORTED, ())
@@ -156,7 +156,7 @@ def test_a_report_that_is_not_stable_hides_no_other() -> None:
         (_report(trouble="not JSON", outcome=Outcome.UNKNOWN), Standing.BROKEN, "web1.json: not JSON"),
     ],
 )
-def test_a_report_that_cannot_be_gone_by_counts_as_unknown(report: Report, standing: Standing, words: str) -> None:
+def test_an_unusable_report_counts_as_unknown(report: Report, standing: Standing, words: str) -> None:
     (host,) = _fleet(report, max_age_s=3600.0).hosts
     assert (host.standing, host.outcome) == (standing, Outcome.UNKNOWN)
     assert words in (host.why or "")
@@ -170,13 +170,13 @@ def test_a_report_that_cannot_be_gone_by_counts_as_unknown(report: Report, stand
         (_report(at_s=None), None, 0),
     ],
 )
-def test_the_future_is_unknown_and_a_report_without_a_time_counts_where_it_is_the_only_one(
+def test_a_future_report_is_unknown_and_an_only_report_without_a_time_counts(
     report: Report, max_age_s: float | None, status: int
 ) -> None:
     assert _fleet(report, max_age_s=max_age_s).exit_status == status
 
 
-def test_which_of_two_reports_is_newer_is_unknown_where_the_newer_file_has_no_time() -> None:
+def test_the_order_of_reports_is_unknown_if_the_newer_file_has_no_time() -> None:
     earlier = _report(at_s=_NOW_S - 90, outcome=Outcome.UNSTABLE)
     (host,) = _fleet(_report(at_s=None), earlier=earlier).hosts
     assert (host.standing, host.outcome) == (Standing.UNDATED, Outcome.UNKNOWN)
@@ -193,12 +193,12 @@ def test_which_of_two_reports_is_newer_is_unknown_where_the_newer_file_has_no_ti
         (_report(at_s=2.0, written_s=1.0), _report(at_s=1.0, written_s=5.0)),
     ],
 )
-def test_the_newest_by_its_own_time_counts_and_of_one_moment_the_worse(newer: Report, older: Report) -> None:
+def test_the_newest_report_by_its_own_time_counts_or_the_worse_of_equal_times(newer: Report, older: Report) -> None:
     assert newer.counts_before(older)
     assert not older.counts_before(newer)
 
 
-def test_changes_are_told_with_the_gravest_first() -> None:
+def test_changes_are_listed_with_the_gravest_first() -> None:
     before = _report(
         open_checks=("throttled",), floor=Floor(0.001, 0.002, 0.003), facts={"kernel": "6.1", "virtual": None}
     )
@@ -217,7 +217,7 @@ def test_changes_are_told_with_the_gravest_first() -> None:
     ]
 
 
-def test_noise_floors_with_intervals_that_overlap_are_no_change() -> None:
+def test_noise_floors_with_overlapping_intervals_are_not_a_change() -> None:
     before, after = (_report(floor=Floor(low, 2 * low, 4 * low)) for low in (0.01, 0.03))
     assert list(changes_between(before, after)) == []
 
@@ -231,24 +231,24 @@ def _speeds(mean: float, slowest: float) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("mean", "slowest", "told"), [
+@pytest.mark.parametrize(("mean", "slowest", "outlier_cpus"), [
     (100.0, 100.0, []),
     (100.5, 160.0, [5]),  # one of very many CPUs
     (115.0, 160.0, [None, 5]),
     (125.0, 125.5, [None]),  # the whole machine
     (80.0, 80.0, [None]),
 ])  # fmt: skip
-def test_a_cpu_is_told_where_it_is_further_out_of_line_than_its_machine(
-    mean: float, slowest: float, told: list[int | None]
+def test_a_slow_cpu_or_a_slow_machine_is_an_outlier(
+    mean: float, slowest: float, outlier_cpus: list[int | None]
 ) -> None:
     others = [_report(f"web{number}", **_speeds(100.0, 100.0)) for number in range(9)]
     fleet = _fleet(*others, _report("odd", **_speeds(mean, slowest)))
-    assert {host.name: [each.cpu for each in host.outliers] for host in fleet.hosts if host.outliers} == (
-        {"odd": told} if told else {}
+    assert {host.name: [outlier.cpu for outlier in host.outliers] for host in fleet.hosts if host.outliers} == (
+        {"odd": outlier_cpus} if outlier_cpus else {}
     )
 
 
-def test_a_baseline_stands_in_for_the_report_before() -> None:
+def test_a_baseline_replaces_the_earlier_report() -> None:
     earlier, baseline = _report(at_s=1.0), _report(at_s=0.0, outcome=Outcome.UNSTABLE)
     (host,) = _fleet(_report(), earlier=earlier, baseline={"web1": baseline}).hosts
     assert (host.earlier, host.changes) == (baseline, ("was unstable",))
@@ -256,14 +256,14 @@ def test_a_baseline_stands_in_for_the_report_before() -> None:
 
 def test_reasons_are_counted_over_hosts_that_are_not_stable() -> None:
     hog = Reason("tasks-on-target", "hog (pid 9): 50% of CPU 2", "hog (pid 9)")
-    reports = [_report(f"web{each}", outcome=Outcome.UNSTABLE, reason=hog) for each in range(2)]
+    reports = [_report(f"web{number}", outcome=Outcome.UNSTABLE, reason=hog) for number in range(2)]
     fleet = _fleet(*reports, _report("web7", reason=hog), expected=("web0", "web1", "web7", "web8"))
     assert list(named_reasons(fleet)) == [("tasks-on-target", 2), ("missing", 1)]
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("text", "expected"),
     [("hog (pid 9): 50%", "x: hog (pid 9): 50%"), ("CPU 2 is busy", "x: CPU 2 is busy (hog (pid 9))")],
 )
-def test_a_reason_names_its_culprit_once(said: str, words: str) -> None:
-    assert str(Reason("x", said, "hog (pid 9)")) == words
+def test_a_reason_names_its_culprit_once(text: str, expected: str) -> None:
+    assert str(Reason("x", text, "hog (pid 9)")) == expected

@@ -1,4 +1,4 @@
-"""A move is attributed to what changed between the last entry of the old level and the first of the new one."""
+"""Moves of figures, and their attribution to facts that changed between the old and the new level."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def _around(middle: float, count: int) -> list[float]:
     return [middle * rng.gauss(1, 0.002) for _ in range(count)]
 
 
-def test_a_move_is_told_with_what_changed_just_then() -> None:
+def test_a_move_lists_the_facts_that_changed_at_the_same_time() -> None:
     (move,) = _development(_around(100, 20) + _around(104.1, 6), changed_at=20).moves
     assert move.figure == Figure.LATENCY
     assert move.change == pytest.approx(0.041, abs=0.003)
     assert (move.last_old.at_s, move.first_new.at_s) == (86_400.0 * 19, 86_400.0 * 20)
-    assert [str(each) for each in move.changed] == ["microcode: 0x2b000590 → 0x2b0005c0"]
+    assert [str(change) for change in move.changed] == ["microcode: 0x2b000590 → 0x2b0005c0"]
 
 
-def test_a_change_elsewhere_in_time_is_not_blamed() -> None:
+def test_a_change_at_another_time_is_not_a_cause() -> None:
     (move,) = _development(_around(100, 20) + _around(104.1, 6), changed_at=10).moves
     assert move.changed == ()
 
@@ -58,10 +58,10 @@ def test_a_figure_that_alternates_did_not_move() -> None:
     pairs = zip(_around(100, 10), _around(130, 10), strict=True)
     development = _development([value for pair in pairs for value in pair])
     assert development.moves == ()
-    assert [each.figure for each in development.alternations] == [Figure.LATENCY]
+    assert [alternation.figure for alternation in development.alternations] == [Figure.LATENCY]
 
 
-def test_noise_below_what_is_as_good_as_none_does_not_move() -> None:
+def test_changes_of_negligible_noise_are_not_a_move() -> None:
     assert _development([1e-9] * 10 + [5e-5] * 10, figure=Figure.NOISE_1MS).moves == ()
 
 
@@ -80,13 +80,13 @@ def test_a_change_in_words(figure: Figure, change: float, words: str) -> None:
     assert words_of_change(TRAITS[figure].nature, change) == words
 
 
-def test_boots_that_come_back_are_of_two_machines() -> None:
+def test_interleaved_boots_are_of_two_machines() -> None:
     entries = [_entry(number, 1.0) for number in (0, 1, 10, 11)]
     assert not boots_interleave(entries)
     assert boots_interleave([*entries, _entry(2, 1.0)])
 
 
-def test_only_the_same_cpus_and_core_since_it_was_accepted_are_compared() -> None:
+def test_only_entries_of_the_same_cpus_and_core_since_acceptance_are_compared() -> None:
     others = Entry(5.0, "python", frozenset({2, 3}), {}, {Figure.LATENCY: 1.0})
     entries = (_entry(0, 1.0), _entry(1, 2.0), others, _entry(2, 3.0))
     assert Past(entries, accepted=1).like(entries[-1]) == (entries[1], entries[3])

@@ -1,4 +1,4 @@
-"""The chance that samples stay within the budget, and what a floor passes and fails by."""
+"""The chance that samples stay within the budget, and whether a floor meets or exceeds it."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_the_chance_grows_with_the_budget_and_falls_with_the_noise(length_ns: in
         assert all(0 <= chance <= 1 for chance in (*by_budget, *by_noise))
 
 
-def test_the_chance_is_even_at_what_is_usually_measured_and_alike_on_both_sides() -> None:
+def test_the_chance_is_even_at_the_median_ratio_and_symmetric_around_it() -> None:
     measured = 0.87 * 0.01
     assert USUAL_DRIFT.chance_within(measured, 0.01, _MS) == pytest.approx(0.5)
     above, below = (USUAL_DRIFT.chance_within(most, 0.01, _MS) for most in (2 * measured, measured / 2))
     assert above + below == pytest.approx(1)
 
 
-def test_a_host_that_changes_much_makes_every_chance_less_certain() -> None:
+def test_a_larger_drift_makes_every_chance_less_certain() -> None:
     steady, moving = (drift_of([({Work.LATENCY: {_MS: 0.02}}, {Work.LATENCY: {_MS: cv}})] * 20) for cv in (0.02, 0.2))
     assert moving.chance_within(0.02, 0.01, _MS) < steady.chance_within(0.02, 0.01, _MS)
     assert moving.chance_within(0.01, 0.02, _MS) > steady.chance_within(0.01, 0.02, _MS)
@@ -58,14 +58,14 @@ def test_the_chance_of_a_floor_grows_with_the_budget_alone() -> None:
     assert (chances[0] or 0) < 0.1 < 0.9 < (chances[-1] or 0)
 
 
-def test_what_is_extrapolated_has_no_chance() -> None:
+def test_an_extrapolated_floor_has_no_chance() -> None:
     floor = _floor(at_ns=10_000 * _MS)
     assert (floor.extrapolated, floor.chance) == (True, None)
     coarse = parse_calibration(written_calibration(work=lambda at_ns: 2 * _MS))
     assert [floor.chance is None for floor in floors_by_cpu([coarse], Budget())[2]] == [True, False, False, True]
 
 
-def test_the_worst_of_several_cpus_has_the_least_chance_and_none_where_one_has_none() -> None:
+def test_the_worst_of_several_cpus_has_the_least_chance_or_none_if_one_is_unknown() -> None:
     floor = _floor()
     chances = (0.7, 0.2, 0.9)
     assert worst_of([replace(floor, chance=chance) for chance in chances]).chance == 0.2
@@ -86,7 +86,7 @@ def test_the_worst_of_several_cpus_has_the_least_chance_and_none_where_one_has_n
         (0.04, 0.97, False, False),
     ],
 )
-def test_a_floor_passes_from_the_confidence_on_and_fails_where_exceeding_is_as_likely(
+def test_a_floor_passes_or_fails_if_its_chance_reaches_the_confidence(
     chance: float, confidence: float | None, is_met: bool, is_exceeded: bool
 ) -> None:
     budget, floor = Budget(confidence=confidence), replace(_floor(), chance=chance)
@@ -100,14 +100,14 @@ def test_an_extrapolated_floor_is_never_met_and_fails_by_its_interval() -> None:
 
 
 @pytest.mark.parametrize("work", [None, Work.MIXED])
-def test_the_finding_has_the_chance_in_its_sentence_and_its_evidence(work: Work | None) -> None:
-    found = finding(verdict_of(budget=Budget(work=work)), "noise-floor-above-budget")
-    assert found.status == "pass"
-    assert found.answer.said.startswith("25 samples of 100 ms stay within 1%: chance >99% (")
-    assert found.answer.evidence["chance"] > 0.9
+def test_the_finding_has_the_chance_in_its_text_and_its_evidence(work: Work | None) -> None:
+    chance_finding = finding(verdict_of(budget=Budget(work=work)), "noise-floor-above-budget")
+    assert chance_finding.status == "pass"
+    assert chance_finding.answer.said.startswith("25 samples of 100 ms stay within 1%: chance >99% (")
+    assert chance_finding.answer.evidence["chance"] > 0.9
 
 
-def test_the_confidence_decides_on_what_is_open() -> None:
+def test_the_confidence_decides_on_an_uncertain_floor() -> None:
     calibrated = verdict_of(work=every_third_slow).case.calibrated
     assert calibrated is not None
     assert calibrated.floor is not None

@@ -1,4 +1,4 @@
-"""Whether the machine was the same after a series as before it."""
+"""Changes of the machine's speed between the calibrations before and after a series."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def calibration(slower: float = 0.0, moved: int | None = None) -> Calibrated:
 
 
 @pytest.mark.parametrize(("slower", "is_too_much"), [(0.0, False), (0.005, False), (0.03, True), (-0.03, True)])
-def test_work_that_takes_another_time_tells_of_another_machine(slower: float, is_too_much: bool) -> None:
+def test_a_change_of_speed_beyond_the_limit_is_too_much(slower: float, is_too_much: bool) -> None:
     changes = speed_changes(calibration(), calibration(slower))
-    assert [(each.cpu, each.is_too_much) for each in changes] == [(2, is_too_much), (3, is_too_much)]
+    assert [(change.cpu, change.is_too_much) for change in changes] == [(2, is_too_much), (3, is_too_much)]
     assert changes[0].share == pytest.approx(slower, abs=0.001)
     assert why_change_unknown(calibration(), calibration(slower), _BOTH) is None
 
 
 @pytest.mark.parametrize("ends", [(3, None), (None, 3)], ids=str)
-def test_a_cpu_that_one_of_the_two_did_not_measure_is_unknown(ends: tuple[int | None, int | None]) -> None:
+def test_a_cpu_that_only_one_calibration_measured_is_unknown(ends: tuple[int | None, int | None]) -> None:
     opening, closing = (calibration(moved=cpu) for cpu in ends)
-    assert [each.cpu for each in speed_changes(opening, closing)] == [2]
+    assert [change.cpu for change in speed_changes(opening, closing)] == [2]
     assert (why_change_unknown(opening, closing, _BOTH) or "").startswith("CPU 3: it went offline")
     assert why_change_unknown(opening, closing, frozenset({2})) is None
 
 
-def test_a_cpu_that_neither_measured_is_unknown() -> None:
+def test_a_cpu_that_no_calibration_measured_is_unknown() -> None:
     unknown = why_change_unknown(calibration(), calibration(), _BOTH | {4})
     assert unknown == "CPU 4: its work was not measured"

@@ -24,4 +24,4 @@ def run_on(plan: Plan) -> list[int]:
 
 def answer(plan: Plan, criterion: Criterion) -> Answer:
     """Return the plan's answer on one criterion."""
-    return next(each.answer for each in plan.criteria if each.criterion == criterion)
+    return next(result.answer for result in plan.criteria if result.criterion == criterion)

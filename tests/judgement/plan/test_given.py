@@ -12,7 +12,7 @@ from tests.written.topologies import WrittenCore, cores, files_of, machine_of
 
 
 @pytest.mark.parametrize(
-    ("cpus", "criterion", "status", "said"),
+    ("cpus", "criterion", "status", "text"),
     [
         ("0", Criterion.HOUSEKEEPING, Status.FAIL, "CPU 0 keeps the time"),
         ("8", Criterion.HOUSEKEEPING, Status.FAIL, "CPU 8 shares a core with CPU 0"),
@@ -23,12 +23,14 @@ from tests.written.topologies import WrittenCore, cores, files_of, machine_of
         ("2-3", Criterion.CORES, Status.PASS, "2 cores; CPUs 10-11, their other threads, stay idle"),
     ],
 )
-def test_what_is_wrong_with_them_is_said(cpus: str, criterion: Criterion, status: Status, said: str) -> None:
-    found = answer(planned(files_of(cores(8, 2, sockets=2)), cpus=cpus), criterion)
-    assert (found.status, found.said.startswith(said)) == (status, True), found
+def test_the_answer_on_named_cpus_explains_the_fault(
+    cpus: str, criterion: Criterion, status: Status, text: str
+) -> None:
+    result = answer(planned(files_of(cores(8, 2, sockets=2)), cpus=cpus), criterion)
+    assert (result.status, result.said.startswith(text)) == (status, True), result
 
 
-def test_slow_cores_are_told() -> None:
+def test_slow_or_mixed_cores_are_warned_of() -> None:
     shape = [WrittenCore((cpu,), khz=5_000_000 if cpu < 4 else 3_000_000) for cpu in range(8)]
     assert answer(planned(files_of(shape), cpus="4-5"), Criterion.KIND).status == Status.WARN
     assert answer(planned(files_of(shape), cpus="3-4"), Criterion.KIND).said.startswith("cores of several kinds")
@@ -40,12 +42,12 @@ def test_an_offline_cpu_is_brought_online_first() -> None:
     assert plan.steps.now[0].fix.now == "echo 1 | sudo tee /sys/devices/system/cpu/cpu3/online"
 
 
-def test_a_cpu_that_a_copied_container_does_not_have_is_not_called_usable() -> None:
+def test_a_cpu_outside_of_a_copied_container_is_not_usable() -> None:
     plan = planned(_container(), cpus="1")
     assert "not CPU 1" in (answer(plan, Criterion.USABLE).reason or "")
 
 
-def test_of_a_copied_container_only_its_own_cpus_are_proposed() -> None:
+def test_only_the_cpus_of_a_copied_container_are_proposed() -> None:
     assert run_on(planned(_container(), 1)) == [7]
 
 
@@ -67,7 +69,7 @@ def test_cpu_0_is_not_taken_with_its_sibling() -> None:
     assert (run_on(plan), sorted(plan.proposal.taken)) == ([4], [4])
 
 
-def test_they_are_taken_as_given_with_the_same_steps_as_proposed_ones() -> None:
+def test_named_cpus_have_the_same_steps_as_proposed_ones() -> None:
     files = files_of(cores(8, 2))
     proposed = planned(files, 2)
     given = planned(files, cpus="1-2")

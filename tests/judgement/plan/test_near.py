@@ -14,41 +14,41 @@ _CARD = "/sys/class/net/eth0/device"
 _TWO_NODES = files_of(cores(8, sockets=2))
 
 
-def _at(node: int) -> dict[str, str]:
+def _device_files(node: int) -> dict[str, str]:
     return {f"{_CARD}/numa_node": f"{node}\n"}
 
 
 @pytest.mark.parametrize(("node", "run"), [(0, [1, 2]), (1, [4, 5])])
-def test_they_are_of_its_node(node: int, run: list[int]) -> None:
-    plan = planned(_TWO_NODES | _at(node), 2, near="eth0")
+def test_proposed_cpus_are_of_the_devices_node(node: int, run: list[int]) -> None:
+    plan = planned(_TWO_NODES | _device_files(node), 2, near="eth0")
     assert run_on(plan) == run
     assert answer(plan, Criterion.DEVICE).said == f"eth0 is at node {node} as well"
 
 
-def test_those_that_are_not_are_told() -> None:
-    plan = planned(_TWO_NODES | _at(0), 4, near="eth0")
-    found = answer(plan, Criterion.DEVICE)
-    assert found.status == Status.WARN
-    assert found.said.endswith("(near it: 0-3)")
+def test_cpus_beyond_the_devices_node_are_warned_of() -> None:
+    plan = planned(_TWO_NODES | _device_files(0), 4, near="eth0")
+    result = answer(plan, Criterion.DEVICE)
+    assert result.status == Status.WARN
+    assert result.said.endswith("(near it: 0-3)")
 
 
-def test_a_machine_that_does_not_tell_says_so() -> None:
-    found = answer(planned(_TWO_NODES | _at(-1), 1, near="eth0"), Criterion.DEVICE)
-    assert (found.status, found.reason) == (
+def test_an_unreported_node_of_the_device_is_unknown() -> None:
+    result = answer(planned(_TWO_NODES | _device_files(-1), 1, near="eth0"), Criterion.DEVICE)
+    assert (result.status, result.reason) == (
         Status.UNKNOWN,
         "this machine does not tell at which node eth0 is: numa_node is -1",
     )
 
 
-def test_on_bare_metal_with_one_node_all_is_near() -> None:
-    found = answer(planned(files_of(cores(4)) | _at(-1), 1, near="eth0"), Criterion.DEVICE)
-    assert (found.status, found.said) == (Status.PASS, "this machine has one node")
+def test_on_bare_metal_with_one_node_all_cpus_are_near() -> None:
+    result = answer(planned(files_of(cores(4)) | _device_files(-1), 1, near="eth0"), Criterion.DEVICE)
+    assert (result.status, result.said) == (Status.PASS, "this machine has one node")
 
 
-def test_an_unknown_device_is_refused_with_those_that_exist() -> None:
+def test_an_unknown_device_is_refused_with_a_list_of_devices() -> None:
     with pytest.raises(UsageError, match="'eth7': no such network interface, disk or PCI device; there are eth0"):
-        planned(_TWO_NODES | _at(0), 1, near="eth7")
+        planned(_TWO_NODES | _device_files(0), 1, near="eth7")
 
 
-def test_nothing_of_devices_is_judged_without_the_question() -> None:
-    assert all(each.criterion != Criterion.DEVICE for each in planned(_TWO_NODES, 1).criteria)
+def test_a_plan_without_a_device_has_no_device_criterion() -> None:
+    assert all(result.criterion != Criterion.DEVICE for result in planned(_TWO_NODES, 1).criteria)

@@ -1,4 +1,4 @@
-"""What holds of a plan on any machine."""
+"""Properties of a plan on any machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.written.topologies import WrittenCore, files_of
 
 @st.composite
 def _machines(draw: st.DrawFn) -> tuple[list[WrittenCore], frozenset[int]]:
-    """Cores of any shape, CPU numbers in any order, and which CPUs are offline: never all."""
+    """Return cores of any shape with CPU numbers in any order, and the offline CPUs, which are never all."""
     threads = draw(st.lists(st.integers(1, 4), min_size=1, max_size=8))
     numbers = list(range(sum(threads)))
     random.Random(draw(st.integers(0, 1000))).shuffle(numbers)
@@ -31,7 +31,9 @@ def _machines(draw: st.DrawFn) -> tuple[list[WrittenCore], frozenset[int]]:
 
 
 @given(_machines(), st.integers(1, 8))
-def test_a_plan_keeps_its_promises_or_is_refused(machine: tuple[list[WrittenCore], frozenset[int]], count: int) -> None:
+def test_a_plan_fulfils_all_criteria_or_is_refused(
+    machine: tuple[list[WrittenCore], frozenset[int]], count: int
+) -> None:
     shape, offline = machine
     online = [frozenset(core.cpus) - offline for core in shape]
     whole = [cpus for cpus in online if cpus]
@@ -39,7 +41,7 @@ def test_a_plan_keeps_its_promises_or_is_refused(machine: tuple[list[WrittenCore
     plan = _plan_or_none(shape, offline, count)
     assert (plan is None) == (count > possible)
     if plan is not None:
-        _holds(plan, shape, whole, count)
+        _check_plan(plan, shape, whole, count)
 
 
 def _plan_or_none(shape: list[WrittenCore], offline: frozenset[int], count: int) -> Plan | None:
@@ -49,16 +51,16 @@ def _plan_or_none(shape: list[WrittenCore], offline: frozenset[int], count: int)
         return None
 
 
-def _holds(plan: Plan, shape: list[WrittenCore], whole: list[frozenset[int]], count: int) -> None:
-    run, taken = plan.proposal.run, plan.proposal.taken
+def _check_plan(plan: Plan, shape: list[WrittenCore], whole: list[frozenset[int]], count: int) -> None:
+    run, taken_cpus = plan.proposal.run, plan.proposal.taken
     assert len(run) == count
-    assert 0 not in taken
-    assert all(cpus <= taken or not cpus & taken for cpus in whole)
-    assert all(len(cpus & run) == 1 for cpus in whole if cpus <= taken)
-    assert any(not cpus & taken for cpus in whole)
-    assert taken <= frozenset().union(*whole)
+    assert 0 not in taken_cpus
+    assert all(cpus <= taken_cpus or not cpus & taken_cpus for cpus in whole)
+    assert all(len(cpus & run) == 1 for cpus in whole if cpus <= taken_cpus)
+    assert any(not cpus & taken_cpus for cpus in whole)
+    assert taken_cpus <= frozenset().union(*whole)
     kept = next((cpus for cpus in whole if 0 in cpus), min(whole, key=min))
-    assert not kept & taken
+    assert not kept & taken_cpus
     node_by_cpu = {cpu: core.node for core in shape for cpu in core.cpus}
     kinds = {core.cpus[0]: (core.capacity or 0) >= 1000 for core in shape}
     own_nodes = {node_by_cpu[cpu] for cpu in run}

@@ -1,4 +1,4 @@
-"""What there is to do: the fixes of preflight's checks, and after them these checks are content."""
+"""Steps of a plan: the fixes of preflight's checks, after which these checks pass."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _commands(plan: Plan) -> list[str | None]:
     return [step.fix.now for step in plan.steps.now]
 
 
-def test_it_is_what_preflight_advises_for_the_same_cpus() -> None:
+def test_steps_are_the_fixes_of_preflight_for_the_same_cpus() -> None:
     plan = planned(_FILES, 2)
     verdict = judged_by_settings(machine_of(_FILES), plan.proposal.taken)
     assert len(plan.steps.all) > 5
@@ -38,7 +38,7 @@ def test_it_is_what_preflight_advises_for_the_same_cpus() -> None:
         assert step.fix == finding(verdict, step.check.id).answer.fix
 
 
-def test_all_of_it_done_twice_is_done_once_and_undone_is_as_before(tmp_path: Path) -> None:
+def test_steps_are_idempotent_and_their_undo_is_complete(tmp_path: Path) -> None:
     plan, root = planned(_FILES, 2), tmp_path / "root"
     written = {path: _FILES[path] for path in _FILES if "/irq/" in path or "workqueue/cpumask" in path}
     for path, text in written.items():
@@ -53,7 +53,7 @@ def test_all_of_it_done_twice_is_done_once_and_undone_is_as_before(tmp_path: Pat
     assert sh(root, *(step.fix.undo for step in reversed(plan.steps.now))) == before
 
 
-def test_afterwards_preflight_finds_the_cpus_isolated_with_their_siblings_idle() -> None:
+def test_preflight_passes_isolation_after_the_steps() -> None:
     plan = planned(_FILES, 2)
     after = _FILES | {
         f"{_PARTITION}/cpuset.cpus": "1-2,9-10\n",
@@ -68,7 +68,7 @@ def test_afterwards_preflight_finds_the_cpus_isolated_with_their_siblings_idle()
     assert again.partition == _PARTITION
 
 
-def test_options_of_the_kernel_stand_in_one_line_and_name_what_they_replace() -> None:
+def test_kernel_options_are_one_line_with_the_replaced_options_listed() -> None:
     plan = planned(_FILES | {"/proc/cmdline": "root=UUID=1 isolcpus=7\n"}, 2)
     assert plan.steps.kernel_arguments == (
         "irqaffinity=0,3-8,11-15 workqueue.unbound_cpus=0,3-8,11-15 isolcpus=domain,managed_irq,1-2,9-10 "
@@ -96,22 +96,22 @@ _OLD = {"/proc/sys/kernel/osrelease": "5.15.0\n", "/proc/version": "Linux versio
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "missing"),
     [
         (_OLD, "Linux 6.1 or newer (it has cgroup v2 with the cpuset controller)."),
         (_VERSION_1, "cgroup v2 with the cpuset controller (it has Linux 6.14)."),
         (_VERSION_1 | _OLD, "cgroup v2 with the cpuset controller and Linux 6.1 or newer."),
     ],
 )
-def test_of_what_a_partition_needs_only_what_is_missing_is_called_missing(files: Files, told: str) -> None:
+def test_only_missing_requirements_of_a_partition_are_listed(files: Files, missing: str) -> None:
     plan = planned({**_FILES, **files}, 1)
     assert plan.steps.partition is None
     assert plan.why_no_partition == (
-        f"The CPUs cannot be isolated without a reboot: for that this machine lacks {told}"
+        f"The CPUs cannot be isolated without a reboot: for that this machine lacks {missing}"
     )
 
 
-def test_what_this_kernel_cannot_do_is_left_out_and_said() -> None:
+def test_options_that_the_kernel_lacks_are_left_out_with_the_reason() -> None:
     config = CONFIG_TEXT.replace("CONFIG_NO_HZ_FULL=y", "# CONFIG_NO_HZ_FULL is not set")
     plan = planned(_FILES | {CONFIG: config}, 1)
     assert "nohz_full" not in plan.steps.kernel_arguments
@@ -120,7 +120,7 @@ def test_what_this_kernel_cannot_do_is_left_out_and_said() -> None:
     }
 
 
-def test_isolation_is_advised_where_it_is_not_known_whether_there_is_any() -> None:
+def test_isolation_is_advised_if_it_is_unknown() -> None:
     files = {path: text for path, text in _FILES.items() if path != f"{CPUS}/isolated"}
     plan = planned(machine_of(files, is_copy=True), 1)
     assert "target-not-isolated" in plan.steps.unknown

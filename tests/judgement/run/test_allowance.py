@@ -1,4 +1,4 @@
-"""How much noise a repetition may meet."""
+"""The noise that a repetition may contain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_without_a_calibration_half_of_a_change_of_one_per_cent_is_allowed() -> 
     assert allowance_for(100 * MS).ns(100 * MS) == MS / 2
 
 
-def test_the_next_shorter_samples_bound_it() -> None:
+def test_samples_of_the_next_shorter_length_bound_the_allowance() -> None:
     floors = [_floor(1, 1.05), _floor(10, 1.02), _floor(100, 1.006), _floor(1000, 1.001)]
     assert allowance_for(10 * MS, floors).share == pytest.approx(0.02)
     assert allowance_for(99 * MS, floors).share < 0.02
@@ -28,11 +28,11 @@ def test_the_next_shorter_samples_bound_it() -> None:
     assert allowance_for(500_000, floors).share == pytest.approx(0.05)
 
 
-def test_a_quiet_machine_is_allowed_what_suits_most() -> None:
+def test_a_quiet_machine_has_the_default_allowance() -> None:
     assert allowance_for(1000 * MS, [_floor(1000, 1.0001)]) == Allowance(LOSES_TOO_MUCH, True)
 
 
-def test_of_several_cpus_the_quietest_counts() -> None:
+def test_the_quietest_of_several_cpus_decides() -> None:
     floors = [_floor(10, 1.028, cpu=2), _floor(10, 1.01, cpu=3)]
     assert allowance_for(10 * MS, floors).share == pytest.approx(0.01)
     assert allowance_for(10 * MS, floors[::-1]).share == pytest.approx(0.01)

@@ -42,7 +42,7 @@ def _moment(at: int, hog_ms: float = 0, children_ms: float = 0, worker_ms: float
 
 def _repetition(*moments: Mapping[str, str]) -> Repetition:
     """Return a repetition of these moments, half a second apart, with a look at each."""
-    found = repeat(
+    repetition = repeat(
         *map(dict, moments),
         seconds=0.5,
         looks=range(len(moments)),
@@ -50,7 +50,7 @@ def _repetition(*moments: Mapping[str, str]) -> Repetition:
         own_ms=500 * (len(moments) - 1),
         use=THREADED,
     )
-    return replace(found, began_wall_ns=_WALL_NS)
+    return replace(repetition, began_wall_ns=_WALL_NS)
 
 
 def _run(began_ms: float, ended_ms: float, hooked: HookedRun | None = None) -> BenchmarkRun:
@@ -65,33 +65,33 @@ def _run(began_ms: float, ended_ms: float, hooked: HookedRun | None = None) -> B
     )
 
 
-def _marked(
+def _mark(
     run: BenchmarkRun, *repetitions: Repetition, placement: Placement = _PLACED, khz_by_cpu: Mapping[int, float] = _KHZ
 ) -> MarkedRun:
-    watched = WatchedCommand(repetitions=[(each, placement) for each in repetitions], khz_by_cpu=khz_by_cpu)
+    watched = WatchedCommand(repetitions=[(repetition, placement) for repetition in repetitions], khz_by_cpu=khz_by_cpu)
     return mark_run(run, watched)
 
 
-def _hogged() -> Repetition:
+def _with_hog() -> Repetition:
     """Return a repetition of six half seconds, in the third of which a hog had 200 ms."""
     return _repetition(*[_moment(at, hog_ms=0 if at < 3 else 200) for at in range(7)])
 
 
-def test_the_run_that_a_hog_met_is_disturbed_and_those_beside_it_are_not() -> None:
-    outcomes = [_marked(_run(*when), _hogged()).verdict.outcome for when in ((0, 1000), (1000, 1500), (1500, 3000))]
+def test_a_hog_disturbs_only_the_run_in_which_it_ran() -> None:
+    outcomes = [_mark(_run(*when), _with_hog()).verdict.outcome for when in ((0, 1000), (1000, 1500), (1500, 3000))]
     assert outcomes == ["undisturbed", "disturbed", "undisturbed"]
-    (reason,) = _marked(_run(1000, 1500), _hogged()).verdict.reasons
+    (reason,) = _mark(_run(1000, 1500), _with_hog()).verdict.reasons
     assert (reason.name, reason.pid, reason.ns) == ("hog", _HOG, 200 * MS - 4_000)
 
 
-def test_a_run_that_may_have_met_it_is_not_called_undisturbed() -> None:
+def test_a_run_that_a_hog_may_have_disturbed_is_not_undisturbed() -> None:
     """The run ended in the half second in which the hog ran."""
-    assert _marked(_run(100, 1200), _hogged()).verdict.outcome != "undisturbed"
+    assert _mark(_run(100, 1200), _with_hog()).verdict.outcome != "undisturbed"
 
 
 def test_a_run_is_placed_on_the_clock_of_the_looks() -> None:
-    repetition = _hogged()
-    marked = _marked(_run(100, 900), repetition)
+    repetition = _with_hog()
+    marked = _mark(_run(100, 900), repetition)
     assert (marked.began_ns, marked.ended_ns) == (repetition.began_ns + 100 * MS, repetition.began_ns + 900 * MS)
 
 
@@ -106,37 +106,37 @@ def test_a_run_is_placed_on_the_clock_of_the_looks() -> None:
     ],
 )
 def test_a_run_that_cannot_be_placed_is_unknown(run: BenchmarkRun, words: str) -> None:
-    marked = _marked(run, _hogged())
+    marked = _mark(run, _with_hog())
     assert (marked.verdict.outcome, marked.began_ns) == ("unknown", None)
     assert words in marked.verdict.unknowns[0]
 
 
 @pytest.mark.parametrize("shift", [ClockShift(-5 * MS, 0), ClockShift(0, 5 * MS)])
-def test_where_clocks_moved_apart_nobody_knows_when_it_ran(shift: ClockShift) -> None:
-    marked = _marked(_run(0, 1000), replace(_hogged(), shift=shift))
+def test_a_run_is_unknown_after_a_clock_shift(shift: ClockShift) -> None:
+    marked = _mark(_run(0, 1000), replace(_with_hog(), shift=shift))
     assert marked.verdict.outcome == "unknown"
     assert "clock" in marked.verdict.unknowns[0]
 
 
-def test_of_an_hour_that_comes_twice_the_time_in_which_the_command_ran_counts() -> None:
+def test_in_a_repeated_hour_the_time_in_which_the_command_ran_counts() -> None:
     run = _run(0, 1000)
     twice = replace(run, ended_wall_ns=(run.ended_wall_ns[0] - 3600 * 10**9, *run.ended_wall_ns))
-    assert _marked(twice, _hogged()).verdict.outcome == "undisturbed"
+    assert _mark(twice, _with_hog()).verdict.outcome == "undisturbed"
 
 
-def test_a_run_of_a_later_repetition_is_found_there() -> None:
-    later = _hogged()
+def test_a_run_is_matched_with_the_repetition_that_contains_it() -> None:
+    later = _with_hog()
     earlier = replace(later, began_wall_ns=_WALL_NS - 3600 * 10**9)
-    assert _marked(_run(1000, 1500), earlier, later).verdict.outcome == "disturbed"
+    assert _mark(_run(1000, 1500), earlier, later).verdict.outcome == "disturbed"
 
 
-def _slowed() -> Repetition:
-    """The only target CPU had a lower clock in the third half second of six."""
+def _with_lowered_clock() -> Repetition:
+    """Return a repetition of six half seconds, in the third of which the only target CPU had a lower clock."""
     clock = f"{CPUS}/cpu2/cpufreq/scaling_cur_freq"
     ticking = {f"{CPUS}/nohz_full": "\n"}
     khz = [2_400_000 if at == 3 else 3_000_000 for at in range(7)]
     whole = _repetition(*[_moment(at) | ticking | {clock: f"{khz[at]}\n"} for at in range(7)])
-    windows = tuple(interval_between(_of_cpu_2(each.before), _of_cpu_2(each.after)) for each in whole.windows)
+    windows = tuple(interval_between(_of_cpu_2(window.before), _of_cpu_2(window.after)) for window in whole.windows)
     span = interval_between(_of_cpu_2(whole.span.before), _of_cpu_2(whole.span.after))
     return replace(whole, windows=windows, span=span, allowed=frozenset({2}))
 
@@ -145,104 +145,105 @@ def _of_cpu_2(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, target=replace(snapshot.target, cpus=frozenset({2})))
 
 
-def test_a_clock_below_the_calibrated_one_disturbs_the_run_that_met_it() -> None:
-    verdicts = [_marked(_run(*when), _slowed()).verdict for when in ((0, 1000), (990, 1510), (1600, 2900))]
-    assert [each.outcome for each in verdicts] == ["undisturbed", "disturbed", "undisturbed"]
+def test_a_clock_below_the_calibrated_one_disturbs_the_run_in_which_it_was_low() -> None:
+    verdicts = [_mark(_run(*when), _with_lowered_clock()).verdict for when in ((0, 1000), (990, 1510), (1600, 2900))]
+    assert [verdict.outcome for verdict in verdicts] == ["undisturbed", "disturbed", "undisturbed"]
     assert [reason.kind for reason in verdicts[1].reasons] == ["clock-lowered"]
-    assert _marked(_run(990, 1510), _slowed(), khz_by_cpu={}).verdict.outcome == "undisturbed"
+    assert _mark(_run(990, 1510), _with_lowered_clock(), khz_by_cpu={}).verdict.outcome == "undisturbed"
 
 
 @pytest.mark.parametrize("places", [TWO_NODES, TWO_KINDS], ids=["nodes", "kinds"])
-def test_a_thread_that_went_to_another_node_or_kind_of_core_may_have_done_so_in_any_run(
+def test_a_move_to_another_node_or_kind_of_core_may_have_been_in_any_run(
     places: Mapping[int, CpuPlace],
 ) -> None:
     moved = placed([thread_look(_WORKER, 1, 100 * MS)], [thread_look(_WORKER, 2, 900 * MS)], places=places)
-    outcomes = [_marked(_run(*when), _hogged(), placement=moved).verdict.outcome for when in ((0, 1000), (1000, 1500))]
+    outcomes = [_mark(_run(*when), _with_hog(), placement=moved).verdict.outcome for when in ((0, 1000), (1000, 1500))]
     assert outcomes == ["unknown", "disturbed"]
-    (unknown,) = _marked(_run(0, 1000), _hogged(), placement=moved).verdict.unknowns
+    (unknown,) = _mark(_run(0, 1000), _with_hog(), placement=moved).verdict.unknowns
     assert unknown.startswith(f"bench (tid {_WORKER}) moved to another memory node or kind of core")
 
 
-def test_a_worker_matters_to_its_own_run_however_many_there_were() -> None:
-    def outcome(cpu: int) -> str:
+def test_a_worker_that_moves_makes_its_run_unknown_among_many_workers() -> None:
+    def outcome(last_cpu: int) -> str:
         looks = [
             [
-                thread_look(_WORKER, each, ran_ms * MS, migrations=migrations),
+                thread_look(_WORKER, cpu, ran_ms * MS, migrations=migrations),
                 thread_look(_TOOL, 2, 90_000 * MS, migrations=0),
             ]
-            for migrations, each, ran_ms in ((0, 1, 50), (1, cpu, 500))
+            for migrations, cpu, ran_ms in ((0, 1, 50), (1, last_cpu, 500))
         ]
-        return _marked(_run(0, 1000), _hogged(), placement=placed(*looks, used_ns=90_500 * MS)).verdict.outcome
+        return _mark(_run(0, 1000), _with_hog(), placement=placed(*looks, used_ns=90_500 * MS)).verdict.outcome
 
     assert (outcome(0), outcome(2)) == ("undisturbed", "unknown")
 
 
-def test_where_nobody_knows_the_nodes_no_run_is_undisturbed() -> None:
+def test_no_run_is_undisturbed_where_memory_nodes_are_unknown() -> None:
     unknown = placed([thread_look(_WORKER, 2, 900 * MS)], places=UNKNOWN_NODES)
-    assert _marked(_run(0, 1000), _hogged(), placement=unknown).verdict.outcome == "unknown"
+    assert _mark(_run(0, 1000), _with_hog(), placement=unknown).verdict.outcome == "unknown"
 
 
-def test_what_looks_did_not_read_is_not_taken_for_the_command() -> None:
-    """If a thread of the command could not be read, the time of other processes is unknown."""
-    whole = _hogged()
+def test_an_unread_thread_makes_the_time_of_other_processes_unknown() -> None:
+    whole = _with_hog()
     cut = []
     for window in whole.windows:
         tasks = window.after.tasks
         assert tasks is not None
         after = replace(window.after, tasks=replace(tasks, pids=tasks.pids | {999_999}))
         cut.append(replace(window, after=after))
-    marked = _marked(_run(0, 1000), replace(whole, windows=tuple(cut)))
+    marked = _mark(_run(0, 1000), replace(whole, windows=tuple(cut)))
     assert marked.verdict.outcome == "unknown"
     assert "not all threads were read" in marked.verdict.unknowns[0]
 
 
 def _with_ended_worker() -> Repetition:
-    """The worker had ended before the second look, after 480 ms, and a trifle is hidden in the ticks of its parent."""
-    gone = {path: text for path, text in _moment(1, children_ms=480).items() if f"/proc/{_WORKER}/" not in path}
+    """Return a repetition whose worker ended after 480 ms, before the second look; only its parent's ticks count it."""
+    without_worker = {
+        path: text for path, text in _moment(1, children_ms=480).items() if f"/proc/{_WORKER}/" not in path
+    }
     return _repetition(
-        _moment(0), gone, *[_moment(at, children_ms=480, worker_ms=500 * at - 500) for at in range(2, 5)]
+        _moment(0), without_worker, *[_moment(at, children_ms=480, worker_ms=500 * at - 500) for at in range(2, 5)]
     )
 
 
-def test_what_an_ended_worker_had_is_known_in_ticks_alone() -> None:
-    verdict = _marked(_run(0, 500), _with_ended_worker()).verdict
+def test_the_time_of_an_ended_worker_is_counted_only_in_ticks() -> None:
+    verdict = _mark(_run(0, 500), _with_ended_worker()).verdict
     assert verdict.outcome == "unknown"
     assert "may be off" in verdict.unknowns[0]
 
 
-def _hooked(verdict: str, began_ms: float = 50, ended_ms: float = 400) -> HookedRun:
+def _hooked_run(verdict: str, began_ms: float = 50, ended_ms: float = 400) -> HookedRun:
     began_ns = _with_ended_worker().began_ns
     return HookedRun(began_ns + round(began_ms * MS), began_ns + round(ended_ms * MS), verdict, "value 2: waited")
 
 
-def test_the_hook_in_the_run_settles_how_long_it_waited() -> None:
-    marked = _marked(_run(0, 500, _hooked("undisturbed")), _with_ended_worker())
+def test_an_undisturbed_hook_settles_an_unknown_run() -> None:
+    marked = _mark(_run(0, 500, _hooked_run("undisturbed")), _with_ended_worker())
     assert marked.verdict.outcome == "undisturbed"
     assert marked.ended_ns == _with_ended_worker().began_ns + 400 * MS
 
 
-def test_what_the_hook_saw_disturbs_the_run() -> None:
-    verdict = _marked(_run(0, 500, _hooked("disturbed")), _with_ended_worker()).verdict
+def test_a_disturbed_hook_disturbs_the_run() -> None:
+    verdict = _mark(_run(0, 500, _hooked_run("disturbed")), _with_ended_worker()).verdict
     assert verdict.outcome == "disturbed"
     assert verdict.reasons[-1].name == "value 2: waited"
 
 
-def test_a_hook_that_knows_nothing_settles_nothing() -> None:
-    assert _marked(_run(0, 500, _hooked("unknown")), _with_ended_worker()).verdict.outcome == "unknown"
+def test_an_unknown_hook_leaves_the_run_unknown() -> None:
+    assert _mark(_run(0, 500, _hooked_run("unknown")), _with_ended_worker()).verdict.outcome == "unknown"
 
 
-def test_what_the_hook_of_another_run_said_does_not_count() -> None:
-    marked = _marked(_run(0, 500, _hooked("undisturbed", began_ms=5000, ended_ms=5400)), _with_ended_worker())
+def test_the_hook_of_another_run_does_not_count() -> None:
+    marked = _mark(_run(0, 500, _hooked_run("undisturbed", began_ms=5000, ended_ms=5400)), _with_ended_worker())
     assert marked.verdict.outcome == "unknown"
 
 
-def test_the_hook_does_not_outweigh_what_the_looks_have_seen() -> None:
-    repetition = _hogged()
+def test_an_undisturbed_hook_does_not_outweigh_a_hog_in_the_looks() -> None:
+    repetition = _with_hog()
     hooked = HookedRun(repetition.began_ns + 1010 * MS, repetition.began_ns + 1490 * MS, "undisturbed", "")
-    assert _marked(_run(1000, 1500, hooked), repetition).verdict.outcome == "disturbed"
+    assert _mark(_run(1000, 1500, hooked), repetition).verdict.outcome == "disturbed"
 
 
-def test_what_an_earlier_repetition_left_running_is_not_the_tools() -> None:
+def test_a_process_left_running_by_an_earlier_repetition_is_not_the_tools() -> None:
     moments = [
         _moment(at, hog_ms=0 if at < 3 else 200)
         | process(_HOG, "hog", 2, 0 if at < 3 else 200 * MS, allowed="2", parent=_WATCHER)
@@ -259,5 +260,5 @@ def test_what_an_earlier_repetition_left_running_is_not_the_tools() -> None:
             for window in repetition.windows
         ),
     )
-    assert _marked(_run(1010, 1490), repetition).verdict.outcome == "disturbed"
-    assert _marked(_run(100, 900), repetition).verdict.outcome == "undisturbed"
+    assert _mark(_run(1010, 1490), repetition).verdict.outcome == "disturbed"
+    assert _mark(_run(100, 900), repetition).verdict.outcome == "undisturbed"

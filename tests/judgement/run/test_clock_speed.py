@@ -48,69 +48,69 @@ def test_a_clock_that_went_down_disturbs_a_repetition() -> None:
 
 
 @pytest.mark.parametrize("mhz", [[3000, 2900, 3100], [2400, 3000, 3000]])
-def test_a_step_is_none_and_what_was_before_is_none_of_its_own(mhz: list[int]) -> None:
+def test_a_small_step_or_a_low_clock_at_the_start_does_not_disturb(mhz: list[int]) -> None:
     assert _verdict(_repetition(mhz)) == RepetitionVerdict(RunOutcome.UNDISTURBED)
 
 
-def test_a_look_behind_a_repetition_sees_the_clock_of_an_idle_cpu() -> None:
+def test_a_clock_read_after_the_end_of_a_repetition_is_ignored() -> None:
     whole = _repetition([3000, 3000, 2400])
     assert clock_reasons(whole, _KHZ) != ([], [])
     assert clock_reasons(replace(whole, ended_ns=whole.ended_ns - MS), _KHZ) == ([], [])
 
 
-def test_so_does_a_look_at_a_command_that_sleeps() -> None:
+def test_the_clock_of_a_command_that_sleeps_is_ignored() -> None:
     assert clock_reasons(_repetition([3000, 2400, 2400], busy_ms=500), _KHZ) == ([], [])
 
 
-def test_a_command_of_several_threads_may_have_lowered_it_by_itself() -> None:
+def test_a_command_of_several_threads_may_have_lowered_the_clock_itself() -> None:
     verdict = _verdict(_repetition([3000, 2400, 2400], use=THREADED))
     assert verdict.outcome == RunOutcome.UNDISTURBED
     assert [reason.kind for reason in verdict.own] == [ReasonKind.CLOCK_LOWERED]
 
 
-def test_what_the_driver_asked_for_is_no_clock_of_a_cpu_without_a_tick() -> None:
+def test_the_clock_of_a_tickless_cpu_is_not_watched() -> None:
     repetition = _repetition([3000, 2400, 2400], tickless="2")
     assert clock_reasons(repetition, _KHZ) == ([], [])
-    (told,) = (each for each in not_watched(repetition.span.after, _KHZ) if "clock" in each.what)
-    assert told.what == "the clock of CPU 2"
-    assert "nohz_full" in told.why
+    (blind_spot,) = (item for item in not_watched(repetition.span.after, _KHZ) if "clock" in item.what)
+    assert blind_spot.what == "the clock of CPU 2"
+    assert "nohz_full" in blind_spot.why
 
 
-def test_what_was_not_calibrated_is_not_compared() -> None:
+def test_clocks_are_not_compared_without_a_calibration() -> None:
     assert clock_reasons(_repetition([3000, 2400, 2400]), {}) == ([], [])
 
 
-def test_a_machine_that_tells_its_clocks_and_was_calibrated_is_watched_for_them() -> None:
+def test_clocks_are_watched_where_they_are_readable_and_calibrated() -> None:
     machine = _repetition([3000, 3000, 3000]).span.after
-    assert not [each for each in not_watched(machine, _KHZ) if "clock" in each.what]
-    assert [each for each in not_watched(machine, None) if "nothing was calibrated" in each.why]
+    assert not [item for item in not_watched(machine, _KHZ) if "clock" in item.what]
+    assert [item for item in not_watched(machine, None) if "nothing was calibrated" in item.why]
 
 
-def test_a_machine_that_does_not_tell_says_so_and_its_verdicts_stay() -> None:
+def test_unreadable_clocks_are_not_watched_and_change_no_verdict() -> None:
     paths = [f"{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq" for cpu in range(4)]
-    silent = repeat(ran(), ran({2: 1000}, 1.0), own_ms=1000, gone=paths)
-    assert _verdict(silent) == RepetitionVerdict(RunOutcome.UNDISTURBED)
-    assert [each for each in not_watched(silent.span.after, _KHZ) if each.what == "the clock of CPUs 2-3"]
+    unreadable = repeat(ran(), ran({2: 1000}, 1.0), own_ms=1000, gone=paths)
+    assert _verdict(unreadable) == RepetitionVerdict(RunOutcome.UNDISTURBED)
+    assert [item for item in not_watched(unreadable.span.after, _KHZ) if item.what == "the clock of CPUs 2-3"]
 
 
-def test_heat_and_steal_that_nobody_counts_are_not_watched() -> None:
+def test_uncounted_heat_and_steal_are_not_watched() -> None:
     machine = repeat(ran(), ran(seconds=1.0)).span.after
-    told = " ".join(map(str, not_watched(machine, _KHZ)))
-    assert "steal" not in told  # on bare metal there is none
+    text = " ".join(map(str, not_watched(machine, _KHZ)))
+    assert "steal" not in text  # on bare metal there is none
     counts = replace(machine.background.throttling, count_by_core_cpu={2: None})
-    silent = replace(machine, background=replace(machine.background, throttling=counts))
-    assert "heat" in " ".join(map(str, not_watched(silent, _KHZ)))
+    uncounted = replace(machine, background=replace(machine.background, throttling=counts))
+    assert "heat" in " ".join(map(str, not_watched(uncounted, _KHZ)))
     virtual = replace(machine, platform=replace(machine.platform, virtual="kvm"))
     assert "steal" in " ".join(map(str, not_watched(virtual, _KHZ)))
     times = {cpu: replace(time, ticks=(*time.ticks[:7], 1)) for cpu, time in (machine.cpu_time or {}).items()}
     assert "steal" not in " ".join(map(str, not_watched(replace(virtual, cpu_time=times), _KHZ)))
 
 
-def test_a_target_cpu_that_the_calibration_has_not_measured_is_not_watched() -> None:
+def test_the_clock_of_an_uncalibrated_target_cpu_is_not_watched() -> None:
     machine = _repetition([3000, 3000, 3000]).span.after
-    (told,) = (each for each in not_watched(machine, {2: 3e6}) if "clock" in each.what)
-    assert told.what == "the clock of CPU 3"
-    assert "calibration" in told.why
+    (blind_spot,) = (item for item in not_watched(machine, {2: 3e6}) if "clock" in item.what)
+    assert blind_spot.what == "the clock of CPU 3"
+    assert "calibration" in blind_spot.why
 
 
 @pytest.mark.parametrize(
@@ -122,22 +122,22 @@ def test_a_target_cpu_that_the_calibration_has_not_measured_is_not_watched() -> 
         (_repetition([3000, 3000, 3000], use=THREADED), "several threads"),
         (_repetition([3000, 3000, 3000], tickless="2-3"), None),
     ],
-    ids=["watched", "by one look", "it slept", "threads", "on no CPU that tells it"],
+    ids=["watched", "by one look", "it slept", "threads", "tickless"],
 )
-def test_a_repetition_whose_clock_nobody_compared_says_why(repetition: Repetition, words: str | None) -> None:
+def test_a_repetition_without_a_compared_clock_has_the_reason(repetition: Repetition, words: str | None) -> None:
     verdict = _verdict(repetition)
     assert verdict.outcome == RunOutcome.UNDISTURBED
-    assert [each.what for each in verdict.unwatched] == ["the clock"] * (words is not None)
+    assert [item.what for item in verdict.unwatched] == ["the clock"] * (words is not None)
     assert words is None or words in verdict.unwatched[0].why
 
 
-def test_one_that_was_over_before_the_first_look_says_so_too() -> None:
+def test_a_repetition_that_ended_before_the_first_look_has_no_compared_clock() -> None:
     whole = _repetition([3000, 3000, 3000], looks=(0, 2))
-    (told,) = _verdict(replace(whole, ended_ns=whole.ended_ns - MS)).unwatched
-    assert "no look" in told.why
+    (blind_spot,) = _verdict(replace(whole, ended_ns=whole.ended_ns - MS)).unwatched
+    assert "no look" in blind_spot.why
 
 
-def test_where_a_thread_went_from_cpu_to_cpu_the_looks_that_compared_a_clock_have_to_cover_half_of_it() -> None:
+def test_looks_that_compared_a_clock_have_to_cover_half_of_a_repetition_whose_thread_moves() -> None:
     moments = [
         ran({2: at_2, 3: at_3}, 1.0 * at) | {f"{CPUS}/nohz_full": "\n"}
         for at, (at_2, at_3) in enumerate([(0, 0), (1000, 0), (1500, 500), (2000, 1000), (3000, 1000)])

@@ -1,4 +1,4 @@
-"""Who ran on the target CPUs beside the command."""
+"""Time of other tasks on the target CPUs during a repetition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.written.repetitions import ALONE, MS, THREADED, judge, late, ran, rep
 _HOG = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 200)]
 
 
-def _named(verdict: RepetitionVerdict) -> list[tuple[str, int | None, int]]:
+def _culprits(verdict: RepetitionVerdict) -> list[tuple[str, int | None, int]]:
     return [(reason.name, reason.cpu, (reason.ns or 0) // MS) for reason in verdict.reasons]
 
 
@@ -25,11 +25,11 @@ def test_a_command_alone_on_its_cpus_is_undisturbed(use: object) -> None:
 
 
 @pytest.mark.parametrize("use", [ALONE, THREADED])
-def test_a_thread_that_was_seen_is_named(use: object) -> None:
+def test_a_foreign_thread_in_the_looks_is_named(use: object) -> None:
     moments = (ran() | _HOG[0], ran({2: 900}, 1.0) | _HOG[1])
     verdict = judge(repeat(*moments, own_ms=700, use=use))  # type: ignore[arg-type]  # either
     assert verdict.outcome == RunOutcome.DISTURBED
-    assert _named(verdict) == [("hog", 2, 200)]
+    assert _culprits(verdict) == [("hog", 2, 200)]
     (reason,) = verdict.reasons
     assert (reason.kind, reason.pid, reason.share) == (ReasonKind.FOREIGN, 900, 0.2)
     assert (reason.begin_ns, reason.end_ns, reason.is_estimate) == (0, 1000 * MS, False)
@@ -42,18 +42,18 @@ def test_time_that_no_look_explains_is_foreign_without_a_name() -> None:
     assert 199 * MS <= (verdict.reasons[0].ns or 0) <= 200 * MS
 
 
-def test_hidden_processes_do_not_hide_what_they_had() -> None:
+def test_the_time_of_hidden_processes_disturbs() -> None:
     hidden = repeat(ran(), ran({2: 900}, 1.0), own_ms=700, use=THREADED, gone=("/proc/700/stat", "/proc/1/stat"))
     assert judge(hidden).outcome == RunOutcome.DISTURBED
 
 
-def test_a_small_part_of_one_cpu_of_several_is_enough() -> None:
+def test_a_small_part_of_one_cpu_of_several_disturbs() -> None:
     hog = [process(900, "hog", 3, ms * MS, allowed="3") for ms in (0, 8)]
     moments = (ran() | hog[0], ran({2: 990, 3: 8}, 1.0) | hog[1])
-    assert _named(judge(repeat(*moments, own_ms=990, use=THREADED))) == [("hog", 3, 8)]
+    assert _culprits(judge(repeat(*moments, own_ms=990, use=THREADED))) == [("hog", 3, 8)]
 
 
-def test_what_is_allowed_on_each_cpu_is_no_disturbance() -> None:
+def test_noise_within_the_allowance_of_each_cpu_does_not_disturb() -> None:
     trifles = [
         process(900, "trifle", 2, ms * MS, allowed="2") | process(901, "trifle", 3, ms * MS, allowed="3")
         for ms in (0, 4)
@@ -68,56 +68,56 @@ def test_a_single_thread_that_waited_was_disturbed() -> None:
     assert "waited for its CPU" in verdict.reasons[0].name
 
 
-def test_trifles_on_other_cpus_do_not_explain_why_it_waited() -> None:
+def test_noise_on_other_cpus_does_not_explain_a_wait() -> None:
     trifle = [process(901, "trifle", 3, ms * MS, allowed="3") for ms in (0, 4)]
     moments = (ran() | trifle[0], ran({2: 900, 3: 4}, 1.0) | trifle[1])
     verdict = judge(repeat(*moments, own_ms=900, use=replace(ALONE, waited_ns=6 * MS)))
     assert verdict.outcome == RunOutcome.DISTURBED
 
 
-def test_what_other_threads_of_it_waited_for_says_nothing() -> None:
+def test_waits_of_a_command_of_several_threads_do_not_count() -> None:
     own = replace(THREADED, waited_ns=300 * MS)
     assert judge(repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=own)).outcome == RunOutcome.UNDISTURBED
 
 
 def _second_of_two(own_ms: float) -> RepetitionVerdict:
     """Return the second of two repetitions of 0.1 s in one window, in which a hog had 40 ms."""
-    seen = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 40)]
-    moments = (ran() | seen[0], ran({2: 100}, 0.1) | seen[0], ran({2: 200}, 0.2) | seen[1])
+    hog = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, 40)]
+    moments = (ran() | hog[0], ran({2: 100}, 0.1) | hog[0], ran({2: 200}, 0.2) | hog[1])
     return judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=own_ms, use=THREADED))
 
 
-def test_a_hog_of_the_repetition_before_is_not_blamed_on_this_one() -> None:
+def test_a_hog_of_the_earlier_repetition_does_not_disturb_the_later_one() -> None:
     assert _second_of_two(own_ms=100).outcome == RunOutcome.UNDISTURBED
 
 
-def test_of_a_window_around_several_the_one_that_was_hit_is_told_with_a_name() -> None:
+def test_the_disturbed_one_of_several_repetitions_in_a_window_has_a_named_culprit() -> None:
     verdict = _second_of_two(own_ms=60)
     assert [(reason.name, reason.is_estimate) for reason in verdict.reasons] == [("hog", True)]
     assert 39 * MS <= (verdict.reasons[0].ns or 0) <= 40 * MS
 
 
-def test_somebody_who_ran_before_or_after_it_between_the_marks_did_not_disturb_it() -> None:
+def test_foreign_time_that_fits_outside_of_the_repetition_does_not_disturb_it() -> None:
     whole = repeat(ran(), ran({2: 90}, 0.1), seconds=0.1, own_ms=60)
     inner = replace(whole, began_ns=whole.began_ns + 35 * MS)
     assert judge(whole).outcome == RunOutcome.DISTURBED
     assert judge(inner).outcome == RunOutcome.UNDISTURBED
 
 
-def test_without_a_thread_that_knows_its_waiting_that_is_left_open() -> None:
+def test_foreign_time_near_a_repetition_of_several_threads_is_unknown() -> None:
     whole = repeat(ran(), ran({2: 90}, 0.1), seconds=0.1, own_ms=60, use=THREADED)
     verdict = judge(replace(whole, began_ns=whole.began_ns + 35 * MS))
     assert verdict.outcome == RunOutcome.UNKNOWN
     assert "too short" in verdict.unknowns[0]
 
 
-def test_what_is_more_than_allowed_by_less_than_the_counts_may_be_off_is_left_open() -> None:
+def test_an_excess_within_the_error_of_the_counters_is_unknown() -> None:
     moments = (ran(), ran({2: 90.6}, 0.1))
     assert judge(repeat(*moments, seconds=0.1, own_ms=90)).outcome == RunOutcome.UNDISTURBED
     assert judge(repeat(*moments, seconds=0.1, own_ms=90, use=THREADED)).outcome == RunOutcome.UNKNOWN
 
 
-def test_a_thread_that_may_have_been_elsewhere_had_no_more_than_the_books_hold() -> None:
+def test_a_thread_that_moved_had_no_more_than_the_busy_time_of_the_target_cpus() -> None:
     wanderer = [process(900, "wanderer", cpu, ms * MS, allowed="0-3") for cpu, ms in ((0, 0), (2, 100))]
     moments = (ran() | wanderer[0], ran({1: 100, 2: 900}, 1.0) | wanderer[1])
     assert judge(repeat(*moments, own_ms=900, use=THREADED)).outcome == RunOutcome.UNDISTURBED
@@ -126,7 +126,7 @@ def test_a_thread_that_may_have_been_elsewhere_had_no_more_than_the_books_hold()
 def test_noisewatch_on_a_target_cpu_is_noise() -> None:
     moments = [process(900, "noisewatch", 2, ms * MS, allowed="2") for ms in (0, 60)]
     verdict = judge(repeat(ran() | moments[0], ran({2: 900}, 1.0) | moments[1], own_ms=840, own_pids=[900]))
-    assert _named(verdict) == [("noisewatch", 2, 60)]
+    assert _culprits(verdict) == [("noisewatch", 2, 60)]
 
 
 def test_the_command_itself_is_not_foreign() -> None:
@@ -138,7 +138,7 @@ def test_the_command_itself_is_not_foreign() -> None:
     assert judge(repeat(*moments, own_ms=720, own_pids=[900, 901])).outcome == RunOutcome.UNDISTURBED
 
 
-def test_a_command_that_is_seen_on_other_cpus_is_unknown() -> None:
+def test_a_command_that_ran_on_other_cpus_is_unknown() -> None:
     """Another task had as much of the target CPUs meanwhile, so that the sums agree."""
     files = [
         process(900, "noisewatch", 0, 0) | process(901, "command", 1, ms * MS, allowed="1", parent=900)
@@ -150,13 +150,13 @@ def test_a_command_that_is_seen_on_other_cpus_is_unknown() -> None:
     assert "other than the target CPUs for 500 ms" in verdict.unknowns[0]
 
 
-def test_a_command_that_has_left_its_cpus_is_unknown_though_it_never_waited() -> None:
+def test_a_command_with_more_time_than_its_cpus_is_unknown_even_without_waits() -> None:
     verdict = judge(repeat(ran(), ran({2: 600}, 1.0), own_ms=900))
     assert verdict.outcome == RunOutcome.UNKNOWN
     assert "left them" in verdict.unknowns[0]
 
 
-def test_ticks_alone_never_prove_that_nobody_ran() -> None:
+def test_ticks_alone_never_make_a_repetition_undisturbed() -> None:
     moments: tuple[dict[str, str], ...] = ({}, {"/proc/stat": stat_file({2: 900}, 1000)})
     for use in (ALONE, THREADED):
         verdict = judge(repeat(*moments, seconds=10.0, own_ms=9000, use=use))
@@ -164,46 +164,46 @@ def test_ticks_alone_never_prove_that_nobody_ran() -> None:
         assert "in ticks" in verdict.unknowns[0]
 
 
-def test_ticks_show_who_ran_for_long() -> None:
+def test_ticks_show_long_foreign_time() -> None:
     moments: tuple[dict[str, str], ...] = ({}, {"/proc/stat": stat_file({2: 900}, 1000)})
     assert judge(repeat(*moments, seconds=10.0, own_ms=7000, use=THREADED)).outcome == RunOutcome.DISTURBED
 
 
-def test_a_hog_that_has_not_left_its_cpu_is_found_by_the_looks() -> None:
-    """/proc/schedstat has not counted it yet, and a repetition of 10 ms is too short for ticks."""
+def test_the_looks_detect_a_hog_that_is_still_running() -> None:
+    """/proc/schedstat does not count the hog while it runs, and a repetition of 100 ms is too short for ticks."""
     hog = [process(900, "hog", 3, ms * MS, allowed="3") for ms in (0, 400)]
     moments = [late(ran(seconds=at / 10), [5 + at, 5, 5, 5]) | hog[at == 5] for at in range(6)]
     verdict = judge(repeat(*moments, seconds=0.1, marks=(2, 3), use=THREADED))
     assert [(reason.name, reason.cpu) for reason in verdict.reasons] == [("hog", 3)]
 
 
-def test_those_who_may_have_had_a_part_each_are_named_together() -> None:
+def test_all_tasks_that_may_have_had_a_part_are_named() -> None:
     """Neither CPU exceeds the allowance, but the part of each task is not known."""
-    seen = [
+    hogs = [
         process(900, "hog", 2, ms * MS, allowed="2") | process(901, "pig", 3, ms * MS, allowed="3") for ms in (0, 20)
     ]
-    files = [ran({2: had, 3: had}, at / 10) for at, had in enumerate((0, 10, 10.5, 20))]
-    moments = [each | seen[at == 3] for at, each in enumerate(files)]
+    files = [ran({2: busy_ms, 3: busy_ms}, at / 10) for at, busy_ms in enumerate((0, 10, 10.5, 20))]
+    moments = [moment | hogs[at == 3] for at, moment in enumerate(files)]
     verdict = judge(repeat(*moments, seconds=0.1, marks=(1, 2), use=THREADED))
     assert {reason.name for reason in verdict.reasons} == {"hog", "pig"}
 
 
 @pytest.mark.parametrize(("hog_ms", "outcome"), [(190, RunOutcome.UNKNOWN), (250, RunOutcome.DISTURBED)])
-def test_who_cannot_have_had_all_of_it_before_and_after_was_there(hog_ms: int, outcome: RunOutcome) -> None:
+def test_a_hog_whose_time_does_not_fit_outside_of_the_repetition_disturbs_it(hog_ms: int, outcome: RunOutcome) -> None:
     """The window of 0.3 s is counted in ticks; a third of it is the repetition."""
     hog = [process(900, "hog", 2, ms * MS, allowed="2") for ms in (0, hog_ms)]
     moments = [hog[at == 3] | {"/proc/stat": stat_file({2: 10 * at}, 10 * at)} for at in range(4)]
     assert judge(repeat(*moments, seconds=0.1, marks=(1, 2), own_ms=100)).outcome == outcome
 
 
-def test_more_may_be_lost_where_the_machine_adds_that_anyway() -> None:
+def test_a_larger_allowance_makes_a_repetition_undisturbed() -> None:
     repetition = repeat(ran(), ran({2: 910}, 1.0), own_ms=900, use=THREADED)
     assert judge(repetition).outcome == RunOutcome.DISTURBED
     assert judge(repetition, allowance=Allowance(0.02, True)).outcome == RunOutcome.UNDISTURBED
 
 
 def _with_ended_children(ran_ms: int, waited_ms: int) -> Repetition:
-    """What the command had, and noisewatch waited for, is 0.6 s; children of another process that ended had 0.3 s."""
+    """Return a repetition of 0.6 s of CPU time, during which ended children of another process had 0.3 s."""
     parents = [
         process(900, "noisewatch", 0, at * MS, allowed="0-3", children=60 * at)
         | process(910, "make", 2, at * MS, allowed="0-3", children=30 * at)
@@ -213,40 +213,40 @@ def _with_ended_children(ran_ms: int, waited_ms: int) -> Repetition:
     return repeat(*moments, own_ms=600, own_pids=[900], use=replace(ALONE, waited_ns=waited_ms * MS))
 
 
-def test_ended_children_of_others_are_not_blamed_for_time_of_a_command_that_has_ended() -> None:
+def test_ended_children_of_others_are_not_named_for_time_of_the_ended_command() -> None:
     repetition = _with_ended_children(ran_ms=601, waited_ms=7)
     assert [run.are_children for run in repetition.windows[0].runs_on(2)] == [True, False]
     assert not [reason for reason in judge(repetition).reasons if "children" in reason.name]
 
 
-def test_ended_children_of_others_are_named_where_there_was_room_for_them() -> None:
+def test_ended_children_of_others_are_named_if_the_foreign_time_includes_them() -> None:
     reasons = judge(_with_ended_children(ran_ms=901, waited_ms=300)).reasons
     assert [reason.name for reason in reasons] == ["children of make"]
 
 
-def _left(ms: int) -> dict[str, str]:
-    """A daemon that an earlier repetition started, with a child of its own."""
+def _daemon(ms: int) -> dict[str, str]:
+    """Return the files of a daemon that an earlier repetition started, and of its child."""
     return process(900, "daemon", 2, ms * MS, allowed="2", parent=700) | process(901, "child", 2, 0, parent=900)
 
 
 @pytest.mark.parametrize("use", [ALONE, THREADED])
-def test_what_an_earlier_repetition_left_running_is_foreign_and_named(use: object) -> None:
-    moments = (ran() | _left(0), ran({2: 900}, 1.0) | _left(200))
+def test_a_process_left_running_by_an_earlier_repetition_is_foreign_and_named(use: object) -> None:
+    moments = (ran() | _daemon(0), ran({2: 900}, 1.0) | _daemon(200))
     repetition = repeat(*moments, own_ms=700, use=use, own_pids=[700, 900, 901])  # type: ignore[arg-type]  # either
     verdict = judge(replace(repetition, earlier_pids=frozenset({900})))
-    assert _named(verdict) == [("daemon (left running by an earlier repetition)", 2, 200)]
+    assert _culprits(verdict) == [("daemon (left running by an earlier repetition)", 2, 200)]
     assert verdict.reasons[0].pid == 900
 
 
-def test_so_is_what_that_has_started_since() -> None:
-    moments = (ran() | _left(0), ran({2: 900}, 1.0) | _left(0) | process(901, "child", 2, 200 * MS, parent=900))
+def test_a_child_of_a_process_left_running_is_foreign_too() -> None:
+    moments = (ran() | _daemon(0), ran({2: 900}, 1.0) | _daemon(0) | process(901, "child", 2, 200 * MS, parent=900))
     repetition = repeat(*moments, own_ms=700, use=THREADED, own_pids=[700, 900, 901])
     verdict = judge(replace(repetition, earlier_pids=frozenset({900})))
-    assert _named(verdict) == [("child (left running by an earlier repetition)", 2, 200)]
+    assert _culprits(verdict) == [("child (left running by an earlier repetition)", 2, 200)]
 
 
-def test_a_process_that_it_leaves_itself_is_its_own() -> None:
-    moments = (ran() | _left(0), ran({2: 900}, 1.0) | _left(200))
+def test_a_process_that_the_repetition_leaves_running_is_its_own() -> None:
+    moments = (ran() | _daemon(0), ran({2: 900}, 1.0) | _daemon(200))
     use = replace(THREADED, left_ns=200 * MS)
     assert judge(repeat(*moments, own_ms=700, use=use, own_pids=[700, 900, 901])) == RepetitionVerdict(
         RunOutcome.UNDISTURBED
@@ -254,7 +254,7 @@ def test_a_process_that_it_leaves_itself_is_its_own() -> None:
 
 
 @pytest.mark.parametrize("use", [replace(ALONE, waited_ns=0), THREADED])
-def test_a_command_that_left_its_cpus_to_one_that_had_as_much_there_is_not_known_to_be_alone(use: CommandUse) -> None:
+def test_a_command_with_an_affinity_beyond_the_target_cpus_is_unknown(use: CommandUse) -> None:
     moments = (ran(), ran({2: 900}, 1.0))
     for allowed in (frozenset({2}), frozenset({2, 3})):
         assert judge(repeat(*moments, own_ms=900, use=use, allowed=allowed)).outcome == RunOutcome.UNDISTURBED
@@ -263,12 +263,12 @@ def test_a_command_that_left_its_cpus_to_one_that_had_as_much_there_is_not_known
     assert "set its affinity to CPUs 0,2:" in verdict.unknowns[0]
 
 
-def test_where_the_affinity_of_a_command_is_unknown_nobody_knows_where_it_ran() -> None:
+def test_a_command_with_an_unknown_affinity_is_unknown() -> None:
     repetition = replace(repeat(ran(), ran({2: 900}, 1.0), own_ms=900), allowed=None)
     assert judge(repetition).outcome == RunOutcome.UNKNOWN
 
 
-def test_a_task_that_leaves_the_cpu_when_the_command_begins_is_not_blamed_for_what_it_had_before() -> None:
+def test_the_time_of_a_task_before_the_command_began_does_not_count() -> None:
     """The task had run for an hour; the command slept, and the CPU was idle."""
     idle = {"/proc/stat": stat_file({}, 100)}
     after = late(ran({2: 3_600_000}, 1.0) | idle, [6, 5, 6, 5])
@@ -276,10 +276,10 @@ def test_a_task_that_leaves_the_cpu_when_the_command_begins_is_not_blamed_for_wh
     assert [reason for reason in verdict.reasons if reason.kind == ReasonKind.FOREIGN] == []
 
 
-def test_what_a_thread_had_before_or_after_the_repetition_does_not_count() -> None:
-    """Within the looks around it, which cover 50 ms more on each side: so long may it have run there."""
+def test_time_that_fits_between_the_repetition_and_its_looks_does_not_count() -> None:
+    """The looks cover 50 ms more on each side of the repetition, in which the hog may have run."""
     repetition = repeat(ran() | _HOG[0], ran({2: 900}, 1.0) | _HOG[1], own_ms=700)
     edge_ns = 50 * MS
     inner = replace(repetition, began_ns=repetition.began_ns + edge_ns, ended_ns=repetition.ended_ns - edge_ns)
-    assert _named(judge(inner)) == [("hog", 2, 100)]
+    assert _culprits(judge(inner)) == [("hog", 2, 100)]
     assert judge(replace(inner, began_ns=inner.began_ns + edge_ns, ended_ns=inner.ended_ns - edge_ns)).reasons == ()

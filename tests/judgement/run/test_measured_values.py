@@ -1,4 +1,4 @@
-"""What the counters of a thread say of the values that it measured."""
+"""Judging the values that a thread measured by its counters."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _around(
         (_value(length_ms=1), "unknown", "too short"),
     ],
 )
-def test_a_value_is_judged_by_waiting_and_by_time_that_nobody_slept(
+def test_a_value_is_judged_by_its_waits_and_unexplained_time(
     value: MeasuredValue, outcome: str, words: str | None
 ) -> None:
     verdict = judge_value(value)
@@ -88,12 +88,12 @@ def test_values_are_as_disturbed_as_the_cpu_around_them(around: ValuesAround, ou
     assert judge_values([_value()], around).outcome == outcome
 
 
-def test_one_disturbed_value_disturbs_them_all_and_is_named() -> None:
+def test_one_disturbed_value_disturbs_all_values_and_is_named() -> None:
     verdict = judge_values([_value(1), _value(2, waited_ms=20), _value(3)], _around(unknowns=("no siblings",)))
     assert verdict.outcome == RunOutcome.DISTURBED
-    assert [each.outcome for each in verdict.values] == ["undisturbed", "disturbed", "undisturbed"]
+    assert [value.outcome for value in verdict.values] == ["undisturbed", "disturbed", "undisturbed"]
     assert verdict.reasons == ("value 2: waited 20 ms for its CPU (2 preemptions)", "no siblings")
 
 
-def test_no_values_are_unknown() -> None:
+def test_without_values_the_outcome_is_unknown() -> None:
     assert judge_values([], _around()).outcome == RunOutcome.UNKNOWN

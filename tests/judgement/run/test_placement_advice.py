@@ -1,4 +1,4 @@
-"""What would have placed a command better."""
+"""Advice for a better placement of a command."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ def _lines(
     ]
 
 
-def _moved(first: int, second: int) -> list[list[ThreadLook]]:
+def _moving_looks(first: int, second: int) -> list[list[ThreadLook]]:
     """Return the looks at a thread that moves from one CPU to another, on which it runs for longer."""
     return [[thread_look(9, first, 5)], [thread_look(9, second, 50)], [thread_look(9, second, 500)]]
 
 
-def test_what_moved_between_nodes_is_bound_to_the_one_where_it_ran_most() -> None:
-    assert _lines(placed(*_moved(1, 2))) == ["nodes: numactl --cpunodebind=1 --membind=1"]
+def test_a_thread_that_moved_between_nodes_is_bound_to_the_one_with_most_of_its_time() -> None:
+    assert _lines(placed(*_moving_looks(1, 2))) == ["nodes: numactl --cpunodebind=1 --membind=1"]
 
 
 @pytest.mark.parametrize(("target", "isolated"), [({0, 1, 2}, ()), ({0, 1, 2, 3}, (2, 3))])
-def test_part_of_a_node_or_isolated_cpus_are_named_one_by_one(target: set[int], isolated: tuple[int, ...]) -> None:
+def test_part_of_a_node_or_isolated_cpus_are_listed(target: set[int], isolated: tuple[int, ...]) -> None:
     listed = "2" if 3 not in target else "2-3"
-    found = _lines(placed(*_moved(1, 2), target=frozenset(target)), isolated=frozenset(isolated))
-    assert found == [f"nodes: taskset -c {listed} numactl --membind=1"]
+    lines = _lines(placed(*_moving_looks(1, 2), target=frozenset(target)), isolated=frozenset(isolated))
+    assert lines == [f"nodes: taskset -c {listed} numactl --membind=1"]
 
 
-def test_what_moved_between_kinds_of_cores_gets_the_fast_ones() -> None:
-    assert _lines(placed(*_moved(1, 2), places=TWO_KINDS), TWO_KINDS) == ["cores: taskset -c 0-1"]
+def test_a_thread_that_moved_between_kinds_of_cores_is_pinned_to_the_fast_ones() -> None:
+    assert _lines(placed(*_moving_looks(1, 2), places=TWO_KINDS), TWO_KINDS) == ["cores: taskset -c 0-1"]
 
 
-def test_memory_of_other_nodes_is_bound_to_the_targets() -> None:
+def test_memory_on_other_nodes_is_bound_to_the_target_node() -> None:
     placement = replace(placed([thread_look(9, 2, 5)], target=frozenset({2, 3})), memory=_ELSEWHERE)
     assert _lines(placement) == ["memory: numactl --cpunodebind=1 --membind=1"]
 
@@ -60,27 +60,27 @@ def test_little_or_unknown_memory_needs_no_advice(memory: MemoryElsewhere) -> No
     assert _lines(replace(placed([thread_look(9, 2, 5)], target=frozenset({2, 3})), memory=memory)) == []
 
 
-def test_stacked_threads_are_to_be_spread_over_the_target() -> None:
+def test_stacked_threads_are_spread_over_the_target_cpus() -> None:
     threads = [thread_look(tid, 2, 5, state="R", waited_ns=SECOND_NS // 2) for tid in (8, 9)]
     placement = placed(threads, threads, places=ONE_NODE, target=frozenset({2, 3}))
     assert _lines(placement, ONE_NODE) == ["stacked: noisewatch run --cpus 2-3 --spread --"]
 
 
-def _wandering(ran: int) -> list[list[ThreadLook]]:
+def _wandering_looks(ran: int) -> list[list[ThreadLook]]:
     return [[thread_look(9, at % 2, at * ran), thread_look(8, 3, at)] for at in range(5)]
 
 
-def test_a_busy_thread_that_moves_again_and_again_is_to_be_pinned() -> None:
-    assert _lines(placed(*_wandering(1000), places=ONE_NODE), ONE_NODE) == ["moving: taskset -c 0"]
+def test_a_busy_thread_that_keeps_moving_is_pinned() -> None:
+    assert _lines(placed(*_wandering_looks(1000), places=ONE_NODE), ONE_NODE) == ["moving: taskset -c 0"]
 
 
-def test_threads_that_share_the_work_are_not() -> None:
-    assert _lines(placed(*_wandering(2), places=ONE_NODE), ONE_NODE) == []
+def test_threads_that_share_the_work_are_not_pinned() -> None:
+    assert _lines(placed(*_wandering_looks(2), places=ONE_NODE), ONE_NODE) == []
 
 
-def test_nobody_says_so_of_the_one_that_was_seen_among_many_that_were_not() -> None:
-    assert _lines(placed(*_wandering(1000), places=ONE_NODE, used_ns=4500), ONE_NODE) != []
-    assert _lines(placed(*_wandering(1000), places=ONE_NODE, used_ns=9000), ONE_NODE) == []
+def test_a_moving_thread_with_a_small_part_of_the_time_is_not_pinned() -> None:
+    assert _lines(placed(*_wandering_looks(1000), places=ONE_NODE, used_ns=4500), ONE_NODE) != []
+    assert _lines(placed(*_wandering_looks(1000), places=ONE_NODE, used_ns=9000), ONE_NODE) == []
 
 
 def test_a_command_that_stayed_needs_no_advice() -> None:

@@ -1,4 +1,4 @@
-"""What holds of every repetition: more noise makes no verdict better, nor does less knowledge."""
+"""Properties of all repetitions: neither more noise nor fewer readable files make a verdict better."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def _repetition(
     is_late: bool,
     is_alone: bool,
     marks: tuple[int, int] = (0, -1),
-    gone: tuple[str, ...] = (),
-    still: tuple[str, ...] = (),
+    missing: tuple[str, ...] = (),
+    constant: tuple[str, ...] = (),
 ) -> Repetition:
     """Return a repetition of 0.3 s, or of the 0.1 s in its middle.
 
-    The command had 60% of CPU 2, and another task ran from the middle on. Files in `still` do not change.
+    The command had 60% of CPU 2, and another task ran from the middle on. Files in `constant` do not change.
     """
 
     def moment(at: int) -> dict[str, str]:
@@ -62,8 +62,8 @@ def _repetition(
     use = ALONE if is_alone else THREADED
     moments = [moment(at) for at in range(4)]
     first = quiet_files() | moments[0]
-    moments = [each | {path: first[path] for path in still} for each in moments]
-    whole = repeat(*moments, seconds=0.1, marks=marks, own_ms=60.0 * (3 if marks == (0, -1) else 1), gone=gone)
+    moments = [files | {path: first[path] for path in constant} for files in moments]
+    whole = repeat(*moments, seconds=0.1, marks=marks, own_ms=60.0 * (3 if marks == (0, -1) else 1), gone=missing)
     return replace(whole, use=replace(use, user_ns=whole.use.user_ns, waited_ns=0))
 
 
@@ -96,59 +96,59 @@ def test_a_busier_sibling_never_makes_a_verdict_better(less: float, more: float,
 
 
 @settings(max_examples=60, deadline=None)
-@given(foreign=_milliseconds, sibling=_milliseconds, ways=_ways, gone=st.sets(st.sampled_from(_FILES), min_size=1))
-def test_what_cannot_be_read_never_makes_a_verdict_calm(
-    foreign: float, sibling: float, ways: dict[str, bool], gone: set[str]
+@given(foreign=_milliseconds, sibling=_milliseconds, ways=_ways, missing=st.sets(st.sampled_from(_FILES), min_size=1))
+def test_unreadable_files_never_make_a_verdict_undisturbed(
+    foreign: float, sibling: float, ways: dict[str, bool], missing: set[str]
 ) -> None:
-    known = judge(_repetition(foreign, sibling, **ways), _SIBLINGS)  # type: ignore[arg-type]
-    less = judge(_repetition(foreign, sibling, gone=tuple(gone), **ways), _SIBLINGS)  # type: ignore[arg-type]
-    assert known.outcome == RunOutcome.UNDISTURBED or less.outcome != RunOutcome.UNDISTURBED
+    complete = judge(_repetition(foreign, sibling, **ways), _SIBLINGS)  # type: ignore[arg-type]
+    partial = judge(_repetition(foreign, sibling, missing=tuple(missing), **ways), _SIBLINGS)  # type: ignore[arg-type]
+    assert complete.outcome == RunOutcome.UNDISTURBED or partial.outcome != RunOutcome.UNDISTURBED
 
 
 @settings(max_examples=60, deadline=None)
 @given(foreign=_milliseconds, ways=_ways)
-def test_not_to_know_how_long_it_waited_never_makes_a_verdict_calm(foreign: float, ways: dict[str, bool]) -> None:
+def test_an_unknown_wait_never_makes_a_verdict_undisturbed(foreign: float, ways: dict[str, bool]) -> None:
     repetition = _repetition(foreign, **ways)  # type: ignore[arg-type]
     waited = replace(repetition, use=replace(repetition.use, waited_ns=round(foreign * MS)))
-    less = judge(replace(repetition, use=replace(repetition.use, waited_ns=None)))
-    assert judge(waited).outcome == RunOutcome.UNDISTURBED or less.outcome != RunOutcome.UNDISTURBED
+    unknown = judge(replace(repetition, use=replace(repetition.use, waited_ns=None)))
+    assert judge(waited).outcome == RunOutcome.UNDISTURBED or unknown.outcome != RunOutcome.UNDISTURBED
 
 
 @settings(max_examples=60, deadline=None)
 @given(foreign=_milliseconds, sibling=_milliseconds, ways=_ways)
-def test_nobody_had_more_than_the_cpus_have(foreign: float, sibling: float, ways: dict[str, bool]) -> None:
+def test_reasons_never_exceed_the_time_of_the_cpus(foreign: float, sibling: float, ways: dict[str, bool]) -> None:
     repetition = _repetition(foreign, sibling, **ways)  # type: ignore[arg-type]
     verdict = judge(repetition, _SIBLINGS)
-    sums = {kind: sum(each.ns or 0 for each in verdict.reasons if each.kind == kind) for kind in ReasonKind}
+    sums = {kind: sum(reason.ns or 0 for reason in verdict.reasons if reason.kind == kind) for kind in ReasonKind}
     assert sums[ReasonKind.FOREIGN] <= repetition.length_ns * len(repetition.target)
     assert sums[ReasonKind.SIBLING] <= repetition.length_ns
-    assert all(0 <= (each.share or 0.0) <= 1 for each in verdict.reasons)
+    assert all(0 <= (reason.share or 0.0) <= 1 for reason in verdict.reasons)
 
 
 @settings(max_examples=40, deadline=None)
 @given(foreign=_milliseconds, share=st.floats(0.005, 0.1), ways=_ways)
-def test_to_be_allowed_less_never_makes_a_verdict_better(foreign: float, share: float, ways: dict[str, bool]) -> None:
+def test_a_smaller_allowance_never_makes_a_verdict_better(foreign: float, share: float, ways: dict[str, bool]) -> None:
     repetition = _repetition(foreign, **ways)  # type: ignore[arg-type]
-    ranks = [_rank(judge(repetition, allowance=Allowance(each, True))) for each in (share, 0.005)]
+    ranks = [_rank(judge(repetition, allowance=Allowance(allowed_share, True))) for allowed_share in (share, 0.005)]
     assert ranks == sorted(ranks)
 
 
 @pytest.mark.parametrize("is_late", [False, True])
 @pytest.mark.parametrize("path", ["the exact count", *_COUNTS, *_GROUPS])
-def test_no_file_that_counts_may_be_missed(path: str, is_late: bool) -> None:
+def test_a_missing_file_of_counters_makes_a_verdict_unknown(path: str, is_late: bool) -> None:
     exact = SCHEDSTAT if is_late else CPUACCT
-    gone = (exact if path == "the exact count" else path,)
+    missing = (exact if path == "the exact count" else path,)
     ways = {"is_named": False, "is_late": is_late, "is_alone": True}
     assert judge(_repetition(0.0, **ways), _SIBLINGS).outcome == RunOutcome.UNDISTURBED  # type: ignore[arg-type]
-    assert judge(_repetition(0.0, gone=gone, **ways), _SIBLINGS).outcome == RunOutcome.UNKNOWN  # type: ignore[arg-type]
+    assert judge(_repetition(0.0, missing=missing, **ways), _SIBLINGS).outcome == RunOutcome.UNKNOWN  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("is_late", [False, True])
 @pytest.mark.parametrize(
     "path", ["the exact count", "/proc/stat", "/proc/interrupts", "/proc/softirqs", "/proc/vmstat"]
 )
-def test_no_file_that_counts_may_stand_still(path: str, is_late: bool) -> None:
+def test_a_file_of_counters_that_do_not_advance_makes_a_verdict_unknown(path: str, is_late: bool) -> None:
     exact = SCHEDSTAT if is_late else CPUACCT
-    still = (exact if path == "the exact count" else path,)
-    verdict = judge(_repetition(0.0, is_named=False, is_late=is_late, is_alone=True, still=still), _SIBLINGS)
+    constant = (exact if path == "the exact count" else path,)
+    verdict = judge(_repetition(0.0, is_named=False, is_late=is_late, is_alone=True, constant=constant), _SIBLINGS)
     assert verdict.outcome == RunOutcome.UNKNOWN

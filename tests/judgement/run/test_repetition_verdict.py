@@ -1,4 +1,4 @@
-"""What adds up to a disturbance, though each by itself is allowed."""
+"""Small noise that is allowed alone, but disturbs in sum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HOG, _CARD = thread_time("hog", 900, 3), interruption_time(Kind.IRQ, "24", 3, 1
 
 
 def _judge(*times: TracedTime) -> RepetitionVerdict:
-    """A second on CPUs 2 and 3; 5 ms are allowed on each."""
+    """Judge a second on CPUs 2 and 3; 5 ms are allowed on each."""
     return judge(traced(repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=THREADED), *times, own_ms=900))
 
 
@@ -22,18 +22,18 @@ def test_tasks_and_interrupts_of_one_cpu_add_up() -> None:
     assert _judge(_CARD).outcome == RunOutcome.UNDISTURBED
     verdict = _judge(_HOG, _CARD)
     assert verdict.outcome == RunOutcome.DISTURBED
-    assert [(each.name.split(" (")[0], each.ns) for each in verdict.reasons] == [
+    assert [(reason.name.split(" (")[0], reason.ns) for reason in verdict.reasons] == [
         ("hog", 3_000_000),
         ("24 eth0-rx-0", 3_000_000),
     ]
 
 
-def test_those_of_different_cpus_do_not() -> None:
+def test_noise_of_different_cpus_does_not_add_up() -> None:
     elsewhere = interruption_time(Kind.IRQ, "24", 3, 100, cpu=3, irq=24)
     assert _judge(_HOG, elsewhere).outcome == RunOutcome.UNDISTURBED
 
 
-def test_what_the_command_brought_about_itself_does_not() -> None:
+def test_interruptions_by_the_command_itself_do_not_add_up() -> None:
     own = interruption_time(Kind.IPI, "call_function_single", 3, 100, is_own=True)
     assert _judge(_HOG, own).outcome == RunOutcome.UNDISTURBED
 
@@ -49,7 +49,7 @@ def test_a_tick_of_steal_adds_up_with_a_task() -> None:
     assert judge_with(thread_time("hog", 900, 10)).outcome == RunOutcome.DISTURBED
 
 
-def test_a_reason_is_told_once() -> None:
+def test_a_reason_is_listed_once() -> None:
     verdict = _judge(thread_time("hog", 900, 9), _CARD)
-    assert [each.name for each in verdict.reasons].count("hog") == 1
+    assert [reason.name for reason in verdict.reasons].count("hog") == 1
     assert len(verdict.reasons) == 2

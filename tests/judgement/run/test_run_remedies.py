@@ -1,9 +1,8 @@
-"""What helps against who disturbed a series: no command that moves the wrong one, and no advice that cannot help."""
+"""Remedies for the culprits of a series: no command that moves the wrong process, and no useless advice."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 import pytest
 from msgspec.structs import replace
@@ -17,25 +16,21 @@ from noisewatch.judgement.run.run_culprits import RunCulprit, rank_culprits, rem
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.kernel.tasks.task import Task, Tasks
 from noisewatch.kinds import Kind
-from tests.written.repetitions import MS, ran, repeat
+from tests.judgement.run.test_run_culprits import quiet_snapshot
+from tests.written.repetitions import MS
 
 _ALLOWED = frozenset({0, 2})
 
 
-@cache
-def _machine() -> Snapshot:
-    return repeat(ran(), ran(seconds=1.0)).windows[-1].after
-
-
 def _task(pid: int, name: str = "hog") -> Task:
-    tasks = _machine().tasks
+    tasks = quiet_snapshot().tasks
     assert tasks is not None
-    some = next(iter(tasks.by_tid.values()))
-    return replace(some, tid=pid, pid=pid, name=name, is_kernel=False, is_bound=False, allowed=_ALLOWED)
+    any_task = next(iter(tasks.by_tid.values()))
+    return replace(any_task, tid=pid, pid=pid, name=name, is_kernel=False, is_bound=False, allowed=_ALLOWED)
 
 
-def _with(*tasks: Task) -> Snapshot:
-    return replace(_machine(), tasks=_tasks({task.tid: task for task in tasks}))
+def _machine_with(*tasks: Task) -> Snapshot:
+    return replace(quiet_snapshot(), tasks=_tasks({task.tid: task for task in tasks}))
 
 
 def _tasks(by_tid: Mapping[int, Task]) -> Tasks:
@@ -52,14 +47,14 @@ def _culprit(*pids: int, name: str = "hog", noise: Kind = Kind.THREAD) -> RunCul
     return rank_culprits([(1, RepetitionVerdict(RunOutcome.DISTURBED, tuple(reasons)))])[0]
 
 
-def _remedy(culprit: RunCulprit, machine: Snapshot, then: Tasks | None = None) -> Remedy:
-    remedy = remedy_of_run(culprit, then or machine.tasks, Case(machine))
+def _remedy(culprit: RunCulprit, machine: Snapshot, earlier_tasks: Tasks | None = None) -> Remedy:
+    remedy = remedy_of_run(culprit, earlier_tasks or machine.tasks, Case(machine))
     assert remedy is not None
     return remedy
 
 
-def test_all_processes_of_a_name_are_moved_and_each_back() -> None:
-    machine = _with(_task(900), replace(_task(930), allowed=frozenset({2})))
+def test_all_processes_of_a_name_are_moved_and_each_of_them_back() -> None:
+    machine = _machine_with(_task(900), replace(_task(930), allowed=frozenset({2})))
     remedy = _remedy(_culprit(930, 900, 777), machine)
     assert remedy.said.startswith("Move them to the housekeeping CPUs")
     commands = dict(commands_of(remedy.fix))
@@ -67,78 +62,77 @@ def test_all_processes_of_a_name_are_moved_and_each_back() -> None:
     assert commands["undo"] == "sudo taskset -apc 2 930; sudo taskset -apc 0,2 900"
 
 
-def test_of_many_the_first_are_moved_and_the_others_are_counted() -> None:
+def test_the_first_of_many_processes_are_moved_and_the_others_are_counted() -> None:
     pids = (901, 905, 912, 930, 944, 971)
-    remedy = _remedy(_culprit(*pids), _with(*map(_task, pids)))
+    remedy = _remedy(_culprit(*pids), _machine_with(*map(_task, pids)))
     now = dict(commands_of(remedy.fix))["now"]
     assert [str(pid) in now for pid in pids] == [True] * 4 + [False] * 2
     assert "2 more of them still run." in remedy.said
 
 
-def test_where_one_affinity_was_not_read_nothing_claims_to_undo_it() -> None:
-    remedy = _remedy(_culprit(900, 930), _with(_task(900), replace(_task(930), allowed=None)))
+def test_an_unread_affinity_leaves_the_fix_without_an_undo() -> None:
+    remedy = _remedy(_culprit(900, 930), _machine_with(_task(900), replace(_task(930), allowed=None)))
     assert "undo" not in dict(commands_of(remedy.fix))
 
 
-def test_the_first_process_is_not_moved_and_what_helps_instead_is_said() -> None:
-    remedy = _remedy(_culprit(1), _with(_task(1)))
+def test_pid_1_is_not_moved_and_has_other_advice() -> None:
+    remedy = _remedy(_culprit(1), _machine_with(_task(1)))
     assert (remedy.fix, "would inherit the pin" in remedy.said) == (None, True)
-    both = _remedy(_culprit(1, 900), _with(_task(1), _task(900)))
+    both = _remedy(_culprit(1, 900), _machine_with(_task(1), _task(900)))
     assert dict(commands_of(both.fix))["now"] == "sudo taskset -pc 0-1 900"
 
 
-def test_with_one_that_can_be_moved_the_one_that_cannot_is_counted() -> None:
+def test_an_immovable_process_next_to_movable_ones_is_counted() -> None:
     tasks = (_task(900), _task(901), replace(_task(902), is_bound=True))
-    remedy = _remedy(_culprit(900, 901, 902), _with(*tasks))
+    remedy = _remedy(_culprit(900, 901, 902), _machine_with(*tasks))
     assert "902" not in dict(commands_of(remedy.fix))["now"]
     assert "1 of them cannot be moved." in remedy.said
 
 
-def test_noisewatch_itself_is_not_to_be_moved() -> None:
-    machine = replace(_with(_task(900, "noisewatch")), own_pids=frozenset({900}))
+def test_noisewatch_itself_is_not_moved() -> None:
+    machine = replace(_machine_with(_task(900, "noisewatch")), own_pids=frozenset({900}))
     remedy = _remedy(_culprit(900, name="noisewatch"), machine)
     assert (remedy.fix, "It is noisewatch itself" in remedy.said) == (None, True)
 
 
-def test_nobody_is_sent_to_cpus_that_there_are_not() -> None:
-    machine = _with(_task(900))
+def test_nothing_is_moved_without_housekeeping_cpus() -> None:
+    machine = _machine_with(_task(900))
     everywhere = replace(machine, target=replace(machine.target, cpus=frozenset(range(4))))
     remedy = _remedy(_culprit(900), everywhere)
     assert (remedy.fix, "choose fewer target CPUs" in remedy.said) == (None, True)
     assert "choose fewer target CPUs" in _remedy(_culprit(777), everywhere).said
 
 
-def test_who_cannot_be_moved_is_not_said_to_be() -> None:
-    remedy = _remedy(_culprit(900), _with(replace(_task(900), is_bound=True)))
+def test_an_immovable_process_has_no_fix() -> None:
+    remedy = _remedy(_culprit(900), _machine_with(replace(_task(900), is_bound=True)))
     assert (remedy.fix, remedy.said) == (None, "The kernel does not let it be moved: stop it, or what it works for.")
 
 
-@pytest.mark.parametrize("case", ["no tasks", "left out", "not seen then"])
-def test_who_may_still_run_is_not_said_to_have_ended(case: str) -> None:
-    seen = _tasks({900: _task(900)})
+@pytest.mark.parametrize("case", ["no tasks", "left out", "unseen then"])
+def test_a_process_that_may_still_run_is_not_reported_as_ended(case: str) -> None:
+    hog = _tasks({900: _task(900)})
     tasks = {
         "no tasks": None,
         "left out": Tasks({}, frozenset({900}), frozenset()),
-        "not seen then": seen,
+        "unseen then": hog,
     }[case]
-    then = _tasks({}) if case == "not seen then" else seen
-    remedy = remedy_of_run(_culprit(900), then, Case(replace(_machine(), tasks=tasks)))
+    earlier_tasks = _tasks({}) if case == "unseen then" else hog
+    remedy = remedy_of_run(_culprit(900), earlier_tasks, Case(replace(quiet_snapshot(), tasks=tasks)))
     assert remedy is not None
     assert (remedy.fix, remedy.said.startswith("Whether it has ended is unknown.")) == (None, True)
 
 
-def test_who_sends_interrupts_is_kept_away() -> None:
-    """The trace has named it."""
-    remedy = _remedy(_culprit(900, name="flush_tlb_func, called by hog", noise=Kind.IPI), _with(_task(900)))
+def test_a_sender_of_interrupts_named_by_the_trace_is_moved() -> None:
+    remedy = _remedy(_culprit(900, name="flush_tlb_func, called by hog", noise=Kind.IPI), _machine_with(_task(900)))
     assert "Keep all threads of the calling process" in remedy.said
     assert dict(commands_of(remedy.fix))["now"] == "sudo taskset -apc 0-1 900"
 
 
-def test_against_a_kernel_worker_that_has_ended_helps_what_helps_against_all() -> None:
-    remedy = _remedy(_culprit(777, name="kworker/u8:3", noise=Kind.KERNEL_THREAD), _with())
+def test_an_ended_kernel_worker_has_the_remedy_for_unbound_work() -> None:
+    remedy = _remedy(_culprit(777, name="kworker/u8:3", noise=Kind.KERNEL_THREAD), _machine_with())
     assert "unbound kernel work" in remedy.said
 
 
-def test_what_the_command_left_running_is_its_own_affair() -> None:
-    remedy = _remedy(_culprit(900, name=f"hog{LEFT_RUNNING}"), _with(_task(900)))
+def test_a_process_left_running_by_the_command_has_advice_for_the_command() -> None:
+    remedy = _remedy(_culprit(900, name=f"hog{LEFT_RUNNING}"), _machine_with(_task(900)))
     assert (remedy.fix, "let the command wait" in remedy.said) == (None, True)

@@ -1,4 +1,4 @@
-"""Who was busy on the other hardware threads of the target's cores. CPU 1 plays one."""
+"""Noise on the other hardware threads of the target's cores. CPU 1 is one of them here."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def test_a_busy_sibling_is_named() -> None:
     assert (reason.kind, reason.name, reason.cpu, reason.ns) == (ReasonKind.SIBLING, "hog", 1, 100 * MS)
 
 
-def test_a_sibling_that_was_busy_with_nobody_seen_disturbs_as_well() -> None:
+def test_a_busy_sibling_without_an_observed_task_disturbs() -> None:
     (reason,) = _judge(ran(), ran({1: 100, 2: 900}, 1.0)).reasons
     assert (reason.kind, reason.cpu, reason.ns) == (ReasonKind.SIBLING, 1, 100 * MS)
     assert "no look" in reason.name
 
 
-def test_a_thread_that_may_have_been_elsewhere_had_no_more_than_the_sibling_ran() -> None:
+def test_a_thread_that_moved_had_no_more_than_the_busy_time_of_the_sibling() -> None:
     wanderer = [process(900, "wanderer", cpu, ms * MS, allowed="0-3") for cpu, ms in ((0, 0), (1, 30))]
     (reason,) = _judge(ran() | wanderer[0], ran({1: 10, 2: 900}, 1.0) | wanderer[1]).reasons
     assert (reason.name, reason.ns) == ("wanderer", 10 * MS)
@@ -44,7 +44,7 @@ def test_noisewatch_on_a_sibling_is_noise() -> None:
     assert (reason.name, reason.ns) == ("noisewatch", 60 * MS)
 
 
-def test_whether_a_sibling_was_busy_right_before_the_repetition_or_in_it_is_unknown() -> None:
+def test_a_sibling_busy_before_or_during_the_repetition_is_unknown() -> None:
     whole = repeat(ran(), ran({1: 35, 2: 60}, 0.1), seconds=0.1, own_ms=60)
     assert judge_with(whole, _SIBLINGS).outcome == RunOutcome.DISTURBED
     verdict = judge_with(replace(whole, began_ns=whole.began_ns + 36 * MS), _SIBLINGS)
@@ -52,7 +52,7 @@ def test_whether_a_sibling_was_busy_right_before_the_repetition_or_in_it_is_unkn
     assert "right beside it" in verdict.unknowns[0]
 
 
-def test_a_hog_that_has_not_left_the_sibling_is_found_by_the_looks() -> None:
+def test_the_looks_detect_a_hog_that_still_runs_on_the_sibling() -> None:
     hog = [process(900, "hog", 1, ms * MS, allowed="1") for ms in (0, 298)]
     moments = [late(ran(seconds=at / 10), [5 + at, 5, 5, 5]) | hog[at == 3] for at in range(4)]
     (reason,) = _judge(*moments, own_ms=0, seconds=0.1, marks=(1, 2)).reasons
@@ -77,8 +77,8 @@ def _without_row_of_cpu1(files: dict[str, str]) -> dict[str, str]:
     return files | {"/proc/stat": "".join(rows)}
 
 
-def test_where_nobody_knows_which_cpus_are_siblings_that_is_unknown() -> None:
-    gone = [f"{CPUS}/cpu{cpu}/topology/thread_siblings_list" for cpu in range(4)]
-    verdict = _judge(ran(), ran({2: 900}, 1.0), gone=gone)
+def test_a_repetition_is_unknown_if_siblings_are_unknown() -> None:
+    missing = [f"{CPUS}/cpu{cpu}/topology/thread_siblings_list" for cpu in range(4)]
+    verdict = _judge(ran(), ran({2: 900}, 1.0), gone=missing)
     assert verdict.outcome == RunOutcome.UNKNOWN
     assert "share a core" in verdict.unknowns[0]

@@ -1,4 +1,4 @@
-"""Interrupts and softirqs on the target CPUs, by the kernel's trace: each with its exact time."""
+"""Interrupts and softirqs on the target CPUs, with their exact times from the kernel's trace."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _FOREIGNER = Thread(900, "mapper", 900, False)
 _CALL = "call_function_single"
 
 
-def _judge(*times: TracedTime, use: CommandUse = THREADED, untold: tuple[str, ...] = ()) -> RepetitionVerdict:
-    """A second on CPUs 2 and 3; 5 ms are allowed on each."""
-    return judge(traced(repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=use), *times, own_ms=900, untold=untold))
+def _judge(*times: TracedTime, use: CommandUse = THREADED, untraced: tuple[str, ...] = ()) -> RepetitionVerdict:
+    """Judge a second on CPUs 2 and 3; 5 ms are allowed on each."""
+    return judge(traced(repeat(ran(), ran({2: 900}, 1.0), own_ms=900, use=use), *times, own_ms=900, untold=untraced))
 
 
-def _ms(verdict: RepetitionVerdict) -> tuple[list[float], list[float]]:
+def _times_ms(verdict: RepetitionVerdict) -> tuple[list[float], list[float]]:
     """Return the times (ms) of the verdict's reasons, and of the command's own interruptions."""
     reasons, own = verdict.reasons, verdict.own
-    return [(each.ns or 0) / 1e6 for each in reasons], [(each.ns or 0) / 1e6 for each in own]
+    return [(reason.ns or 0) / 1e6 for reason in reasons], [(reason.ns or 0) / 1e6 for reason in own]
 
 
 def test_an_interrupt_of_a_device_disturbs_by_the_time_that_it_took() -> None:
@@ -34,75 +34,75 @@ def test_an_interrupt_of_a_device_disturbs_by_the_time_that_it_took() -> None:
     assert _judge(interruption_time(Kind.IRQ, "24", 4.5, 3000, irq=24)).outcome == RunOutcome.UNDISTURBED
 
 
-def test_the_tick_and_what_comes_with_it_are_always_there() -> None:
+def test_the_tick_and_its_softirqs_do_not_disturb() -> None:
     tick = interruption_time(Kind.TICK, "local_timer", 20, 1000, function="tick_nohz_handler")
     companions = [interruption_time(Kind.SOFTIRQ, name, 6, 1000) for name in ("TIMER", "SCHED", "HRTIMER")]
     assert _judge(tick, *companions).outcome == RunOutcome.UNDISTURBED
     assert _judge(*companions).outcome == RunOutcome.DISTURBED
 
 
-def test_a_softirq_of_the_tick_that_lasts_is_a_disturbance_unless_it_frees_what_the_command_gave_back() -> None:
+def test_a_long_softirq_of_the_tick_disturbs_unless_it_frees_memory_of_the_command() -> None:
     tick = interruption_time(Kind.TICK, "local_timer", 20, 1000, function="tick_nohz_handler")
-    assert _ms(_judge(tick, interruption_time(Kind.SOFTIRQ, "TIMER", 20, 100))) == ([20], [])
+    assert _times_ms(_judge(tick, interruption_time(Kind.SOFTIRQ, "TIMER", 20, 100))) == ([20], [])
     freed = _judge(tick, interruption_time(Kind.SOFTIRQ, "RCU", 20, 100), use=replace(THREADED, system_ns=80 * MS))
-    assert _ms(freed) == ([], [20])
+    assert _times_ms(freed) == ([], [20])
 
 
 def test_callbacks_beyond_a_quarter_of_the_system_time_are_foreign() -> None:
     callbacks = interruption_time(Kind.SOFTIRQ, "RCU", 20, 100)
-    assert _ms(_judge(callbacks)) == ([20], [])
-    assert _ms(_judge(callbacks, use=replace(THREADED, system_ns=40 * MS))) == ([10], [10])
+    assert _times_ms(_judge(callbacks)) == ([20], [])
+    assert _times_ms(_judge(callbacks, use=replace(THREADED, system_ns=40 * MS))) == ([10], [10])
 
 
 def test_at_most_a_tenth_of_the_repetition_in_callbacks_is_own() -> None:
     callbacks = interruption_time(Kind.SOFTIRQ, "RCU", 130, 100)
-    assert _ms(_judge(callbacks, use=replace(THREADED, system_ns=900 * MS))) == ([30], [100])
+    assert _times_ms(_judge(callbacks, use=replace(THREADED, system_ns=900 * MS))) == ([30], [100])
 
 
-def test_what_reclaiming_threads_freed_reduces_the_own_callbacks() -> None:
+def test_reclaiming_threads_reduce_the_own_callbacks() -> None:
     thread = thread_time("ksoftirqd/2", 30, 8, is_kernel=True)
     callbacks = interruption_time(Kind.SOFTIRQ, "RCU", 10, 100)
-    assert _ms(_judge(thread, callbacks, use=replace(THREADED, system_ns=40 * MS))) == ([8], [8, 2])
+    assert _times_ms(_judge(thread, callbacks, use=replace(THREADED, system_ns=40 * MS))) == ([8], [8, 2])
 
 
-def test_a_timer_that_is_not_the_tick_is_named_by_what_it_runs() -> None:
+def test_a_timer_that_is_not_the_tick_is_named_by_its_function() -> None:
     timer = interruption_time(Kind.TICK, "local_timer", 20, 1000, function="perf_swevent_hrtimer")
     (reason,) = _judge(timer).reasons
     assert (reason.noise, reason.name) == (Kind.TIMER, "perf_swevent_hrtimer (a profiler's)")
 
 
-def test_timers_may_be_own_as_often_as_the_command_slept() -> None:
+def test_timers_are_own_up_to_the_number_of_sleeps() -> None:
     timer = interruption_time(Kind.TICK, "local_timer", 20, 1000, function="hrtimer_wakeup")
-    assert _ms(_judge(timer, use=replace(THREADED, switches=1000))) == ([], [20])
-    assert _ms(_judge(timer, use=replace(THREADED, switches=100))) == ([18], [2])
+    assert _times_ms(_judge(timer, use=replace(THREADED, switches=1000))) == ([], [20])
+    assert _times_ms(_judge(timer, use=replace(THREADED, switches=100))) == ([18], [2])
 
 
 def test_calls_between_own_threads_are_own_and_those_of_others_are_named() -> None:
     own = interruption_time(Kind.IPI, _CALL, 50, 10_000, function="flush_tlb_func", is_own=True)
-    assert _ms(_judge(own)) == ([], [50])
+    assert _times_ms(_judge(own)) == ([], [50])
     foreign = interruption_time(Kind.IPI, _CALL, 50, 10_000, function="flush_tlb_func", sender=_FOREIGNER)
     (reason,) = _judge(own, foreign).reasons
     assert (reason.name, reason.pid, reason.ns) == ("flush_tlb_func, called by mapper", 900, 50_000_000)
 
 
-def test_calls_that_wake_are_own_as_often_as_the_command_slept_whoever_sent_them() -> None:
+def test_wakeup_calls_of_any_sender_are_own_up_to_the_number_of_sleeps() -> None:
     wakes = [
         interruption_time(Kind.IPI, "reschedule", 10, 100),
         interruption_time(Kind.IPI, _CALL, 10, 100, function="sched_ttwu_pending", sender=_FOREIGNER),
     ]
     assert _judge(*wakes, use=replace(ALONE, switches=200)).outcome == RunOutcome.UNDISTURBED
-    assert _ms(_judge(*wakes, use=replace(ALONE, switches=100)))[0] == [10]
+    assert _times_ms(_judge(*wakes, use=replace(ALONE, switches=100)))[0] == [10]
     flush = interruption_time(Kind.IPI, _CALL, 10, 100, function="flush_tlb_func")
     assert _judge(flush, use=replace(ALONE, switches=200)).outcome == RunOutcome.DISTURBED
 
 
 def test_interrupts_of_the_disk_that_the_command_uses_are_own() -> None:
     block = interruption_time(Kind.SOFTIRQ, "BLOCK", 10, 100)
-    assert _ms(_judge(block, use=replace(THREADED, blocks_out=800))) == ([], [10])
-    assert _ms(_judge(block)) == ([10], [])
+    assert _times_ms(_judge(block, use=replace(THREADED, blocks_out=800))) == ([], [10])
+    assert _times_ms(_judge(block)) == ([10], [])
 
 
-def test_on_a_kernel_that_does_not_trace_all_interrupts_the_counters_tell_of_them() -> None:
+def test_counters_are_used_for_interrupts_that_the_kernel_does_not_trace() -> None:
     flush = interruption_time(Kind.IPI, _CALL, 10, 100, function="flush_tlb_func")
     assert _judge(flush).outcome == RunOutcome.DISTURBED
-    assert _judge(flush, untold=("interrupts between CPUs",)).outcome == RunOutcome.UNDISTURBED
+    assert _judge(flush, untraced=("interrupts between CPUs",)).outcome == RunOutcome.UNDISTURBED

@@ -15,30 +15,30 @@ NOW_S = 1_800_000_000.0
 
 
 @cache
-def _written(outcome: str, wanted: str) -> str:
+def _render(outcome: str, output_format: str) -> str:
     verdict = {"stable": quiet_verdict, "unstable": failed_verdict, "unknown": unknown_verdict}[outcome]()
-    return rendered(wanted, verdict)
+    return rendered(output_format, verdict)
 
 
 def verdict(outcome: str = "stable", **changes: Any) -> dict[str, Any]:
     """Return a verdict as `preflight --format json` writes it, with some keys changed."""
-    return {**json.loads(_written(outcome, "json")), **changes}
+    return {**json.loads(_render(outcome, "json")), **changes}
 
 
 def verdict_lines(outcome: str) -> str:
     """Return a verdict as `preflight --format jsonl` writes it."""
-    return _written(outcome, "jsonl")
+    return _render(outcome, "jsonl")
 
 
 def write(path: Path, outcome: str = "stable", **changes: Any) -> Path:
-    """A report at the path; its folders are made."""
+    """Write a report to the path, and create its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(verdict(outcome, **changes)))
     return path
 
 
 def floor(expected: float) -> list[dict[str, Any]]:
-    """The noise floor of a verdict at 100 ms."""
+    """Return the noise floor of a verdict at 100 ms."""
     return [{"sample_ns": 100_000_000, "cv_low": expected * 0.8, "cv_expected": expected, "cv_high": expected * 1.25}]
 
 
@@ -56,14 +56,14 @@ def _block(piece_ns: float) -> dict[str, Any]:
     return {"median_ns": piece_ns * pieces, "pieces": pieces}
 
 
-def gathered(*places: Path, baseline: Path | None = None) -> Fleet:
-    """What the reports in these places come to."""
+def gather_fleet(*places: Path, baseline: Path | None = None) -> Fleet:
+    """Return the fleet of the reports in these places."""
     return gather(
         FleetOptions(places=[str(place) for place in places], baseline=None if baseline is None else str(baseline))
     )
 
 
-def only(*places: Path) -> FleetHost:
-    """The one host of these places."""
-    (host,) = gathered(*places).hosts
+def only_host(*places: Path) -> FleetHost:
+    """Return the only host of these places."""
+    (host,) = gather_fleet(*places).hosts
     return host

@@ -1,4 +1,4 @@
-"""Files without a usable report: the reason is given for each of them, and none is skipped silently."""
+"""Files without a usable report: each has a reason, and none is skipped silently."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from noisewatch.errors import Unreadable
 from noisewatch.judgement.fleet import Standing
 from noisewatch.judgement.terms import Outcome
 from noisewatch.operations.fleet import parsed_report
-from tests.operations.fleet.reporting import gathered, only, verdict, write
+from tests.operations.fleet.reporting import gather_fleet, only_host, verdict, write
 
 _STABLE = json.dumps(verdict())
 _BROKEN: list[tuple[Callable[[Path], object], str]] = [
@@ -47,12 +47,12 @@ _BROKEN: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize(("make", "words"), _BROKEN)
-def test_a_broken_report_is_named_counts_as_unknown_and_the_rest_is_told(
+def test_a_broken_report_is_unknown_with_a_reason_and_the_others_count(
     tmp_path: Path, make: Callable[[Path], object], words: str
 ) -> None:
     make(tmp_path / "web1.json")
     write(tmp_path / "web2.json")
-    broken, sound = gathered(tmp_path).hosts
+    broken, sound = gather_fleet(tmp_path).hosts
     assert (broken.name, broken.standing, broken.outcome) == ("web1", Standing.BROKEN, Outcome.UNKNOWN)
     assert f"{tmp_path}/web1.json: " in (broken.why or "")
     assert words in (broken.why or "")
@@ -60,17 +60,17 @@ def test_a_broken_report_is_named_counts_as_unknown_and_the_rest_is_told(
 
 
 def test_a_file_that_has_vanished_is_broken(tmp_path: Path) -> None:
-    assert only(tmp_path / "web1.json").standing is Standing.BROKEN
+    assert only_host(tmp_path / "web1.json").standing is Standing.BROKEN
 
 
-def test_a_broken_file_that_may_be_newer_outweighs_a_stableparsed_report(tmp_path: Path) -> None:
+def test_a_broken_file_that_may_be_newer_outweighs_a_stable_report(tmp_path: Path) -> None:
     write(tmp_path / "1/web1.json", at=time.time() - 60)
     broken = tmp_path / "2/web1.json"
     broken.parent.mkdir()
     broken.write_text("{")
-    assert only(tmp_path).standing is Standing.BROKEN
+    assert only_host(tmp_path).standing is Standing.BROKEN
     os.utime(broken, (0, time.time() - 3600))
-    assert only(tmp_path).outcome is Outcome.STABLE
+    assert only_host(tmp_path).outcome is Outcome.STABLE
 
 
 _UNREADABLE: list[Callable[[Path], object]] = [
@@ -82,37 +82,35 @@ _UNREADABLE: list[Callable[[Path], object]] = [
 
 
 @pytest.mark.parametrize("make", _UNREADABLE)
-def test_a_file_that_cannot_be_read_outweighs_a_report_that_it_may_be_newer_than(
-    tmp_path: Path, make: Callable[[Path], object]
-) -> None:
+def test_an_unreadable_file_outweighs_an_older_report(tmp_path: Path, make: Callable[[Path], object]) -> None:
     write(tmp_path / "1/web1.json", at=time.time() - 3 * 86400)
-    unread = tmp_path / "2/web1.json"
-    unread.parent.mkdir()
-    make(unread)
-    assert only(tmp_path).standing is Standing.BROKEN
-    os.utime(unread, (0, time.time() - 4 * 86400), follow_symlinks=False)
-    assert only(tmp_path).outcome is Outcome.STABLE
+    unreadable = tmp_path / "2/web1.json"
+    unreadable.parent.mkdir()
+    make(unreadable)
+    assert only_host(tmp_path).standing is Standing.BROKEN
+    os.utime(unreadable, (0, time.time() - 4 * 86400), follow_symlinks=False)
+    assert only_host(tmp_path).outcome is Outcome.STABLE
 
 
-def test_a_file_that_is_not_there_may_be_newer_than_any_other(tmp_path: Path) -> None:
+def test_a_missing_file_outweighs_any_report(tmp_path: Path) -> None:
     old = write(tmp_path / "1/web1.json", at=time.time() - 60)
-    assert only(old, tmp_path / "2/web1.json").standing is Standing.BROKEN
+    assert only_host(old, tmp_path / "2/web1.json").standing is Standing.BROKEN
 
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace")))
-def test_any_bytes_that_are_no_verdict_are_refused(text: bytes) -> None:
+def test_bytes_that_are_not_a_verdict_are_refused(text: bytes) -> None:
     with pytest.raises(Unreadable, match=r"^x\.json: (not |damaged: )"):
         parsed_report("x.json", "x", text, 0.0)
 
 
 @given(st.data())
 def test_a_verdict_with_a_value_of_another_type_is_a_report_or_refused(data: st.DataObject) -> None:
-    said = verdict("unstable")
-    key = data.draw(st.sampled_from(sorted(said)))
+    fields = verdict("unstable")
+    key = data.draw(st.sampled_from(sorted(fields)))
     value: object = data.draw(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just([]) | st.just({})
     )
-    text = json.dumps({**said, key: value}).encode()
+    text = json.dumps({**fields, key: value}).encode()
     outcome = None
     with suppress(Unreadable):
         outcome = parsed_report("x.json", "x", text, 0.0).outcome

@@ -1,4 +1,4 @@
-"""What a series changes of the process that runs it, put back."""
+"""Restoring the process after a series has changed it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from noisewatch.machine.command.start import inherited_state
 
 
 @pytest.fixture
-def as_before(monkeypatch: pytest.MonkeyPatch) -> object:
+def restored_process(monkeypatch: pytest.MonkeyPatch) -> object:
     """Undo what a series does to its own process: it pins it and makes it the parent of processes left by commands.
 
     Children that earlier tests left are hidden from the series.
@@ -24,7 +24,7 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> object:
     cpus, children = os.sched_getaffinity(0), children_of("self")
     assert children is not None
     yield
-    gc.collect()  # machines that earlier tests opened keep hundreds of files open, of the 1,024 that most may have
+    gc.collect()  # machines of earlier tests keep hundreds of files open, and the usual limit is 1,024
     os.sched_setaffinity(0, cpus)
     for left in (children_of("self") or frozenset()) - children:
         os.kill(left, signal.SIGKILL)

@@ -18,13 +18,13 @@ from noisewatch.operations.run.series import run_series
 from tests.operations.listening import SilentListener
 from tests.written.calibration import written_calibration
 
-pytestmark = pytest.mark.usefixtures("as_before")
+pytestmark = pytest.mark.usefixtures("restored_process")
 
 _CPU = max(os.sched_getaffinity(0))
 
 
 class _CalibratedMachine(LiveMachine):
-    """This host, whose calibrations are written down; None is one that cannot be made."""
+    """This host with written calibrations; None is a calibration that fails."""
 
     def __init__(self, *calibrations: Json) -> None:
         super().__init__([os.getpid()])
@@ -33,10 +33,10 @@ class _CalibratedMachine(LiveMachine):
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
         if question != QUESTION:
             return super().ask(question, answer)
-        said = self._calibrations.pop(0)
-        if said is None:
+        calibration = self._calibrations.pop(0)
+        if calibration is None:
             raise Unreadable(QUESTION, "no memory")
-        return said
+        return calibration
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ class _CalibratedMachine(LiveMachine):
         ((False,), "not calibrated before the series: no memory"),
     ],
 )
-def test_a_calibration_that_failed_leaves_the_machine_unknown(are_made: Sequence[bool], words: str | None) -> None:
-    said = written_calibration(cpus=(_CPU,), seconds=1.0)
-    machine = _CalibratedMachine(*[said if is_made else None for is_made in are_made])
+def test_a_failed_calibration_makes_the_change_of_speed_unknown(are_made: Sequence[bool], words: str | None) -> None:
+    calibration = written_calibration(cpus=(_CPU,), seconds=1.0)
+    machine = _CalibratedMachine(*[calibration if is_made else None for is_made in are_made])
     series = run_series(
         machine, RunOptions(argv=("true",), machine=MachineOptions(cpus=str(_CPU)), calibration_s=1.0), SilentListener()
     )

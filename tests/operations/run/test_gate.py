@@ -1,4 +1,4 @@
-"""Whether what was measured may be trusted."""
+"""Whether the gate accepts the results of a series."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CASES: Sequence[tuple[list[RepetitionVerdict], RunOutcome]] = [
 
 
 @pytest.mark.parametrize(("verdicts", "outcome"), _CASES)
-def test_a_known_disturbance_outranks_what_is_unknown(verdicts: list[RepetitionVerdict], outcome: RunOutcome) -> None:
+def test_a_known_disturbance_outranks_an_unknown_one(verdicts: list[RepetitionVerdict], outcome: RunOutcome) -> None:
     assert gate_of_series(written_series(*verdicts)) == outcome
     assert gate_of_results(_results(*verdicts)) == outcome
 
@@ -37,8 +37,8 @@ def test_retries_make_up_for_disturbed_repetitions() -> None:
     assert gate_of_series(replace(series, options=replace(series.options, runs=2))) == RunOutcome.UNDISTURBED
 
 
-def test_what_the_report_refuses_passes_no_gate() -> None:
-    """Two runs are undisturbed, as was wanted; of five that is too small a share."""
+def test_a_share_of_undisturbed_runs_below_the_minimum_fails_the_gate() -> None:
+    """Two of five runs are undisturbed, which is enough by number, but not by share."""
     series = written_series(UNDISTURBED, *[_DISTURBED] * 3, UNDISTURBED)
     options = replace(series.options, runs=2)
     assert gate_of_series(replace(series, options=options)) == RunOutcome.DISTURBED
@@ -79,21 +79,21 @@ def _calibrated(series: RunSeries, slower: float = 0.0, moved: int | None = None
     ],
     ids=str,
 )
-def test_a_machine_that_is_not_what_it_was_passes_nothing(ends: Mapping[str, Any], outcome: RunOutcome) -> None:
+def test_a_changed_or_unknown_speed_fails_the_gate(ends: Mapping[str, Any], outcome: RunOutcome) -> None:
     series = written_series(UNDISTURBED, UNDISTURBED)
     assert gate_of_run(series) == RunOutcome.UNDISTURBED
     assert gate_of_run(_calibrated(series, **ends)) == outcome
     assert gate_of_run(_calibrated(written_series(UNDISTURBED), **ends), True, _results(UNDISTURBED)) == outcome
 
 
-def test_of_a_single_run_the_runs_in_the_file_count_and_in_a_series_both() -> None:
+def test_runs_in_the_file_replace_a_single_repetition_but_not_several() -> None:
     single, several = written_series(_DISTURBED), written_series(_DISTURBED, UNDISTURBED)
     assert gate_of_run(single, True, _results(UNDISTURBED)) == RunOutcome.UNDISTURBED
     assert gate_of_run(several, True, _results(UNDISTURBED)) == RunOutcome.DISTURBED
     assert gate_of_run(written_series(UNDISTURBED), True, None) == RunOutcome.UNKNOWN
 
 
-def test_a_file_without_runs_tells_nothing() -> None:
+def test_a_file_without_runs_is_unknown() -> None:
     assert gate_of_results(_results()) == RunOutcome.UNKNOWN
 
 

@@ -37,13 +37,13 @@ def _nodes(others: int, **files: str) -> dict[str, str]:
     }
 
 
-def _watched(*moments: Files) -> tuple[PlacementWatch, WrittenMachine]:
+def _placement_watch(*moments: Files) -> tuple[PlacementWatch, WrittenMachine]:
     machine = WrittenMachine(*moments)
     return PlacementWatch(machine, HOME, TWO_NODES), machine
 
 
-def test_each_command_is_told_by_itself() -> None:
-    watch, machine = _watched(_nodes(0) | thread_files(9, cpu=2, ran_ns=5), _nodes(0) | thread_files(10, cpu=3))
+def test_each_command_has_a_placement_of_its_own() -> None:
+    watch, machine = _placement_watch(_nodes(0) | thread_files(9, cpu=2, ran_ns=5), _nodes(0) | thread_files(10, cpu=3))
     watch.begin(9)
     watch.sample()
     first = watch.end(used_ns=10)
@@ -51,14 +51,14 @@ def test_each_command_is_told_by_itself() -> None:
     watch.begin(10)
     watch.sample()
     second = watch.end()
-    assert [[thread.tid for thread in each.threads] for each in (first, second)] == [[9], [10]]
+    assert [[thread.tid for thread in placement.threads] for placement in (first, second)] == [[9], [10]]
     assert (first.seen_share, second.seen_share) == (0.5, None)
 
 
-def test_orphans_that_come_back_to_us_are_the_commands() -> None:
+def test_orphans_adopted_by_noisewatch_are_the_commands() -> None:
     own = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
     before = _nodes(0) | thread_files(9) | {own: "9 "}
-    watch, machine = _watched(before, before | thread_files(30) | {own: "9 30 "})
+    watch, machine = _placement_watch(before, before | thread_files(30) | {own: "9 30 "})
     watch.begin(9)
     machine.advance()
     look = watch.sample()
@@ -68,7 +68,7 @@ def test_orphans_that_come_back_to_us_are_the_commands() -> None:
 
 def test_migrations_of_a_few_threads_are_counted_at_each_look() -> None:
     moments = [_nodes(0) | thread_files(9, ran_ns=count, migrations=count) for count in range(4)]
-    watch, machine = _watched(*moments)
+    watch, machine = _placement_watch(*moments)
     watch.begin(9)
     watch.sample()
     while machine.has_next:
@@ -77,11 +77,11 @@ def test_migrations_of_a_few_threads_are_counted_at_each_look() -> None:
     assert watch.end().threads[0].migrations == 3
 
 
-@pytest.mark.parametrize(("target", "counted"), [(HOME, 0), (frozenset({1, 2}), 3)])
+@pytest.mark.parametrize(("target", "expected"), [(HOME, 0), (frozenset({1, 2}), 3)])
 def test_migrations_of_many_threads_are_counted_at_each_look_where_the_target_spans_nodes(
-    target: CpuSet, counted: int
+    target: CpuSet, expected: int
 ) -> None:
-    """Elsewhere at each tenth look: to count them takes as long as all else of a thread."""
+    """Counting is expensive, so on one node it is done at each tenth look only."""
 
     def many(migrations: int) -> Files:
         threads = [thread_files(9, tid, ran_ns=migrations, threads=20, migrations=migrations) for tid in range(9, 29)]
@@ -96,11 +96,10 @@ def test_migrations_of_many_threads_are_counted_at_each_look_where_the_target_sp
         watch.sample()
     threads = watch.end().threads
     assert len(threads) == 20
-    assert {thread.migrations for thread in threads} == {counted}
+    assert {thread.migrations for thread in threads} == {expected}
 
 
-def test_where_the_target_spans_nodes_migrations_count_from_the_begin_on() -> None:
-    """And not from the first look on."""
+def test_migrations_between_nodes_count_from_the_start_of_the_command() -> None:
     moments = [_nodes(0) | thread_files(9, cpu=1, ran_ns=100, migrations=count) for count in (4, 6)]
     machine = WrittenMachine(*moments)
     watch = PlacementWatch(machine, frozenset({1, 2}), TWO_NODES)
@@ -111,8 +110,8 @@ def test_where_the_target_spans_nodes_migrations_count_from_the_begin_on() -> No
     assert (placement.threads[0].migrations, placement.hidden_ns) == (2, 100)
 
 
-def test_memory_of_other_nodes_is_bounded_by_what_these_gave_away() -> None:
-    watch, machine = _watched(_nodes(0), _nodes(100))
+def test_memory_on_other_nodes_is_bounded_by_their_counters() -> None:
+    watch, machine = _placement_watch(_nodes(0), _nodes(100))
     watch.begin(9)
     machine.advance()
     memory = watch.end().memory
@@ -127,15 +126,15 @@ def test_memory_of_other_nodes_is_bounded_by_what_these_gave_away() -> None:
         ({**BARE, **NUMA_KERNEL}, "no memory node is visible"),
     ],
 )
-def test_memory_that_nobody_counts_is_unknown(files: Files, words: str) -> None:
-    watch, _ = _watched(files)
+def test_uncounted_memory_is_unknown(files: Files, words: str) -> None:
+    watch, _ = _placement_watch(files)
     watch.begin(9)
     memory = watch.end().memory
     assert memory.share is None
     assert words in str(memory.reason)
 
 
-def test_a_cpu_of_no_known_node_leaves_memory_unknown() -> None:
+def test_a_cpu_of_an_unknown_node_makes_memory_unknown() -> None:
     watch = PlacementWatch(WrittenMachine(_nodes(0)), HOME, UNKNOWN_NODES)
     watch.begin(9)
     placement = watch.end()
@@ -144,7 +143,7 @@ def test_a_cpu_of_no_known_node_leaves_memory_unknown() -> None:
 
 
 @pytest.mark.parametrize("files", [{**BARE}, {**BARE, **NUMA_KERNEL, f"{NODES}/node0/cpulist": "0-3\n"}])
-def test_with_one_node_no_memory_is_elsewhere(files: dict[str, str]) -> None:
+def test_no_memory_is_on_other_nodes_if_there_is_one_node(files: dict[str, str]) -> None:
     places = ONE_NODE if f"{NODES}/node0/cpulist" in files else UNKNOWN_NODES
     watch = PlacementWatch(WrittenMachine(files), HOME, places)
     watch.begin(9)
@@ -153,21 +152,21 @@ def test_with_one_node_no_memory_is_elsewhere(files: dict[str, str]) -> None:
     assert placement.nodes == {0}
 
 
-def test_without_a_command_nothing_is_known_of_memory() -> None:
-    watch, _ = _watched(_nodes(0))
+def test_memory_is_unknown_without_a_command() -> None:
+    watch, _ = _placement_watch(_nodes(0))
     assert watch.sample() is None
     assert watch.end().memory.share is None
 
 
-def test_a_topology_that_was_read_will_do() -> None:
+def test_a_placement_watch_accepts_a_read_topology() -> None:
     files = _nodes(0) | {f"/sys/devices/system/cpu/cpu{cpu}/topology/core_id": f"{cpu}\n" for cpu in range(4)}
     topology = read_topology(reading(files), None)
     watch = PlacementWatch(WrittenMachine(files), frozenset({1, 2}), topology)
     assert watch.end().nodes == {0, 1}
 
 
-def test_a_trace_tells_where_threads_ran_that_no_look_saw() -> None:
-    watch, _ = _watched(_nodes(0))
+def test_a_trace_adds_threads_that_no_look_observed() -> None:
+    watch, _ = _placement_watch(_nodes(0))
     watch.begin(9)
     thread = TracedThread(9, "bench", {2: 50_000_000, 3: 30_000_000}, {(2, 3): 1})
     window = TraceWindow(0, 100_000_000, {2: 50_000_000, 3: 30_000_000}, (), threads=(thread,))
@@ -181,12 +180,12 @@ PAIRS = {cpu: place(cpu, node=0, core=cpu - cpu % 2 if cpu % 2 else cpu + 1) for
 class _Kernel:
     """Affinities by thread ID, changed only by `set_affinity`; a thread without an entry may use all CPUs."""
 
-    def __init__(self, gone: Iterable[int] = (), **given: Iterable[int]) -> None:
-        self.gone = set(gone)
-        self.cpus: dict[int, CpuSet] = {int(tid[1:]): frozenset(cpus) for tid, cpus in given.items()}
+    def __init__(self, ended: Iterable[int] = (), **cpus_by_name: Iterable[int]) -> None:
+        self.ended = set(ended)
+        self.cpus: dict[int, CpuSet] = {int(tid[1:]): frozenset(cpus) for tid, cpus in cpus_by_name.items()}
 
     def affinity(self, tid: int) -> CpuSet:
-        if tid in self.gone:
+        if tid in self.ended:
             raise OSError(errno.ESRCH, "No such process")
         return self.cpus.get(tid, ALL)
 
@@ -205,17 +204,17 @@ def _ready(tid: int, cpu: int = 2, ran_ns: int = 0) -> ThreadLook:
     return thread_look(tid, cpu, ran_ns, state="R")
 
 
-def test_stacked_threads_get_a_cpu_each_and_the_first_stays_where_it_is() -> None:
+def test_stacked_threads_get_a_cpu_each_and_the_first_one_stays() -> None:
     kernel = _Kernel()
     done = kernel.spreader().spread(_look(_ready(7), _ready(8), _ready(9)))
-    assert [(each.tid, each.cpu, each.reason) for each in done] == [(7, 2, None), (8, 0, None), (9, 1, None)]
+    assert [(pin.tid, pin.cpu, pin.reason) for pin in done] == [(7, 2, None), (8, 0, None), (9, 1, None)]
     assert kernel.cpus == {7: {2}, 8: {0}, 9: {1}}
 
 
 def test_whole_cores_come_before_second_threads_of_a_core() -> None:
     done = _Kernel().spreader(PAIRS).spread(_look(_ready(7), _ready(8), _ready(9)))
-    assert [each.cpu for each in done] == [2, 0, 1]
-    assert [each.cpu for each in _Kernel().spreader(PAIRS).spread(_look(_ready(7, 0), _ready(8, 1)))] == [0, 2]
+    assert [pin.cpu for pin in done] == [2, 0, 1]
+    assert [pin.cpu for pin in _Kernel().spreader(PAIRS).spread(_look(_ready(7, 0), _ready(8, 1)))] == [0, 2]
 
 
 def test_a_thread_that_has_a_cpu_is_not_pinned_again() -> None:
@@ -228,33 +227,33 @@ def test_a_thread_that_sleeps_is_not_pinned() -> None:
     assert _Kernel().spreader().spread(_look(thread_look(8))) == []
 
 
-def test_a_thread_that_appears_later_gets_a_free_cpu_although_it_inherited_another_ones() -> None:
+def test_a_new_thread_gets_a_free_cpu_though_it_inherited_an_affinity() -> None:
     kernel = _Kernel()
     spreader = kernel.spreader()
     spreader.spread(_look(_ready(8)))
     kernel.cpus[9] = kernel.cpus[8]
-    assert [(each.tid, each.cpu) for each in spreader.spread(_look(_ready(8), _ready(9)))] == [(9, 0)]
+    assert [(pin.tid, pin.cpu) for pin in spreader.spread(_look(_ready(8), _ready(9)))] == [(9, 0)]
 
 
-def test_the_cpu_of_a_thread_that_ended_is_free_again() -> None:
+def test_the_cpu_of_an_ended_thread_is_free_again() -> None:
     spreader = _Kernel().spreader()
     spreader.spread(_look(*(_ready(tid) for tid in range(4))))
-    assert [each.cpu for each in spreader.spread(_look(*(_ready(tid) for tid in (1, 2, 3, 9))))] == [2]
+    assert [pin.cpu for pin in spreader.spread(_look(*(_ready(tid) for tid in (1, 2, 3, 9))))] == [2]
 
 
-def test_a_thread_that_rests_is_let_go_for_one_that_is_busy() -> None:
+def test_an_idle_thread_is_unpinned_for_a_busy_one() -> None:
     kernel = _Kernel()
     spreader, busy = kernel.spreader(), [_ready(tid) for tid in (1, 2, 3)]
     resting = thread_look(4, 3)
     spreader.spread(_look(*busy, _ready(4)))
     spreader.spread(_look(*busy, resting))
     done = spreader.spread(_look(*busy, resting, _ready(9)))
-    assert [(each.tid, each.cpu) for each in done] == [(4, None), (9, 3)]
+    assert [(pin.tid, pin.cpu) for pin in done] == [(4, None), (9, 3)]
     assert kernel.cpus[4] == ALL
     assert kernel.cpus[9] == {3}
 
 
-def test_a_thread_that_had_no_turn_is_not_taken_for_one_that_rests() -> None:
+def test_a_thread_that_was_kept_from_running_is_not_idle() -> None:
     spreader, busy = _Kernel().spreader(), [_ready(tid) for tid in (1, 2, 3)]
     asleep = thread_look(4, 3)
     spreader.spread(_look(*busy, _ready(4)))
@@ -263,28 +262,28 @@ def test_a_thread_that_had_no_turn_is_not_taken_for_one_that_rests() -> None:
     assert spreader.spread(look) == []
 
 
-def test_more_busy_threads_than_cpus_leave_the_rest_on_all() -> None:
+def test_busy_threads_beyond_the_number_of_cpus_are_not_pinned() -> None:
     kernel = _Kernel()
     assert len(kernel.spreader().spread(_look(*(_ready(tid) for tid in range(6))))) == 4
     assert 5 not in kernel.cpus
 
 
-def test_a_thread_that_chose_its_cpus_is_left_alone_and_that_is_said_once() -> None:
+def test_a_thread_with_its_own_affinity_is_not_pinned_and_reported_once() -> None:
     kernel = _Kernel(t8={3})
     spreader = kernel.spreader()
-    (said,) = spreader.spread(_look(_ready(8)))
-    assert (said.cpu, said.reason) == (None, "it chose its CPUs itself")
+    (pin,) = spreader.spread(_look(_ready(8)))
+    assert (pin.cpu, pin.reason) == (None, "it chose its CPUs itself")
     assert spreader.spread(_look(_ready(8))) == []
     assert kernel.cpus == {8: {3}}
 
 
-def test_a_thread_that_has_ended_since_is_no_fault() -> None:
-    (said,) = _Kernel(gone=[8]).spreader().spread(_look(_ready(8)))
-    assert (said.cpu, said.reason) == (None, "the process is gone")
+def test_an_ended_thread_is_not_an_error() -> None:
+    (pin,) = _Kernel(ended=[8]).spreader().spread(_look(_ready(8)))
+    assert (pin.cpu, pin.reason) == (None, "the process is gone")
 
 
-def test_what_it_came_to_is_counted() -> None:
-    spreader = _Kernel(gone=[9], t8={3}, t10={1}).spreader()
+def test_the_outcome_counts_pinned_threads_and_reasons() -> None:
+    spreader = _Kernel(ended=[9], t8={3}, t10={1}).spreader()
     assert spreader.outcome == SpreadThreads(0, {})
     for _ in range(2):
         spreader.spread(_look(_ready(7), _ready(8), _ready(9), _ready(10)))

@@ -1,4 +1,4 @@
-"""pyperf's own worker with our hook in it, on this host, for a moment."""
+"""pyperf's own worker with noisewatch's hook, on this host."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.live.noise import CPU, LOOP, noise
 
 @pytest.fixture
 def hog() -> Iterator[None]:
-    """Another task that wants the CPU all the time."""
+    """Run another task that uses the CPU all the time."""
     with noise(LOOP):
         yield
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> dict[str, object]:
-    """The metadata of the one run of a benchmark of three values."""
+    """Return the metadata of the only run of a benchmark with three values."""
     if not entry_points(group="pyperf.hook", name="noisewatch"):
         pytest.skip("the installed noisewatch is older than its hook: pip install -e .")
     path = tmp_path / "results.json"
@@ -40,7 +40,7 @@ def results(tmp_path: Path) -> dict[str, object]:
     return metadata
 
 
-def test_pyperf_writes_down_that_each_value_met_a_busy_loop(hog: None, results: dict[str, object]) -> None:
+def test_a_busy_loop_disturbs_each_value_in_pyperfs_metadata(hog: None, results: dict[str, object]) -> None:
     assert results["hooks"] == "noisewatch"
     assert results["noisewatch_verdict"] == "disturbed"
     assert results["noisewatch_disturbed_values"] == "1, 2, 3"
@@ -53,7 +53,7 @@ def test_pyperf_writes_down_that_each_value_met_a_busy_loop(hog: None, results: 
     assert 0 < ended - began < float(str(results["duration"])) * 1e9
 
 
-def test_a_hook_that_was_made_anew_leaves_nothing_of_the_one_before() -> None:
+def test_a_new_hook_replaces_the_metadata_of_an_earlier_one() -> None:
     metadata: dict[str, object] = {"noisewatch_disturbed_values": "1", "noisewatch_reasons": "x", "name": "bench"}
     PyperfHook().teardown(metadata)
     assert metadata == {
@@ -65,7 +65,7 @@ def test_a_hook_that_was_made_anew_leaves_nothing_of_the_one_before() -> None:
     assert metadata.get("noisewatch_reasons") != "x"
 
 
-def test_a_thread_that_may_run_on_several_cpus_does_not_know_what_they_met() -> None:
+def test_the_noise_around_an_unpinned_thread_is_unknown() -> None:
     reading = CpuReading(0, b"", b"")
     around = around_from(reading, reading, (2, 3), None)
     assert (around.interrupted_ns, around.steal_ns) == (None, None)
@@ -73,12 +73,12 @@ def test_a_thread_that_may_run_on_several_cpus_does_not_know_what_they_met() -> 
 
 
 @pytest.mark.parametrize("text", [None, b"", b"rubbish\n", b"cpu0 1 2\n", b"\xff\xfe"])
-def test_cpu_files_that_cannot_be_read_are_unknown(text: bytes | None) -> None:
+def test_unreadable_cpu_files_are_unknown(text: bytes | None) -> None:
     reading = CpuReading(0, text, text)
     assert len(around_from(reading, reading, (0,), text).unknowns) == 3
 
 
-def test_the_time_of_a_core_is_taken_apart() -> None:
+def test_the_noise_of_a_core_is_split_by_kind() -> None:
     table = "       CPU0  CPU1\n36: {} 0 PCI 1-edge disk\nLOC: {} 5 Local timer interrupts\n"
     row = "cpu  0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 {}\ncpu1 {} 0 0 0 0 0 0 0\n"
     before = CpuReading(0, row.format(1, 10).encode(), table.format(10, 100).encode())
@@ -91,7 +91,7 @@ def test_the_time_of_a_core_is_taken_apart() -> None:
 
 
 @pytest.mark.parametrize("text", [None, b"", b"1 2", b"rubbish"])
-def test_a_value_without_the_scheduler_s_counts_has_waited_for_nobody_knows_how_long(text: bytes | None) -> None:
+def test_a_value_without_scheduler_counters_has_an_unknown_wait(text: bytes | None) -> None:
     thread = OwnThread()
     before, after = thread.read_before(), thread.read_after()
     (value,) = values_from([(before, after._replace(schedstat=text))])

@@ -1,4 +1,4 @@
-"""Commands of this host that are kept on some CPUs, and where their threads are found."""
+"""Placement of the threads of real commands that are restricted to some CPUs of this host."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOOPS = "(while :; do :; done) & (while :; do :; done) & wait"
 
 @contextmanager
 def _command(*argv: str, cpus: list[int]) -> Iterator[PlacementWatch]:
-    """The command on those CPUs, and all that it started, until they are no longer of use."""
+    """Watch a command on these CPUs, and kill it with all its children at the end."""
     process = subprocess.Popen(["taskset", "-c", ",".join(map(str, cpus)), *argv], start_new_session=True)
     try:
         wait_until(lambda: os.sched_getaffinity(process.pid) == set(cpus))
@@ -45,17 +45,17 @@ def _look(watch: PlacementWatch) -> CommandLook:
     return look
 
 
-def test_all_threads_of_a_program_are_found_on_the_cpu_that_it_is_kept_on() -> None:
+def test_all_threads_of_a_program_run_on_its_only_cpu() -> None:
     cpu = ALLOWED[-1]
     with _command(sys.executable, "-c", _THREADS, cpus=[cpu]) as watch:
         wait_until(lambda: len(_look(watch).threads) == 4)
         placement = watch.end()
-    assert {each for thread in placement.threads for each in thread.ns_by_cpu} == {cpu}
+    assert {thread_cpu for thread in placement.threads for thread_cpu in thread.ns_by_cpu} == {cpu}
     assert placement.seen_ns > 0
     assert placement.reason is None
 
 
-def test_loops_on_one_cpu_are_seen_to_wait_for_one_another() -> None:
+def test_loops_on_one_cpu_wait_for_one_another() -> None:
     with _command("sh", "-c", _LOOPS, cpus=ALLOWED[-1:]) as watch:
         wait_until(lambda: sum(thread.waited_ns or 0 for thread in _look(watch).threads.values()) > 50_000_000)
         placement = watch.end()

@@ -1,4 +1,4 @@
-"""`noisewatch run --results` around pyperf itself, on this host, for a moment."""
+"""`noisewatch run --results` around pyperf itself, on this host, and pyperf's files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from tests.written.repetitions import MS, ran, repeat
 _NOISEWATCH = [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU)]
 
 
-def _ran(*arguments: object) -> subprocess.CompletedProcess[str]:
+def _run_noisewatch(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [*_NOISEWATCH, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
@@ -56,28 +56,30 @@ def _pyperf(path: Path) -> list[object]:
     return [sys.executable, "-m", "pyperf", "timeit", "-q", *loops, "-o", path, "1+1"]
 
 
-def test_runs_beside_a_busy_loop_are_marked_and_left_out(tmp_path: Path) -> None:
+def test_runs_during_a_busy_loop_are_marked_and_left_out(tmp_path: Path) -> None:
     results, filtered = tmp_path / "results.json", tmp_path / "filtered.json"
     receipt = tmp_path / "receipt.jsonl"
     with noise(LOOP):
-        wanted = ["--results", results, "--filtered", filtered, "--output", receipt]
-        ran = _ran(*wanted, "--", *_pyperf(results))
-    assert "Mean +- std dev" in ran.stdout
-    assert "0 of 2 runs undisturbed" in ran.stderr
-    rows = [line.split() for line in ran.stderr.splitlines()]
+        options = ["--results", results, "--filtered", filtered, "--output", receipt]
+        process = _run_noisewatch(*options, "--", *_pyperf(results))
+    assert "Mean +- std dev" in process.stdout
+    assert "0 of 2 runs undisturbed" in process.stderr
+    rows = [line.split() for line in process.stderr.splitlines()]
     assert [row[0] for row in rows if row[1:2] == ["timeit"] and "disturbed" in row] == ["1", "2"]
-    assert "nothing written: 0 of 2 runs of timeit undisturbed" in ran.stderr
-    assert ran.returncode == 125
+    assert "nothing written: 0 of 2 runs of timeit undisturbed" in process.stderr
+    assert process.returncode == 125
     assert not filtered.exists()
     assert len(json.loads(results.read_text())["benchmarks"][0]["runs"]) == 2
-    told = lines_of(receipt)[-1]["results"]
-    assert told["file"] == "results.json"
-    assert told["counts"] == {"undisturbed": 0, "disturbed": 2, "unknown": 0}
-    assert [(each["run"], each["name"], each["verdict"]) for each in told["runs"]] == [
+    marked = lines_of(receipt)[-1]["results"]
+    assert marked["file"] == "results.json"
+    assert marked["counts"] == {"undisturbed": 0, "disturbed": 2, "unknown": 0}
+    assert [(marked_run["run"], marked_run["name"], marked_run["verdict"]) for marked_run in marked["runs"]] == [
         (0, "timeit", "disturbed"),
         (1, "timeit", "disturbed"),
     ]
-    assert all(each["began_ns"] < each["ended_ns"] and each["reasons"] for each in told["runs"])
+    assert all(
+        marked_run["began_ns"] < marked_run["ended_ns"] and marked_run["reasons"] for marked_run in marked["runs"]
+    )
 
 
 _WRITES_RUNS = """
@@ -92,42 +94,42 @@ _OLD = {"name": "bench", "date": "2020-01-01 00:00:00.5", "duration": 0.1}
 _OLD_FILE = {"version": "1.0", "benchmarks": [{"metadata": _OLD, "runs": [{"values": [1.0]}, {"values": [1.1]}]}]}
 
 
-def test_the_gate_goes_by_the_runs_in_the_file(tmp_path: Path) -> None:
+def test_the_gate_judges_the_runs_in_the_file(tmp_path: Path) -> None:
     results, filtered = tmp_path / "results.json", tmp_path / "filtered.json"
     with noise(LOOP):
         writes = [sys.executable, "-S", "-c", _WRITES_RUNS, results]
-        assert _ran("--gate", "--results", results, "--", *writes).returncode == 5
+        assert _run_noisewatch("--gate", "--results", results, "--", *writes).returncode == 5
     results.write_text(json.dumps(_OLD_FILE))
-    ran = _ran("--gate", "--results", results, "--filtered", filtered, "--", "true")
-    assert ran.returncode == 3  # none ran meanwhile
-    assert "0 of 2 runs undisturbed" in ran.stderr
-    assert "did not run while" in ran.stderr
+    process = _run_noisewatch("--gate", "--results", results, "--filtered", filtered, "--", "true")
+    assert process.returncode == 3  # no run was during the command
+    assert "0 of 2 runs undisturbed" in process.stderr
+    assert "did not run while" in process.stderr
     assert not filtered.exists()
     results.unlink()
-    ran = _ran("--gate", "--results", results, "--", "true")
-    assert (ran.returncode, f"noisewatch run: {results}: no such file" in ran.stderr) == (3, True)
+    process = _run_noisewatch("--gate", "--results", results, "--", "true")
+    assert (process.returncode, f"noisewatch run: {results}: no such file" in process.stderr) == (3, True)
 
 
-def test_a_file_that_cannot_be_read_is_said_and_the_status_is_not_0(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     results = tmp_path / "results.json"
     results.write_text("rubbish")
-    ran = _ran("--results", results, "--", "true")
-    assert ran.returncode == 125
-    assert f"noisewatch run: {results}: " in ran.stderr
-    assert "Traceback" not in ran.stderr
+    process = _run_noisewatch("--results", results, "--", "true")
+    assert process.returncode == 125
+    assert f"noisewatch run: {results}: " in process.stderr
+    assert "Traceback" not in process.stderr
 
 
-def test_nothing_runs_where_the_files_cannot_be_meant(run: Run, tmp_path: Path) -> None:
+def test_nothing_runs_with_contradictory_file_options(run: Run, tmp_path: Path) -> None:
     results, made = tmp_path / "results.json", tmp_path / "made"
-    for wanted in (("--filtered", results), ("--results", results, "--filtered", results)):
-        ran = run("run", *wanted, "--", "touch", made)
-        assert ran.status == 125
-        assert "--filtered" in ran.err
+    for options in (("--filtered", results), ("--results", results, "--filtered", results)):
+        result = run("run", *options, "--", "touch", made)
+        assert result.status == 125
+        assert "--filtered" in result.err
     assert not made.exists()
 
 
-def test_the_status_of_a_command_that_failed_stays(tmp_path: Path) -> None:
-    assert _ran("--results", tmp_path / "none", "--", "sh", "-c", "exit 7").returncode == 7
+def test_the_exit_status_of_a_failed_command_is_kept(tmp_path: Path) -> None:
+    assert _run_noisewatch("--results", tmp_path / "none", "--", "sh", "-c", "exit 7").returncode == 7
 
 
 def _verdict_in(folder: Path, series: RunSeries) -> RepetitionVerdict:
@@ -142,18 +144,18 @@ def _verdict_in(folder: Path, series: RunSeries) -> RepetitionVerdict:
     return marked.verdict
 
 
-def test_a_run_is_held_against_the_clock_of_the_opening_calibration(tmp_path: Path) -> None:
+def test_the_clock_of_a_run_is_compared_with_the_opening_calibration(tmp_path: Path) -> None:
     clock = {f"{CPUS}/cpu2/cpufreq/scaling_cur_freq": "2400000\n", f"{CPUS}/nohz_full": "\n"}
     slow = replace(repeat(ran() | clock, ran({2: 1000}, 1.0) | clock, own_ms=1000), began_wall_ns=86_400 * 1000 * MS)
     series = written_series(UNDISTURBED)
     series = replace(series, repetitions=(replace(series.repetitions[0], repetition=slow),))
-    met = _verdict_in(tmp_path, replace(series, opening=quiet_calibration()))
-    assert ReasonKind.CLOCK_LOWERED in [reason.kind for reason in (*met.reasons, *met.own)]
-    met = _verdict_in(tmp_path, series)
-    assert ReasonKind.CLOCK_LOWERED not in [reason.kind for reason in (*met.reasons, *met.own)]
+    verdict = _verdict_in(tmp_path, replace(series, opening=quiet_calibration()))
+    assert ReasonKind.CLOCK_LOWERED in [reason.kind for reason in (*verdict.reasons, *verdict.own)]
+    verdict = _verdict_in(tmp_path, series)
+    assert ReasonKind.CLOCK_LOWERED not in [reason.kind for reason in (*verdict.reasons, *verdict.own)]
 
 
-def test_a_thread_of_the_command_that_moved_leaves_no_run_undisturbed(tmp_path: Path) -> None:
+def test_no_run_is_undisturbed_if_a_thread_moved_between_nodes(tmp_path: Path) -> None:
     series = written_series(UNDISTURBED)
     moved = placed([thread_look(9, 1, 100 * MS)], [thread_look(9, 2, 900 * MS)])
     first = series.repetitions[0]
@@ -182,25 +184,25 @@ def _read(tmp_path: Path, content: object) -> PyperfFile:
     return read_pyperf_file(str(path), _BOOTED_S * 10**9)
 
 
-def _filtered(file: PyperfFile, places: set[int]) -> bytes:
+def _filter_runs(file: PyperfFile, places: set[int]) -> bytes:
     output = BytesIO()
     write_filtered(file, [run for run in file.runs if run.run in places], "9.9", output)
     return output.getvalue()
 
 
-def test_a_run_ended_at_its_date_whatever_the_zone_that_pyperf_had(tmp_path: Path) -> None:
-    """pyperf's workers lose TZ: the uptime beside the date tells which zone it is in."""
+def test_the_date_of_a_run_is_read_in_any_time_zone(tmp_path: Path) -> None:
+    """pyperf's workers lose TZ; the uptime in the metadata shows the zone of the date."""
     uptime_s = 4315.25
     ended = datetime.fromtimestamp(_BOOTED_S + uptime_s, UTC)
     for minutes in (0, 345, -720):
         local = datetime.fromtimestamp(ended.timestamp() + minutes * 60, UTC).replace(tzinfo=None)
         run = _run(1.0, date=str(local), uptime=uptime_s + 0.004, duration=0.5)
-        (read,) = _read(tmp_path, _content([run])).runs
-        assert read.ended_wall_ns == (_BOOTED_S * 10**9 + 4_315_250_000_000,)
-        assert (read.length_ns, read.name, read.value_count) == (500_000_000, "timeit", 2)
+        (benchmark_run,) = _read(tmp_path, _content([run])).runs
+        assert benchmark_run.ended_wall_ns == (_BOOTED_S * 10**9 + 4_315_250_000_000,)
+        assert (benchmark_run.length_ns, benchmark_run.name, benchmark_run.value_count) == (500_000_000, "timeit", 2)
 
 
-def test_without_an_uptime_the_date_is_local_and_an_hour_that_comes_twice_is_told(
+def test_a_date_without_an_uptime_is_local_and_may_be_ambiguous(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
@@ -217,7 +219,7 @@ def test_without_an_uptime_the_date_is_local_and_an_hour_that_comes_twice_is_tol
 
 @pytest.mark.parametrize("date", [None, 5, "", "yesterday", "0001-01-01", "9999-12-31 23:59:59"])
 @pytest.mark.parametrize("uptime", [None, "x", 1e308, -5])
-def test_a_date_that_makes_no_sense_is_at_no_time_of_ours(tmp_path: Path, date: object, uptime: object) -> None:
+def test_an_invalid_date_is_far_from_the_series(tmp_path: Path, date: object, uptime: object) -> None:
     (run,) = _read(tmp_path, _content([_run(1.0, date=date, uptime=uptime, duration="long")])).runs
     assert run.length_ns is None
     assert not any(abs(ns - _BOOTED_S * 10**9) < 10**15 for ns in run.ended_wall_ns)
@@ -243,13 +245,13 @@ def test_a_date_that_makes_no_sense_is_at_no_time_of_ours(tmp_path: Path, date: 
         ("1" * 5000, "pyperf's JSON"),
     ],
 )
-def test_what_is_no_file_of_pyperf_is_refused_with_its_name(tmp_path: Path, content: object, words: str) -> None:
+def test_a_file_that_is_not_pyperfs_is_refused_with_its_name(tmp_path: Path, content: object, words: str) -> None:
     with pytest.raises(NoisewatchError, match=words) as caught:
         _read(tmp_path, content)
     assert "results.json" in str(caught.value)
 
 
-def test_what_cannot_be_read_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_refused_at_once(tmp_path: Path) -> None:
     pipe, folder, bomb, cut = (tmp_path / name for name in ("pipe", "folder", "bomb.json.gz", "cut.json.gz"))
     os.mkfifo(pipe)
     folder.mkdir()
@@ -274,15 +276,15 @@ _PLACES += [
 ]
 
 
-@given(place=st.sampled_from(_PLACES), found=ANY_JSON)
-def test_whatever_stands_in_a_place_is_read_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], found: object
+@given(place=st.sampled_from(_PLACES), value=ANY_JSON)
+def test_any_value_in_a_file_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], value: object
 ) -> None:
     content = deepcopy(_content())
     inner: Any = content
     for key in place[:-1]:
         inner = inner[key]
-    inner[place[-1]] = found
+    inner[place[-1]] = value
     try:
         file = _read(tmp_path_factory.mktemp("any"), content)
     except NoisewatchError:
@@ -291,9 +293,9 @@ def test_whatever_stands_in_a_place_is_read_or_refused(
 
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz"])
-def test_pyperf_reads_what_is_left(tmp_path: Path, suffix: str) -> None:
+def test_pyperf_reads_the_filtered_file(tmp_path: Path, suffix: str) -> None:
     file = _read(tmp_path, _content())
-    written = _filtered(file, {1, 3})
+    written = _filter_runs(file, {1, 3})
     path = tmp_path / f"filtered{suffix}"
     path.write_bytes(gzip.compress(written) if suffix.endswith("gz") else written)
     benchmark = pyperf.BenchmarkSuite.load(str(path)).get_benchmark("timeit")
@@ -305,15 +307,15 @@ def test_pyperf_reads_what_is_left(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("left", [set(), {2}])
-def test_fewer_than_two_runs_are_no_benchmark(tmp_path: Path, left: set[int]) -> None:
+def test_fewer_than_two_runs_are_not_a_benchmark(tmp_path: Path, left: set[int]) -> None:
     with pytest.raises(TooFewUndisturbed, match=f"{len(left)} of 3 runs of timeit"):
-        _filtered(_read(tmp_path, _content()), left)
+        _filter_runs(_read(tmp_path, _content()), left)
 
 
-def test_the_file_that_was_measured_is_never_written_over(tmp_path: Path) -> None:
+def test_the_results_file_is_never_overwritten(tmp_path: Path) -> None:
     results, link, hard = tmp_path / "a.json", tmp_path / "link.json", tmp_path / "hard.json"
     link.symlink_to(results)
-    for other in (results, link):  # before it is there
+    for other in (results, link):  # before it exists
         with pytest.raises(NoisewatchError, match="the file of --results"):
             refuse_same_file(str(results), str(other))
     results.write_text("{}")

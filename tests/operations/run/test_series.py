@@ -1,4 +1,4 @@
-"""A series of repetitions on this host, for a moment."""
+"""Short series of repetitions on this host."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from noisewatch.operations.run.series import RunBeginning, RunSeries, run_series
 from noisewatch.operations.run.tracing import RunTrace
 from tests.operations.listening import SilentListener
 
-pytestmark = pytest.mark.usefixtures("as_before")
+pytestmark = pytest.mark.usefixtures("restored_process")
 
 _CPU = max(os.sched_getaffinity(0))
 _MACHINE = MachineOptions(cpus=str(_CPU))
@@ -53,7 +53,7 @@ class _Listener(SilentListener):
         self.numbers.append(judged.repetition.number)
 
 
-def _ran(options: RunOptions, listener: _Listener | None = None) -> RunSeries:
+def _run(options: RunOptions, listener: _Listener | None = None) -> RunSeries:
     return run_series(LiveMachine([os.getpid()]), options, listener or _Listener())
 
 
@@ -62,24 +62,24 @@ def _python(code: str) -> Sequence[str]:
 
 
 def test_no_thread_watches_files_after_the_series() -> None:
-    _ran(RunOptions(argv=("true",), machine=_MACHINE))
-    assert [each.name for each in threading.enumerate() if "_report" in each.name] == []
+    _run(RunOptions(argv=("true",), machine=_MACHINE))
+    assert [thread.name for thread in threading.enumerate() if "_report" in thread.name] == []
 
 
-def test_each_repetition_is_a_process_that_is_told_in_order() -> None:
+def test_each_repetition_is_a_process_reported_in_order() -> None:
     listener = _Listener()
-    series = _ran(RunOptions(argv=("true",), machine=_MACHINE, runs=5), listener)
-    assert [each.options.runs for each in listener.beginnings] == [5]
+    series = _run(RunOptions(argv=("true",), machine=_MACHINE, runs=5), listener)
+    assert [beginning.options.runs for beginning in listener.beginnings] == [5]
     assert listener.numbers == [1, 2, 3, 4, 5]
-    assert [each.repetition.status for each in series.repetitions] == [0] * 5
-    times = [(each.repetition.began_ns, each.repetition.ended_ns) for each in series.repetitions]
+    assert [judged.repetition.status for judged in series.repetitions] == [0] * 5
+    times = [(judged.repetition.began_ns, judged.repetition.ended_ns) for judged in series.repetitions]
     assert times == sorted(times)
     assert all(began < ended for began, ended in times)
 
 
 def test_the_command_runs_on_the_target_cpus_and_its_own_time_balances_there() -> None:
     code = f"import os\nassert os.sched_getaffinity(0) == {{{_CPU}}}\nfor _ in range(3_000_000): pass"
-    series = _ran(RunOptions(argv=tuple(_python(code)), machine=_MACHINE))
+    series = _run(RunOptions(argv=tuple(_python(code)), machine=_MACHINE))
     repetition = series.repetitions[0].repetition
     assert repetition.status == 0
     books = repetition.books
@@ -88,35 +88,35 @@ def test_the_command_runs_on_the_target_cpus_and_its_own_time_balances_there() -
     assert books.reason is None
 
 
-def test_a_command_that_leaves_its_cpus_is_not_called_undisturbed() -> None:
+def test_a_command_that_leaves_its_cpus_is_not_undisturbed() -> None:
     """The command's CPU time is missing from the accounting of the target CPUs."""
     others = sorted(os.sched_getaffinity(0) - {_CPU})
     if not others:
         pytest.skip("there is no other CPU")
     code = f"import os\nos.sched_setaffinity(0, {others})\nfor _ in range(6_000_000): pass"
-    judged = _ran(RunOptions(argv=tuple(_python(code)), machine=_MACHINE)).repetitions[0]
+    judged = _run(RunOptions(argv=tuple(_python(code)), machine=_MACHINE)).repetitions[0]
     assert judged.verdict.outcome != "undisturbed"
 
 
-def test_a_stop_of_what_the_command_has_started_disturbs_as_its_own_would() -> None:
+def test_a_stop_of_a_child_of_the_command_disturbs() -> None:
     """The kernel notifies only the parent of a stopped process."""
     code = "sleep 60 & kill -STOP $!; sleep 0.6; kill -KILL $!; wait"
-    judged = _ran(RunOptions(argv=("sh", "-c", code), machine=_MACHINE)).repetitions[0]
+    judged = _run(RunOptions(argv=("sh", "-c", code), machine=_MACHINE)).repetitions[0]
     assert judged.repetition.use.stopped_ns > 100_000_000
     assert ReasonKind.STOPPED in [reason.kind for reason in judged.verdict.reasons]
 
 
-def test_a_failure_ends_a_series_unless_it_is_to_go_on() -> None:
+def test_a_failure_ends_a_series_unless_it_shall_continue() -> None:
     argv = ("sh", "-c", "exit 3")
-    series = _ran(RunOptions(argv=argv, machine=_MACHINE, runs=4))
+    series = _run(RunOptions(argv=argv, machine=_MACHINE, runs=4))
     assert (len(series.repetitions), series.failed) == (1, 1)
-    series = _ran(RunOptions(argv=argv, machine=_MACHINE, runs=4, stops_at_failure=False))
-    assert [each.repetition.status for each in series.repetitions] == [3, 3, 3, 3]
+    series = _run(RunOptions(argv=argv, machine=_MACHINE, runs=4, stops_at_failure=False))
+    assert [judged.repetition.status for judged in series.repetitions] == [3, 3, 3, 3]
 
 
-def test_two_commands_run_as_often_in_pairs() -> None:
-    series = _ran(RunOptions(argv=("true",), against=("sh", "-c", ":"), machine=_MACHINE, runs=6))
-    commands = [each.repetition.command for each in series.repetitions]
+def test_two_commands_run_equally_often_in_pairs() -> None:
+    series = _run(RunOptions(argv=("true",), against=("sh", "-c", ":"), machine=_MACHINE, runs=6))
+    commands = [judged.repetition.command for judged in series.repetitions]
     assert [sorted(commands[at : at + 2]) for at in range(0, 12, 2)] == [[0, 1]] * 6
     assert commands[::2].count(0) == 3
 
@@ -124,66 +124,64 @@ def test_two_commands_run_as_often_in_pairs() -> None:
 def test_retries_are_bounded() -> None:
     """No repetition of a command that stops itself is undisturbed."""
     argv = ("sh", "-c", "(sleep 0.1; kill -CONT $$) & kill -STOP $$")
-    series = _ran(RunOptions(argv=argv, machine=_MACHINE, runs=2, most_retries=3, stops_at_failure=False))
+    series = _run(RunOptions(argv=argv, machine=_MACHINE, runs=2, most_retries=3, stops_at_failure=False))
     assert len(series.repetitions) == 5
 
 
-def test_what_cannot_be_started_is_an_error_with_its_status() -> None:
+def test_a_command_that_cannot_start_is_an_error_with_its_status() -> None:
     with pytest.raises(CannotStart) as caught:
-        _ran(RunOptions(argv=("no-such-command-here",), machine=_MACHINE))
+        _run(RunOptions(argv=("no-such-command-here",), machine=_MACHINE))
     assert caught.value.status == 127
 
 
-def test_nothing_is_run_on_a_copy() -> None:
+def test_a_copy_runs_no_command() -> None:
     with pytest.raises(UsageError, match="this host only"):
         run_series(CopiedTree("/"), RunOptions(argv=("true",)), _Listener())
 
 
-def test_a_series_waits_no_longer_than_it_is_told_to() -> None:
+def test_a_series_waits_no_longer_than_requested() -> None:
     began_s = time.monotonic()
-    series = _ran(RunOptions(argv=("true",), machine=_MACHINE, wait_s=0.4))
+    series = _run(RunOptions(argv=("true",), machine=_MACHINE, wait_s=0.4))
     assert len(series.repetitions) == 1
     assert time.monotonic() - began_s < 30
 
 
 @pytest.mark.parametrize("wait", [1, 2])
-def test_who_is_asked_to_end_while_it_waits_starts_nothing_more(
-    wait: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_while_waiting_ends_the_series(wait: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = 0
 
-    def wait_and_be_asked(_watch: object, commands: Commands, _wait_s: float, _listener: object) -> None:
+    def wait_with_signal(_watch: object, commands: Commands, _wait_s: float, _listener: object) -> None:
         nonlocal waits
         waits += 1
         if waits == wait:
-            signal.raise_signal(signal.SIGTERM)  # to this thread: those of the test runner do not expect it
+            signal.raise_signal(signal.SIGTERM)  # to this thread only: the test runner's threads do not expect it
             commands.pause(time.monotonic_ns() + 5_000_000_000)
 
-    monkeypatch.setattr("noisewatch.operations.run.series.wait_for_quiet", wait_and_be_asked)
+    monkeypatch.setattr("noisewatch.operations.run.series.wait_for_quiet", wait_with_signal)
     options = RunOptions(argv=("touch", f"{tmp_path}/ran"), machine=_MACHINE, runs=3, wait_s=60)
     if wait == 1:
         with pytest.raises(KeyboardInterrupt) as caught:
-            _ran(options)
+            _run(options)
         assert caught.value.args == (signal.SIGTERM,)
         assert not (tmp_path / "ran").exists()
     else:
-        series = _ran(options)
+        series = _run(options)
         assert (len(series.repetitions), series.ended_by) == (1, signal.SIGTERM)
 
 
-def test_memory_of_a_node_that_is_not_there_is_refused() -> None:
+def test_memory_of_an_unknown_node_is_refused() -> None:
     with pytest.raises(UsageError, match="--membind"):
-        _ran(RunOptions(argv=("true",), machine=_MACHINE, membind="rubbish"))
+        _run(RunOptions(argv=("true",), machine=_MACHINE, membind="rubbish"))
 
 
-def test_nobody_is_who_called_without_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_user_without_sudo_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SUDO_UID", raising=False)
     with pytest.raises(UsageError, match="--as-user"):
-        _ran(RunOptions(argv=("true",), machine=_MACHINE, is_as_user=True))
+        _run(RunOptions(argv=("true",), machine=_MACHINE, is_as_user=True))
 
 
-def test_a_series_comes_to_both_statistics() -> None:
-    series = _ran(RunOptions(argv=("true",), against=("sleep", "0.3"), machine=_MACHINE, runs=4))
+def test_a_series_has_the_statistics_of_both_commands() -> None:
+    series = _run(RunOptions(argv=("true",), against=("sleep", "0.3"), machine=_MACHINE, runs=4))
     conclusion = conclude(series)
     assert [command.selected.of_all and command.selected.of_all.count for command in conclusion.commands] == [4, 4]
     assert conclusion.of_all_pairs is not None
@@ -210,23 +208,23 @@ for each in threads: each.join()
 """
 
 
-def test_where_the_threads_of_a_command_ran_is_known() -> None:
+def test_a_series_has_the_placement_of_the_commands_threads() -> None:
     cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
     options = RunOptions(argv=tuple(_python(_TWO_THREADS)), machine=MachineOptions(cpus=cpus), spreads=True)
-    placement = _ran(options).repetitions[0].placement
+    placement = _run(options).repetitions[0].placement
     assert placement.looks > 0
     assert len({thread.tid for thread in placement.threads}) >= 2
     assert placement.spread is not None
     assert placement.spread.pinned >= 1
 
 
-def test_what_a_repetition_leaves_running_is_its_own_and_disturbs_the_next(tmp_path: Path) -> None:
-    """A daemon that spins: a second fork in a session of its own, whose parents end at once."""
+def test_a_process_left_running_is_own_and_disturbs_the_next_repetition(tmp_path: Path) -> None:
+    """The process left running is a busy daemon in a session of its own."""
     spin = f"echo $$ > {tmp_path}/pid; while :; do :; done"
     daemonise = f"(setsid sh -c '{spin}' < /dev/null > /dev/null 2>&1 &)"
     script = f"[ -e {tmp_path}/pid ] || {daemonise}; sleep 0.8"
     try:
-        series = _ran(RunOptions(argv=("sh", "-c", script), machine=_MACHINE, runs=2))
+        series = _run(RunOptions(argv=("sh", "-c", script), machine=_MACHINE, runs=2))
     finally:
         daemon = int((tmp_path / "pid").read_text())
         os.kill(daemon, signal.SIGKILL)
@@ -240,14 +238,14 @@ def test_what_a_repetition_leaves_running_is_its_own_and_disturbs_the_next(tmp_p
     assert (daemon, True) in [(reason.pid, "earlier" in reason.name) for reason in second.verdict.reasons]
 
 
-def test_what_a_daemon_starts_that_an_earlier_repetition_left_is_not_the_next_ones_own(tmp_path: Path) -> None:
-    """Orphans of both come to us: their time is none that the command had."""
+def test_children_of_a_process_left_running_are_not_the_next_repetitions_own(tmp_path: Path) -> None:
+    """noisewatch adopts orphans of both, but does not add their time to the command's."""
     busy = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done"
     again = f"echo $$ > {tmp_path}/pid; while :; do ({busy} &); sleep 0.1; done"
     daemonise = f"(setsid sh -c '{again}' < /dev/null > /dev/null 2>&1 &)"
     script = f"[ -e {tmp_path}/pid ] || {daemonise}; i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done"
     try:
-        series = _ran(RunOptions(argv=("sh", "-c", script), machine=_MACHINE, runs=2))
+        series = _run(RunOptions(argv=("sh", "-c", script), machine=_MACHINE, runs=2))
     finally:
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     second = series.repetitions[1]
@@ -259,47 +257,47 @@ def test_what_a_daemon_starts_that_an_earlier_repetition_left_is_not_the_next_on
     assert second.verdict.outcome != "undisturbed"
 
 
-def test_what_was_seen_of_the_last_repetitions_is_kept_and_of_earlier_ones_let_go() -> None:
-    repetitions = [each.repetition for each in _ran(RunOptions(argv=("true",), machine=_MACHINE, runs=60)).repetitions]
-    assert [each.number for each in repetitions if each.windows] == list(range(11, 61))
-    assert len({id(each.span) for each in repetitions[:10]}) == 1
-    assert len({each.began_ns for each in repetitions}) == 60
+def test_windows_of_the_last_repetitions_only_are_kept() -> None:
+    repetitions = [
+        judged.repetition for judged in _run(RunOptions(argv=("true",), machine=_MACHINE, runs=60)).repetitions
+    ]
+    assert [repetition.number for repetition in repetitions if repetition.windows] == list(range(11, 61))
+    assert len({id(repetition.span) for repetition in repetitions[:10]}) == 1
+    assert len({repetition.began_ns for repetition in repetitions}) == 60
 
 
-def test_all_looks_are_kept_where_parts_of_repetitions_are_judged() -> None:
+def test_all_windows_are_kept_if_parts_of_repetitions_are_judged() -> None:
     options = RunOptions(argv=("true",), machine=_MACHINE, runs=60, looks_often=True)
-    assert all(each.repetition.windows for each in _ran(options).repetitions)
+    assert all(judged.repetition.windows for judged in _run(options).repetitions)
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
-def test_a_trace_that_is_not_believed_does_not_tell_either_where_threads_ran(
-    is_whole: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rejected_trace_gives_no_placement(is_whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of the target CPUs was not traced."""
     target = sorted(os.sched_getaffinity(0))
     traced = dict.fromkeys(target if is_whole else target[:-1], 10**10)
     window = TraceWindow(0, 9, traced, (), threads=(TracedThread(1, "told", traced, {}),))
     monkeypatch.setattr(RunTrace, "end", lambda trace, ended_ns: window)
     options = RunOptions(argv=("true",), machine=MachineOptions(cpus=",".join(map(str, target))))
-    (judged,) = _ran(options).repetitions
+    (judged,) = _run(options).repetitions
     assert judged.placement.is_traced is is_whole
-    assert ("told" in [each.name for each in judged.placement.threads]) is is_whole
+    assert ("told" in [thread.name for thread in judged.placement.threads]) is is_whole
 
 
-@pytest.mark.parametrize(("stopped_ns", "is_told"), [(10_000, False), (10**9, True)])
-def test_a_stop_that_the_trace_alone_has_seen_counts_unless_it_was_for_a_moment(
-    stopped_ns: int, is_told: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("stopped_ns", "is_reason"), [(10_000, False), (10**9, True)])
+def test_a_stop_only_in_the_trace_is_a_reason_unless_it_is_short(
+    stopped_ns: int, is_reason: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """strace stops a child of its own for 10 µs, to see whether it can."""
+    """strace stops a child for 10 µs to check that it can."""
     monkeypatch.setattr(
         RunTrace, "end", lambda trace, ended_ns: TraceWindow(0, 9, {}, (), states=StateTimes(stopped_ns))
     )
-    (judged,) = _ran(RunOptions(argv=("sleep", "0.05"), machine=_MACHINE)).repetitions
-    assert (ReasonKind.STOPPED in [reason.kind for reason in judged.verdict.reasons]) is is_told
+    (judged,) = _run(RunOptions(argv=("sleep", "0.05"), machine=_MACHINE)).repetitions
+    assert (ReasonKind.STOPPED in [reason.kind for reason in judged.verdict.reasons]) is is_reason
 
 
-def test_what_a_trace_told_is_let_go_as_well_and_that_there_was_one_is_kept() -> None:
-    (judged,) = _ran(RunOptions(argv=("true",), machine=_MACHINE)).repetitions
+def test_a_trace_without_looks_is_kept_empty() -> None:
+    (judged,) = _run(RunOptions(argv=("true",), machine=_MACHINE)).repetitions
     time_of_others = TracedTime(_CPU, TracedSource(Kind.THREAD, "hog"), 5, 1, 0, 5)
     traced = replace(judged, repetition=replace(judged.repetition, trace=TraceWindow(0, 9, {}, (time_of_others,))))
     assert without_looks(traced, judged.repetition.span).repetition.trace == TraceWindow(0, 9, {}, ())
@@ -317,28 +315,31 @@ time.sleep(1)
 """
 
 
-def test_what_a_child_had_that_nobody_waits_for_is_not_blamed_on_a_task_that_no_look_has_seen() -> None:
+def test_the_time_of_an_unreaped_child_is_not_an_unobserved_tasks() -> None:
     argv = (sys.executable, "-S", "-c", _REAPED)
-    blamed = set()
-    for _ in range(3):  # tasks of this host that no look sees do not come each time
-        (judged,) = _ran(RunOptions(argv=argv, machine=_MACHINE)).repetitions
+    culprits = set()
+    for _ in range(3):  # unobserved tasks of this host do not run each time
+        (judged,) = _run(RunOptions(argv=argv, machine=_MACHINE)).repetitions
         assert not judged.repetition.use.ran_alone
-        blamed = {reason.name for reason in judged.verdict.reasons}
-        if UNSEEN not in blamed:
+        culprits = {reason.name for reason in judged.verdict.reasons}
+        if UNSEEN not in culprits:
             break
-    assert UNSEEN not in blamed
+    assert UNSEEN not in culprits
 
 
-def test_whether_a_file_server_holds_its_files_is_known_of_each_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_command_has_the_file_server_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
     def served(reader: object, folders: Sequence[str]) -> str | None:
         return "nfs4" if os.path.realpath(shutil.which("true") or "") in folders else None
 
     monkeypatch.setattr("noisewatch.operations.run.series.find_served", served)
-    series = _ran(RunOptions(argv=("true",), against=("sleep", "0"), machine=_MACHINE, runs=2))
-    assert {each.repetition.command: each.repetition.served for each in series.repetitions} == {0: "nfs4", 1: None}
+    series = _run(RunOptions(argv=("true",), against=("sleep", "0"), machine=_MACHINE, runs=2))
+    assert {judged.repetition.command: judged.repetition.served for judged in series.repetitions} == {
+        0: "nfs4",
+        1: None,
+    }
 
 
-def test_program_arguments_and_working_directory_are_among_them(
+def test_folders_are_those_of_program_arguments_and_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -346,11 +347,11 @@ def test_program_arguments_and_working_directory_are_among_them(
     assert folders_of(("sh", "-c", "/srv/data")) == expected
 
 
-def test_a_removed_working_directory_and_an_unknown_program_are_no_error(
+def test_a_removed_working_directory_or_an_unknown_program_is_not_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    removed = tmp_path / "gone"
+    removed.mkdir()
+    monkeypatch.chdir(removed)
+    removed.rmdir()
     assert folders_of(("no-such-program",))[-1] == "/"

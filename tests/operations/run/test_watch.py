@@ -1,4 +1,4 @@
-"""The distinction between a command's processes and those that noisewatch had inherited."""
+"""A command's own processes, and delays in noticing its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.written.repetitions import MS
 _INHERITED, _STARTED, _BELOW_INHERITED, _BELOW_STARTED = 4001, 4002, 4003, 4004
 
 
-def test_whoever_was_below_us_before_the_first_command_is_none_of_it_nor_is_what_it_starts() -> None:
+def test_inherited_children_and_their_children_are_not_the_commands() -> None:
     own = os.getpid()
     before = process(own, "python", 0, 0) | process(_INHERITED, "server", 0, 0, parent=own)
     later = (
@@ -34,7 +34,7 @@ def test_whoever_was_below_us_before_the_first_command_is_none_of_it_nor_is_what
     assert _own_pids_later(before, later) == {own, _STARTED, _BELOW_STARTED}
 
 
-def test_a_command_that_gets_the_number_of_one_that_was_below_us_before_is_a_command() -> None:
+def test_a_command_with_the_reused_pid_of_an_inherited_child_is_a_command() -> None:
     own = os.getpid()
     before = process(own, "python", 0, 0) | process(_INHERITED, "helper", 0, 0, parent=own)
     recycled = process(_INHERITED, "bench", 1, 5_000_000, parent=own)
@@ -57,9 +57,9 @@ def _plan(script: str) -> CommandPlan:
     return CommandPlan(argv=("sh", "-c", script))
 
 
-def _waited(*each_ms: int | None) -> Callable[[], int | None]:
+def _wait_reader(*waits_ms: int | None) -> Callable[[], int | None]:
     """Return a reader of noisewatch's waiting time that returns these values in turn; None is unknown."""
-    answers = iter(each_ms)
+    answers = iter(waits_ms)
 
     def read_wait_ns() -> int | None:
         ms = next(answers)
@@ -72,18 +72,18 @@ def _until() -> int:
     return time.monotonic_ns() + _SOON_NS
 
 
-def test_what_it_waited_from_the_start_on_delayed_an_end_that_was_there_at_the_first_look() -> None:
+def test_a_wait_since_the_start_delays_an_end_before_the_first_look() -> None:
     with Commands() as commands:
-        wakeups = WakeUps(_waited(10, 14, 14))
+        wakeups = WakeUps(_wait_reader(10, 14, 14))
         started = commands.start(_plan("exit 3"))
         wait_until(lambda: state_of(started.pid) == "Z")
         assert wakeups.wait(started, _until()) is not None
     assert wakeups.seen_late_ns == 4 * MS
 
 
-def test_so_did_what_it_waited_while_it_worked() -> None:
+def test_a_wait_during_other_work_delays_an_end() -> None:
     with Commands() as commands:
-        wakeups = WakeUps(_waited(10, 10, 11, 17, 17))
+        wakeups = WakeUps(_wait_reader(10, 10, 11, 17, 17))
         started = commands.start(_plan("sleep 0.05"))
         assert wakeups.wait(started, time.monotonic_ns()) is None
         with wakeups.working(started):
@@ -92,10 +92,10 @@ def test_so_did_what_it_waited_while_it_worked() -> None:
     assert (wakeups.seen_late_ns or 0) >= 7 * MS
 
 
-def test_an_end_that_a_reading_thread_may_have_hidden_was_seen_late() -> None:
-    """While no thread of noisewatch ran, none could see it: one that had to give its CPU away held up the others."""
+def test_an_end_during_other_work_may_be_noticed_late() -> None:
+    """A reading thread that is preempted may hold up the others, so that none notices the end."""
     with Commands() as commands:
-        wakeups = WakeUps(_waited(10, 10, 10))
+        wakeups = WakeUps(_wait_reader(10, 10, 10))
         started = commands.start(_plan("exit 0"))
         with wakeups.working(started):
             wait_until(lambda: started.has_ended)
@@ -104,9 +104,9 @@ def test_an_end_that_a_reading_thread_may_have_hidden_was_seen_late() -> None:
     assert (wakeups.seen_late_ns or 0) >= 40 * MS
 
 
-def test_what_it_waited_before_the_command_was_seen_to_run_on_delayed_nothing() -> None:
+def test_a_wait_before_the_command_was_last_running_delays_nothing() -> None:
     with Commands() as commands:
-        wakeups = WakeUps(_waited(10, 14, 15))
+        wakeups = WakeUps(_wait_reader(10, 14, 15))
         started = commands.start(_plan("sleep 0.5"))
         with wakeups.working(started):
             time.sleep(0.02)
@@ -114,17 +114,17 @@ def test_what_it_waited_before_the_command_was_seen_to_run_on_delayed_nothing() 
     assert wakeups.seen_late_ns == MS
 
 
-def test_where_the_kernel_counts_no_waits_nobody_knows_how_late_it_was() -> None:
+def test_the_delay_is_unknown_if_the_kernel_counts_no_waits() -> None:
     with Commands() as commands:
-        wakeups = WakeUps(_waited(None, None, None))
+        wakeups = WakeUps(_wait_reader(None, None, None))
         started = commands.start(_plan("exit 3"))
         assert wakeups.wait(started, _until()) is not None
     assert wakeups.seen_late_ns is None
 
 
-def test_a_wait_that_nobody_can_explain_counts_as_one_that_its_cpu_had_no_part_in() -> None:
+def test_an_uncounted_delay_counts_as_held_up() -> None:
     with Commands() as commands:
-        wakeups = WakeUps(_waited(None, None, None, None, None))
+        wakeups = WakeUps(_wait_reader(None, None, None, None, None))
         started = commands.start(_plan("exec sleep 60"))
         assert wakeups.wait(started, time.monotonic_ns() - 300 * MS) is None
         assert wakeups.held_up_ns >= 300 * MS
@@ -133,15 +133,15 @@ def test_a_wait_that_nobody_can_explain_counts_as_one_that_its_cpu_had_no_part_i
 
 
 @pytest.mark.parametrize(("text", "wait_ns"), [("5000 700 3\n", 700), ("0 0 0\n", None), ("", None), ("rubbish", None)])
-def test_a_row_of_zeros_of_a_thread_that_has_run_tells_nothing(text: str, wait_ns: int | None) -> None:
+def test_a_schedstat_row_of_zeros_is_unknown(text: str, wait_ns: int | None) -> None:
     assert own_wait_ns(text) == wait_ns
 
 
 @pytest.mark.parametrize(("late_ms", "held_up_ms"), [(9, 0), (11, 44)])
-def test_what_each_wait_is_late_anyway_does_not_add_up_in_a_long_run(late_ms: int, held_up_ms: int) -> None:
+def test_usual_delays_do_not_add_up_in_a_long_run(late_ms: int, held_up_ms: int) -> None:
     with Commands() as commands:
         until_ns = time.monotonic_ns()
-        wakeups = WakeUps(_waited(*[0] * 20), lambda: until_ns + late_ms * MS)
+        wakeups = WakeUps(_wait_reader(*[0] * 20), lambda: until_ns + late_ms * MS)
         started = commands.start(_plan("exec sleep 60"))
         for _ in range(4):
             assert wakeups.wait(started, until_ns) is None

@@ -1,12 +1,14 @@
-"""The readers of each format: every one raises, or fails an assertion, where its format is broken.
+"""Readers of each report format; each one raises, or fails an assertion, if the format is broken.
 
-Each returns the texts that it found, so that a test can look for a name in them.
+Each returns the texts in the report, so that a test can search them for a name.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -32,7 +34,7 @@ _SAMPLE = re.compile(r'([a-z_][a-z0-9_]*)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\n"])
 
 
 def read_text(report: str) -> list[str]:
-    """Lines for a terminal, without anything that it would obey."""
+    """Read lines for a terminal, without control characters."""
     lines = report.split("\n")
     assert lines.pop() == ""
     assert [line for line in lines if not line.isprintable()] == []
@@ -41,7 +43,7 @@ def read_text(report: str) -> list[str]:
 
 
 def read_json(report: str) -> list[str]:
-    """A document that the published schema accepts."""
+    """Read a document that the published schema accepts."""
     document = json.loads(report, parse_constant=_refuse)
     _schema("#/$defs/head").validate(document)
     _whole_schema().validate(document)
@@ -49,7 +51,7 @@ def read_json(report: str) -> list[str]:
 
 
 def read_jsonl(report: str) -> list[str]:
-    """A head, and a finding a line."""
+    """Read a head line and one finding per line."""
     head, *findings = (json.loads(line, parse_constant=_refuse) for line in report.removesuffix("\n").split("\n"))
     _schema("#/$defs/head").validate(head)
     for finding in findings:
@@ -58,34 +60,34 @@ def read_jsonl(report: str) -> list[str]:
 
 
 def read_junit(report: str) -> list[str]:
-    """A report that the schema and a library accept, its totals right."""
+    """Read a report that the JUnit schema and a library accept, with correct totals."""
     _junit_schema().validate(report)
     suites = JUnitXml.fromstring(report.encode())
-    told = (suites.tests, suites.failures, suites.errors, suites.skipped)
+    totals = (suites.tests, suites.failures, suites.errors, suites.skipped)
     suites.update_statistics()  # type: ignore[no-untyped-call]  # the library has no types there
-    assert (suites.tests, suites.failures, suites.errors, suites.skipped) == told
+    assert (suites.tests, suites.failures, suites.errors, suites.skipped) == totals
     cases = [case for suite in suites for case in suite]
-    assert len(cases) == told[0]
+    assert len(cases) == totals[0]
     results = [result for case in cases for result in case.result]
     outputs = [case.system_out for case in cases if case.system_out]
     return [text for result in results for text in (result.message, result.text) if text] + outputs
 
 
 def read_github(report: str) -> list[str]:
-    """One annotation a line, read as the runner reads what a step prints."""
+    """Read one annotation a line, as the runner parses the output of a step."""
     lines = report.split("\n")
     assert lines.pop() == ""
-    read = [workflow_command(line) for line in lines]
-    assert {command for command, _, _ in read} <= {"error", "warning", "notice"}
-    assert max(Counter(command for command, _, _ in read).values()) <= 10
-    assert [properties.keys() for _, properties, _ in read] == [{"title"}] * len(read)
-    return [data for _, _, data in read] + [properties["title"] for _, properties, _ in read]
+    commands = [workflow_command(line) for line in lines]
+    assert {command for command, _, _ in commands} <= {"error", "warning", "notice"}
+    assert max(Counter(command for command, _, _ in commands).values()) <= 10
+    assert [properties.keys() for _, properties, _ in commands] == [{"title"}] * len(commands)
+    return [data for _, _, data in commands] + [properties["title"] for _, properties, _ in commands]
 
 
 def workflow_command(line: str) -> tuple[str, Mapping[str, str], str]:
-    """`::name key=value,key=value::data`. Raises ValueError where the line is none.
+    """Parse `::name key=value,key=value::data`. Raise ValueError if the line is not a workflow command.
 
-    The end of the properties is the first `::`, and escapes are undone last, `%25` after all others.
+    The properties end at the first `::`. Escapes are undone last, `%25` after all others.
     """
     assert "\r" not in line
     assert "\n" not in line
@@ -96,10 +98,10 @@ def workflow_command(line: str) -> tuple[str, Mapping[str, str], str]:
     if not separator or name not in COMMANDS:
         raise ValueError(f"{line!r} is not a workflow command")
     pairs = [pair.split("=", 1) for pair in rest.strip().split(",") if pair]
-    return name, {key: _unescaped(value, "%3A:", "%2C,") for key, value in pairs}, _unescaped(data)
+    return name, {key: _unescape(value, "%3A:", "%2C,") for key, value in pairs}, _unescape(data)
 
 
-def _unescaped(text: str, *more: str) -> str:
+def _unescape(text: str, *more: str) -> str:
     assert re.search("%(?!25|0D|0A|3A|2C)", text) is None
     for escape in ("%0D\r", "%0A\n", *more, "%25%"):
         text = text.replace(escape[:3], escape[3:])
@@ -107,7 +109,7 @@ def _unescaped(text: str, *more: str) -> str:
 
 
 def read_nagios(report: str) -> list[str]:
-    """A status line with performance data, then lines without a pipe."""
+    """Read a status line with performance data, then lines without a pipe."""
     first, *lines = report.removesuffix("\n").split("\n")
     status, separator, performance = first.partition("|")
     assert report.endswith("\n")
@@ -116,19 +118,19 @@ def read_nagios(report: str) -> list[str]:
     assert re.fullmatch(r"NOISEWATCH (OK|WARNING|CRITICAL|UNKNOWN): .+", status)
     assert re.fullmatch(f"(?: {_DATUM})+", performance)
     assert [line for line in lines if "|" in line or not line.isprintable()] == []
-    labels = [found[1] for found in re.finditer(_DATUM, performance)]
+    labels = [datum[1] for datum in re.finditer(_DATUM, performance)]
     assert len(set(labels)) == len(labels)
     return [status, *lines]
 
 
 def perfdata(report: str) -> dict[str, tuple[str, str]]:
-    """Value with unit, and thresholds with the rest, by label."""
+    """Return the value with its unit, and the thresholds with the rest, by label."""
     performance = report.split("\n")[0].partition("|")[2]
-    return {found[1]: (found[2] + (found[3] or ""), found[4]) for found in re.finditer(_DATUM, performance)}
+    return {datum[1]: (datum[2] + (datum[3] or ""), datum[4]) for datum in re.finditer(_DATUM, performance)}
 
 
 def read_problem_detector(report: str) -> list[str]:
-    """One line of 80 bytes at most."""
+    """Read one line of at most 80 bytes."""
     line = report.removesuffix("\n")
     assert line.isprintable()
     assert len(line.encode()) <= 80
@@ -137,19 +139,19 @@ def read_problem_detector(report: str) -> list[str]:
 
 
 def read_prometheus(report: str) -> list[str]:
-    """Families of gauges that node_exporter's textfile collector takes: each once, with HELP and TYPE, untimed."""
+    """Read gauges for node_exporter's textfile collector: each family once, with HELP and TYPE, without timestamps."""
     assert report.endswith("\n")
     lines = report.split("\n")[:-1]
     helps = [line.split(" ", 3)[2] for line in lines if line.startswith("# HELP ")]
     types = [tuple(line.split(" ")[2:]) for line in lines if line.startswith("# TYPE ")]
     samples = [_SAMPLE.fullmatch(line) for line in lines if not line.startswith("#")]
-    read = [sample for sample in samples if sample is not None]
-    assert len(read) == len(samples)
+    matches = [sample for sample in samples if sample is not None]
+    assert len(matches) == len(samples)
     assert types == [(name, "gauge") for name in helps]
     assert len(set(helps)) == len(helps)
-    assert len({sample.group(1, 2) for sample in read}) == len(read)
-    assert list(dict.fromkeys(sample[1] for sample in read)) == helps
-    assert sum(one[1] != other[1] for one, other in pairwise(read)) == len(helps) - 1
+    assert len({sample.group(1, 2) for sample in matches}) == len(matches)
+    assert list(dict.fromkeys(sample[1] for sample in matches)) == helps
+    assert sum(before[1] != after[1] for before, after in pairwise(matches)) == len(helps) - 1
     families = list(text_string_to_metric_families(report))
     assert all(family.documentation for family in families)
     assert all(sample.timestamp is None for family in families for sample in family.samples)
@@ -157,13 +159,13 @@ def read_prometheus(report: str) -> list[str]:
 
 
 def read_markdown(report: str) -> list[str]:
-    """CommonMark with tables, in which nothing but our own structure is markup."""
+    """Read CommonMark with tables; only the report's own structure is markup."""
     tokens = _markdown(report)
     flat = [inner for token in tokens for inner in (token, *(token.children or ()))]
     kinds = {token.type for token in flat}
     assert kinds & _MARKUP == set()
     html = [token.content.strip() for token in flat if token.type == "html_block"]
-    assert [each for each in html if not re.fullmatch(r"<details>\n<summary>[\w ,]+</summary>|</details>", each)] == []
+    assert [text for text in html if not re.fullmatch(r"<details>\n<summary>[\w ,]+</summary>|</details>", text)] == []
     assert html.count("</details>") == len(html) / 2
     plain = [token.content for token in flat if token.type == "text"]
     assert [text for text in plain if re.search(r"[@<>`|\\]|://|www\.", text)] == []
@@ -172,17 +174,23 @@ def read_markdown(report: str) -> list[str]:
     return [token.content for token in flat if token.type in ("text", "code_inline", "fence")]
 
 
+def assert_shellcheck_passes(script: Path) -> None:
+    shellcheck = str(Path(sys.executable).with_name("shellcheck"))
+    ran = subprocess.run([shellcheck, "--norc", str(script)], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout
+
+
 def tables(report: str) -> list[list[list[str]]]:
-    """The cells of each table, as text."""
-    found: list[list[list[str]]] = []
+    """Return the cells of each table, as text."""
+    rows_by_table: list[list[list[str]]] = []
     for token in _markdown(report):
         if token.type == "table_open":
-            found.append([])
+            rows_by_table.append([])
         elif token.type == "tr_open":
-            found[-1].append([])
-        elif token.type == "inline" and found and token.level == 4:
-            found[-1][-1].append("".join(inner.content for inner in token.children or ()))
-    return found
+            rows_by_table[-1].append([])
+        elif token.type == "inline" and rows_by_table and token.level == 4:
+            rows_by_table[-1][-1].append("".join(inner.content for inner in token.children or ()))
+    return rows_by_table
 
 
 def _markdown(report: str) -> list[Token]:
@@ -215,8 +223,8 @@ def _texts(document: object) -> Iterator[str]:
     if isinstance(document, str):
         yield document
     elif isinstance(document, dict | list):
-        for each in document.values() if isinstance(document, dict) else document:
-            yield from _texts(each)
+        for value in document.values() if isinstance(document, dict) else document:
+            yield from _texts(value)
 
 
 def _refuse(constant: str) -> float:

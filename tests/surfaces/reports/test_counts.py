@@ -24,21 +24,21 @@ from tests.surfaces.reports.consumers import read_nagios, tables
 from tests.surfaces.reports.verdicts import failed_verdict, quiet_verdict, rendered, unknown_verdict, warned_verdict
 from tests.surfaces.tui.framing import model_of, screen_of
 
-_COUNTED = re.compile(r"\d+ block, .*?\d+ pass")
+_COUNTS = re.compile(r"\d+ block, .*?\d+ pass")
 
 
-def _mixed(is_strict: bool = False) -> Verdict:
-    """Each status with each severity, some blocking questions answered by a measurement."""
+def _mixed_verdict(is_strict: bool = False) -> Verdict:
+    """Return a verdict with each status and severity, in which a measurement answers some blocking questions."""
     statuses = (Status.FAIL, Status.WARN, Status.UNKNOWN)
     findings = tuple(
         replace(
-            each,
-            answer=replace(each.answer, status=statuses[at % 4], said="found", reason="unread", severity=None),
+            finding,
+            answer=replace(finding.answer, status=statuses[at % 4], said="found", reason="unread", severity=None),
             answered_by="noise-floor-above-budget" if statuses[at % 4] == Status.UNKNOWN and at % 3 == 0 else None,
         )
         if at % 4 < 3
-        else each
-        for at, each in enumerate(quiet_verdict().findings)
+        else finding
+        for at, finding in enumerate(quiet_verdict().findings)
     )
     return replace(quiet_verdict(), findings=findings, verdict=compose(findings, is_strict), is_strict=is_strict)
 
@@ -48,46 +48,46 @@ _VERDICTS: dict[str, Callable[[], Verdict]] = {
     "warned": warned_verdict,
     "unknown": unknown_verdict,
     "failed": failed_verdict,
-    "mixed": _mixed,
-    "strict": lambda: _mixed(is_strict=True),
+    "mixed": _mixed_verdict,
+    "strict": lambda: _mixed_verdict(is_strict=True),
 }
 _ALL = pytest.mark.parametrize("make", _VERDICTS.values(), ids=_VERDICTS)
 
 
-def _monitored(verdict: Verdict) -> str:
-    """The monitor's checks at the verdict's own moment, and what it exports of them."""
+def _monitor_text(verdict: Verdict) -> str:
+    """Return the checks screen of the monitor at the time of the verdict, and its exported report."""
     model = model_of(frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None))
-    exported = window_reports(model, 100)["md"] if verdict.counts.fail else ""
-    return "\n".join([*screen_of(model, "preflight", 160, 60), exported])
+    export = window_reports(model, 100)["md"] if verdict.counts.fail else ""
+    return "\n".join([*screen_of(model, "preflight", 160, 60), export])
 
 
 @_ALL
-def test_every_report_and_the_monitor_count_alike(make: Callable[[], Verdict]) -> None:
+def test_reports_and_monitor_show_the_same_counts(make: Callable[[], Verdict]) -> None:
     verdict = make()
     texts = [
         *(rendered(name, verdict) for name in ("markdown", "github", "nagios")),
         _text(verdict),
-        _monitored(verdict),
+        _monitor_text(verdict),
     ]
-    told = {said for text in texts for said in _COUNTED.findall(text)}
-    assert told == {counts(verdict).removesuffix(", strict")}
-    assert all(_COUNTED.search(text) for text in texts)
+    shown = {match for text in texts for match in _COUNTS.findall(text)}
+    assert shown == {counts(verdict).removesuffix(", strict")}
+    assert all(_COUNTS.search(text) for text in texts)
 
 
 @_ALL
-def test_the_counts_are_those_of_the_findings_in_json(make: Callable[[], Verdict]) -> None:
+def test_counts_match_the_findings_in_json(make: Callable[[], Verdict]) -> None:
     verdict = make()
     findings = json.loads(rendered("json", verdict))["findings"]
-    statuses = Counter(each["status"] for each in findings)
-    found = verdict.counts
-    assert (found.fail, found.warn, found.unknown) == tuple(statuses[name] for name in ("fail", "warn", "unknown"))
-    assert (found.passed, found.ignored, found.not_applicable) == tuple(
+    statuses = Counter(finding["status"] for finding in findings)
+    totals = verdict.counts
+    assert (totals.fail, totals.warn, totals.unknown) == tuple(statuses[name] for name in ("fail", "warn", "unknown"))
+    assert (totals.passed, totals.ignored, totals.not_applicable) == tuple(
         statuses[name] for name in ("pass", "ignored", "not-applicable")
     )
     blocking = Counter(
-        each["status"] for each in findings if each["severity"] == "blocking" and not each["answered_by"]
+        finding["status"] for finding in findings if finding["severity"] == "blocking" and not finding["answered_by"]
     )
-    assert (found.blocking_fail, found.blocking_unknown) == (blocking["fail"], blocking["unknown"])
+    assert (totals.blocking_fail, totals.blocking_unknown) == (blocking["fail"], blocking["unknown"])
 
 
 def _text(verdict: Verdict) -> str:
@@ -100,8 +100,8 @@ def _rows_of_text(verdict: Verdict) -> list[tuple[str, str]]:
 
 
 def _rows_of_markdown(verdict: Verdict) -> list[tuple[str, str]]:
-    found = tables(rendered("markdown", verdict))
-    return [(row[0], row[2]) for row in found[1][1:]] if len(found) > 1 else []
+    parsed = tables(rendered("markdown", verdict))
+    return [(row[0], row[2]) for row in parsed[1][1:]] if len(parsed) > 1 else []
 
 
 def _rows_of_nagios(verdict: Verdict) -> list[tuple[str, str]]:
@@ -111,60 +111,60 @@ def _rows_of_nagios(verdict: Verdict) -> list[tuple[str, str]]:
 
 def _rows_of_monitor(verdict: Verdict) -> list[tuple[str, str]]:
     lines = frame_of(verdict.case.snapshot, verdict.case.interval, verdict, sampler_cpu_s=None).findings
-    return [(each.status, each.weight) for each in lines]
+    return [(line.status, line.weight) for line in lines]
 
 
 @pytest.mark.parametrize("rows_of", [_rows_of_text, _rows_of_markdown, _rows_of_monitor])
 @_ALL
-def test_there_are_as_many_rows_of_each_status_as_are_counted(
+def test_rows_of_each_status_match_the_counts(
     make: Callable[[], Verdict], rows_of: Callable[[Verdict], list[tuple[str, str]]]
 ) -> None:
     verdict = make()
     rows = [(label.lower(), weight) for label, weight in rows_of(verdict)]
-    statuses, found = Counter(label for label, _ in rows), verdict.counts
-    assert tuple(statuses[name] for name in ("fail", "warn", "unknown")) == (found.fail, found.warn, found.unknown)
-    assert rows.count(("fail", "blocking")) == found.blocking_fail
-    assert rows.count(("unknown", "blocking")) == found.blocking_unknown
+    statuses, totals = Counter(label for label, _ in rows), verdict.counts
+    assert tuple(statuses[name] for name in ("fail", "warn", "unknown")) == (totals.fail, totals.warn, totals.unknown)
+    assert rows.count(("fail", "blocking")) == totals.blocking_fail
+    assert rows.count(("unknown", "blocking")) == totals.blocking_unknown
     assert ("warn", "blocking") not in rows
 
 
-def test_in_nagios_rows_and_counts_agree_as_far_as_it_reads() -> None:
+def test_rows_of_nagios_match_the_counts() -> None:
     rows = _rows_of_nagios(failed_verdict())
     assert len(rows) == failed_verdict().counts.fail + failed_verdict().counts.warn + failed_verdict().counts.unknown
 
 
 @_ALL
-def test_the_causes_in_json_hold_each_finding_that_counts_once_and_are_those_of_the_text(
+def test_causes_in_json_have_each_counted_finding_once_and_match_the_text(
     make: Callable[[], Verdict],
 ) -> None:
     verdict = make()
     causes = json.loads(rendered("json", verdict))["causes"]
-    telling = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
-    wanted = [each.check.id for each in verdict.findings if each.gravity(verdict.is_strict) in telling]
-    assert sorted(name for cause in causes for name in cause["findings"]) == sorted(wanted)
-    numbered = re.findall(r"^ *(\d+) [✗!?] ", _text(verdict), re.MULTILINE)
-    assert [int(number) for number in numbered] == list(range(1, len(causes) + 1))
+    relevant = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
+    expected = [finding.check.id for finding in verdict.findings if finding.gravity(verdict.is_strict) in relevant]
+    assert sorted(name for cause in causes for name in cause["findings"]) == sorted(expected)
+    numbers = re.findall(r"^ *(\d+) [✗!?] ", _text(verdict), re.MULTILINE)
+    assert [int(number) for number in numbers] == list(range(1, len(causes) + 1))
 
 
 _MARKS = {"✗": Gravity.FAILED, "!": Gravity.WARNED, "i": Gravity.NOTED, "✓": Gravity.PASSED, "·": Gravity.LEFT_OUT}
 
 
 @_ALL
-def test_the_characters_of_all_checks_are_those_of_the_findings(make: Callable[[], Verdict]) -> None:
+def test_marks_of_all_checks_match_the_findings(make: Callable[[], Verdict]) -> None:
     verdict = make()
     rows = _text(verdict).partition("CHECKS")[2].partition("✗ fails")[0]
-    drawn = Counter(character for marks in re.findall(r"(?<= )[✗!i?✓·]+(?=\s)", rows) for character in marks)
-    gravities = Counter(each.gravity(verdict.is_strict) for each in verdict.findings)
+    count_by_mark = Counter(character for marks in re.findall(r"(?<= )[✗!i?✓·]+(?=\s)", rows) for character in marks)
+    gravities = Counter(finding.gravity(verdict.is_strict) for finding in verdict.findings)
     unknown = gravities[Gravity.UNANSWERED] + gravities[Gravity.OPEN]
-    wanted = {mark: gravities[gravity] for mark, gravity in _MARKS.items()} | {"?": unknown}
-    assert drawn == Counter({mark: count for mark, count in wanted.items() if count})
+    expected = {mark: gravities[gravity] for mark, gravity in _MARKS.items()} | {"?": unknown}
+    assert count_by_mark == Counter({mark: count for mark, count in expected.items() if count})
     words = {"block": "✗", "warn": "!", "note": "i", "unknown": "?", "pass": "✓"}
-    told = {
+    numbers = {
         words[word]: int(number)
         for number, word in re.findall(r"(?:^|, )(\d+) (block|warn|note|unknown|pass)\b", counts(verdict))
     }
-    assert all(drawn[mark] == number for mark, number in told.items())
-    assert drawn.keys() - {"·"} <= told.keys()
+    assert all(count_by_mark[mark] == number for mark, number in numbers.items())
+    assert count_by_mark.keys() - {"·"} <= numbers.keys()
 
 
 @pytest.mark.parametrize(("make", "word", "style"), [
@@ -182,7 +182,7 @@ def test_a_verdict_has_the_same_colour_in_the_report_and_on_the_screen(
     assert headline_row(model, 100, UNICODE)[0][1] == style
 
 
-def test_what_is_unknown_is_yellow_everywhere_and_nothing_else_has_its_style() -> None:
+def test_unknown_is_yellow_and_no_two_styles_are_equal() -> None:
     report = render(unknown_verdict(), RenderOptions(3, 0.0, in_colour=True, is_verbose=True))
     assert painted("UNKNOWN", "unknown") in report
     assert painted("?", "unknown") in report

@@ -1,4 +1,4 @@
-"""The scripts do what the findings say, may be run twice, and bring back exactly what was read."""
+"""The fix and undo scripts run the fixes of the findings, may be run twice, and restore the previous values."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import re
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from noisewatch.surfaces.reports.verdict.fix_script import script, script_steps
+from tests.surfaces.reports.consumers import assert_shellcheck_passes
 from tests.surfaces.running import Run, quiet_tree
 from tests.written.quiet_machine import CPUS
 
@@ -23,7 +23,6 @@ _FAULTS = {
     f"{CPUS}/isolated": "\n",
     "/proc/irq/24/smp_affinity_list": "0-3\n",
 }
-_SHELLCHECK = str(Path(sys.executable).with_name("shellcheck"))
 _OPTIONS = ("--cpus", "2-3", "--sample", "0", "--no-calibration")
 
 
@@ -39,18 +38,18 @@ def _scripts(run: Run, tree: Path, *options: str) -> tuple[str, str]:
     return both[0].out, both[1].out
 
 
-def _steps(script: str) -> list[str]:
-    """The ids of the checks, in the order in which their commands run."""
-    return [line.removeprefix("echo '").partition(":")[0] for line in script.splitlines() if line.startswith("echo '")]
+def _steps(text: str) -> list[str]:
+    """Return the ids of the checks in the order of their commands."""
+    return [line.removeprefix("echo '").partition(":")[0] for line in text.splitlines() if line.startswith("echo '")]
 
 
-def _sh(tree: Path, script: str) -> subprocess.CompletedProcess[str]:
-    """Runs it with the tree in place of the machine, and a sudo that does nothing but run."""
+def _sh(tree: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Run a script with the tree in place of the machine, and a `sudo` that only runs its command."""
     programs = tree.parent / "bin"
     programs.mkdir(exist_ok=True)
     (programs / "sudo").write_text('#!/bin/sh\nexec "$@"\n')
     (programs / "sudo").chmod(0o755)
-    moved = re.sub(r'( "?)(?=/(sys|proc|etc)/)', rf"\1{tree}", script)
+    moved = re.sub(r'( "?)(?=/(sys|proc|etc)/)', rf"\1{tree}", text)
     path = f"{programs}:{os.environ['PATH']}"
     return subprocess.run(["sh"], input=moved, capture_output=True, text=True, check=False, env={"PATH": path})
 
@@ -59,8 +58,8 @@ def _texts(tree: Path) -> dict[str, str]:
     return {path: (tree / path.lstrip("/")).read_text() for path in _FAULTS if path != f"{CPUS}/isolated"}
 
 
-def test_the_fixes_and_their_undo_may_be_run_twice_and_bring_back_what_was_read(run: Run, untuned: Path) -> None:
-    fix, undo = _scripts(run, untuned, "--ignore", "target-not-isolated")  # no folder here acts as a cgroup does
+def test_fix_and_undo_may_be_run_twice_and_restore_the_previous_values(run: Run, untuned: Path) -> None:
+    fix, undo = _scripts(run, untuned, "--ignore", "target-not-isolated")  # no folder here behaves like a cgroup
     before = _texts(untuned)
     for _ in range(2):
         ran = _sh(untuned, fix)
@@ -72,30 +71,30 @@ def test_the_fixes_and_their_undo_may_be_run_twice_and_bring_back_what_was_read(
         assert _texts(untuned) == before
 
 
-def test_what_was_done_last_is_taken_back_first(run: Run, untuned: Path) -> None:
+def test_undo_runs_in_reverse_order(run: Run, untuned: Path) -> None:
     fix, undo = map(_steps, _scripts(run, untuned))
     assert len(fix) > 1
-    assert undo[: len(fix)] == [f"undo of {each}" for each in reversed(fix)]
+    assert undo[: len(fix)] == [f"undo of {check_id}" for check_id in reversed(fix)]
 
 
-def test_the_undo_script_speaks_of_undoing_and_not_of_what_was_found(run: Run, untuned: Path) -> None:
+def test_undo_script_does_not_repeat_messages_of_the_fix_script(run: Run, untuned: Path) -> None:
     fix, undo = _scripts(run, untuned)
-    said = [[line for line in script.splitlines() if line.startswith("echo ")] for script in (fix, undo)]
-    assert all(line.startswith("echo 'undo of ") for line in said[1])
-    assert any(line.endswith(": back to what was read'") for line in said[1])
-    assert any(line.endswith(": remove the files that make it last'") for line in said[1])
-    assert not {line.partition(": ")[2] for line in said[0]} & {line.partition(": ")[2] for line in said[1]}
+    echoes = [[line for line in text.splitlines() if line.startswith("echo ")] for text in (fix, undo)]
+    assert all(line.startswith("echo 'undo of ") for line in echoes[1])
+    assert any(line.endswith(": back to what was read'") for line in echoes[1])
+    assert any(line.endswith(": remove the files that make it last'") for line in echoes[1])
+    assert not {line.partition(": ")[2] for line in echoes[0]} & {line.partition(": ")[2] for line in echoes[1]}
 
 
-def test_what_was_made_to_last_goes_with_the_undo_script(run: Run, untuned: Path) -> None:
+def test_undo_script_removes_persistent_files(run: Run, untuned: Path) -> None:
     fix, undo = _scripts(run, untuned, "--ignore", "target-not-isolated")
-    lasting = [line.partition(": ")[2] for line in fix.splitlines() if "| sudo tee /etc/" in line]
+    commands = [line.partition(": ")[2] for line in fix.splitlines() if "| sudo tee /etc/" in line]
     folders = [untuned / "etc/tmpfiles.d", untuned / "etc/sysctl.d"]
     for folder in folders:
         folder.mkdir(parents=True)
     (folders[0] / "own.conf").write_text("d /run/mine\n")
     for _ in range(2):
-        assert _sh(untuned, "\n".join(lasting)).returncode == 0
+        assert _sh(untuned, "\n".join(commands)).returncode == 0
         written = {path.name: path.read_text().splitlines() for path in folders[0].iterdir()}
         assert [len(lines) for _, lines in sorted(written.items())] == [1, 1, 1]
     for _ in range(2):
@@ -103,7 +102,7 @@ def test_what_was_made_to_last_goes_with_the_undo_script(run: Run, untuned: Path
         assert [path.name for folder in folders for path in folder.iterdir()] == ["own.conf"]
 
 
-def test_what_was_added_to_the_kernels_command_line_is_told_by_the_undo_script(run: Run, untuned: Path) -> None:
+def test_undo_script_lists_added_kernel_options(run: Run, untuned: Path) -> None:
     _, undo = _scripts(run, untuned)
     heading = "# If this was appended to the kernel command line, remove it and reboot:"
     assert undo.splitlines()[undo.splitlines().index(heading) + 1].endswith(
@@ -111,7 +110,7 @@ def test_what_was_added_to_the_kernels_command_line_is_told_by_the_undo_script(r
     )
 
 
-def test_what_fails_is_counted_and_does_not_stop_the_rest(run: Run, untuned: Path) -> None:
+def test_failed_commands_are_counted_and_do_not_stop_the_rest(run: Run, untuned: Path) -> None:
     fix, _ = _scripts(run, untuned)
     (untuned / _GOVERNOR.format(3).lstrip("/")).unlink()
     (untuned / _GOVERNOR.format(3).lstrip("/")).mkdir()
@@ -121,15 +120,15 @@ def test_what_fails_is_counted_and_does_not_stop_the_rest(run: Run, untuned: Pat
     assert (untuned / f"{CPUS.lstrip('/')}/cpufreq/boost").read_text() == "0\n"
 
 
-def test_arguments_of_the_kernel_stand_in_one_line(run: Run, untuned: Path) -> None:
+def test_kernel_options_are_in_one_line(run: Run, untuned: Path) -> None:
     fix, _ = _scripts(run, untuned)
     lines = fix.splitlines()
-    wanted = lines[lines.index("# A reboot is needed for the rest: append this to the kernel command line.") + 1]
-    assert wanted == "#   isolcpus=domain,managed_irq,2-3 irqaffinity=0-1"
+    line = lines[lines.index("# A reboot is needed for the rest: append this to the kernel command line.") + 1]
+    assert line == "#   isolcpus=domain,managed_irq,2-3 irqaffinity=0-1"
 
 
-def _of_two_threads() -> str:
-    """Commands as fixes have them, about the threads 12 and 13 and the processes 14 and 15."""
+def _script_for_two_threads() -> str:
+    """Return a script with typical commands for the threads 12 and 13 and the processes 14 and 15."""
     steps = script_steps(
         [
             ("pin", "for n in 12 13; do sudo taskset -pc 0-1 $n; done"),
@@ -140,7 +139,7 @@ def _of_two_threads() -> str:
     return script("Pins", "two threads", steps, {}, {12: "hog", 13: "it's a hog", 14: "build", 15: "build"})
 
 
-def test_a_number_that_belongs_to_another_process_by_now_is_left_alone(tmp_path: Path) -> None:
+def test_reused_pid_is_left_alone(tmp_path: Path) -> None:
     for pid, name in {12: "hog", 13: "another", 15: "build"}.items():  # 14 has ended
         (tmp_path / f"proc/{pid}").mkdir(parents=True)
         (tmp_path / f"proc/{pid}/comm").write_text(f"{name}\n")
@@ -149,8 +148,8 @@ def test_a_number_that_belongs_to_another_process_by_now_is_left_alone(tmp_path:
     for program in ("taskset", "chrt", "renice", "kill"):
         (programs / program).write_text(f'#!/bin/sh\necho "{program} $*" >>{tmp_path}/ran\n')
         (programs / program).chmod(0o755)
-    moved = _of_two_threads().replace("counted kill", f"counted {programs}/kill")  # which is built into the shell
-    ran = _sh(tmp_path, moved)
+    # kill is built into the shell
+    ran = _sh(tmp_path, _script_for_two_threads().replace("counted kill", f"counted {programs}/kill"))
     assert (tmp_path / "ran").read_text().splitlines() == [
         "taskset -pc 0-1 12",
         "chrt --other -p 0 12",
@@ -161,23 +160,21 @@ def test_a_number_that_belongs_to_another_process_by_now_is_left_alone(tmp_path:
     assert ran.returncode == 0
 
 
-def test_a_script_about_processes_is_proper_shell(tmp_path: Path) -> None:
+def test_script_for_processes_passes_shellcheck(tmp_path: Path) -> None:
     path = tmp_path / "fix.sh"
-    path.write_text(_of_two_threads())
-    ran = subprocess.run([_SHELLCHECK, "--norc", str(path)], capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout) == (0, "")
+    path.write_text(_script_for_two_threads())
+    assert_shellcheck_passes(path)
 
 
-def test_both_are_proper_shell(run: Run, untuned: Path, tmp_path: Path) -> None:
+def test_fix_and_undo_scripts_pass_shellcheck(run: Run, untuned: Path, tmp_path: Path) -> None:
     for number, text in enumerate(_scripts(run, untuned)):
         path = tmp_path / f"{number}.sh"
         path.write_text(text)
         assert subprocess.run(["sh", "-n", str(path)], check=False).returncode == 0
-        ran = subprocess.run([_SHELLCHECK, "--norc", str(path)], capture_output=True, text=True, check=False)
-        assert (ran.returncode, ran.stdout) == (0, "")
+        assert_shellcheck_passes(path)
 
 
-def test_a_script_may_stand_beside_the_report(run: Run, untuned: Path, tmp_path: Path) -> None:
+def test_scripts_can_be_written_in_addition_to_the_report(run: Run, untuned: Path, tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("fix.sh", "undo.sh")]
     options = ["--fix-script", files[0], "--undo-script", files[1]]
     ran = run("preflight", "--sysroot", str(untuned), *_OPTIONS, *options)
@@ -186,28 +183,26 @@ def test_a_script_may_stand_beside_the_report(run: Run, untuned: Path, tmp_path:
     assert stat.S_IMODE(os.stat(files[0]).st_mode) & 0o111 == 0
 
 
-def test_a_printed_script_leaves_the_verdict_to_standard_error(run: Run, untuned: Path) -> None:
+def test_verdict_is_on_standard_error_if_a_script_is_printed(run: Run, untuned: Path) -> None:
     ran = run("preflight", "--sysroot", str(untuned), *_OPTIONS, "--fix-script")
     assert ran.out.startswith("#!/bin/sh\n")
     assert ran.err.startswith("noisewatch: UNSTABLE: ")
 
 
-def test_a_quiet_machine_needs_no_script(run: Run, tmp_path: Path) -> None:
+def test_script_for_a_quiet_machine_does_nothing(run: Run, tmp_path: Path) -> None:
     ran = run("preflight", "--sysroot", str(quiet_tree(tmp_path)), *_OPTIONS, "--fix-script")
     assert ran.out.splitlines()[-1] == "# There is nothing to do."
     assert subprocess.run(["sh"], input=ran.out, text=True, check=False).returncode == 0
 
 
-def test_what_has_no_fix_is_named_and_not_passed_over(run: Run, tmp_path: Path) -> None:
+def test_checks_without_a_known_command_are_named(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"})
     fix, _ = _scripts(run, root, "--select", "virtual-machine", "--profile", "micro", "--strict")
     assert fix.splitlines()[-4:-1] == ["# There is nothing to run now.", "", "# No command is known for:"]
     assert fix.splitlines()[-1].startswith("#   virtual-machine: ")
 
 
-def test_where_only_a_reboot_helps_the_scripts_say_so_and_not_that_nothing_is_to_be_done(
-    run: Run, tmp_path: Path
-) -> None:
+def test_scripts_list_kernel_options_if_only_a_reboot_helps(run: Run, tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {"/sys/devices/system/cpu/nohz_full": "\n", "/proc/cmdline": "quiet\n"})
     options = ("--select", "target-not-tickless", "--severity", "target-not-tickless=blocking")
     fix, undo = _scripts(run, root, *options)
@@ -225,7 +220,7 @@ def test_where_only_a_reboot_helps_the_scripts_say_so_and_not_that_nothing_is_to
     "options",
     [["--fix-script", "--undo-script"], ["--fix-script", "--output", "x"], ["--fix-script", "x", "--output", "x"]],
 )
-def test_two_answers_cannot_go_to_one_place(run: Run, untuned: Path, options: list[str]) -> None:
+def test_two_outputs_to_one_place_are_refused(run: Run, untuned: Path, options: list[str]) -> None:
     ran = run("preflight", "--sysroot", str(untuned), *_OPTIONS, *options)
     assert (ran.status, ran.out) == (2, "")
     assert "--output" in ran.err
@@ -233,6 +228,6 @@ def test_two_answers_cannot_go_to_one_place(run: Run, untuned: Path, options: li
 
 def test_a_name_from_the_machine_cannot_end_a_comment(run: Run, tmp_path: Path) -> None:
     tree = quiet_tree(tmp_path, _FAULTS | {"/proc/cpuinfo": "model name : a\x1b[31m`touch x`\n\nprocessor : 0\n"})
-    script = run("preflight", "--sysroot", str(tree), *_OPTIONS, "--fix-script").out
-    assert "\x1b" not in script
-    assert [line for line in script.splitlines() if "touch x" in line and not line.startswith("#")] == []
+    text = run("preflight", "--sysroot", str(tree), *_OPTIONS, "--fix-script").out
+    assert "\x1b" not in text
+    assert [line for line in text.splitlines() if "touch x" in line and not line.startswith("#")] == []

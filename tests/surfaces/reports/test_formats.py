@@ -59,7 +59,7 @@ _STATUS_BY_VERDICT = {
     "strict for a warning": 1,
     "strict for an unknown": 1,
 }
-_FOR_NAGIOS = {
+_NAGIOS_STATUS_BY_VERDICT = {
     "stable": 0,
     "stable with warnings": 1,
     "unstable": 2,
@@ -69,7 +69,7 @@ _FOR_NAGIOS = {
     "strict for an unknown": 2,
 }
 _SHORT = ("problem-detector",)  # has room for one finding
-_WITHOUT_NAMES = ("prometheus",)  # a series for each process would be one too many
+_WITHOUT_NAMES = ("prometheus",)  # a series for each process would be too many
 
 
 def test_each_format_has_a_consumer() -> None:
@@ -89,12 +89,12 @@ def test_recorded_machines_are_accepted(name: str, recording: Path) -> None:
 
 
 @pytest.mark.parametrize("recording", _RECORDINGS, ids=lambda path: path.stem)
-def test_a_recorded_machine_needs_no_remark(run: Run, recording: Path) -> None:
+def test_report_on_a_recorded_machine_prints_no_error(run: Run, recording: Path) -> None:
     assert run("preflight", "--replay", recording).err == ""
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_a_tree_with_next_to_nothing_in_it_is_accepted(run: Run, tmp_path: Path, name: str) -> None:
+def test_nearly_empty_tree_is_accepted(run: Run, tmp_path: Path, name: str) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc" / "stat").write_text("cpu0 1 2 3 4 5 6 7 8 9 10\n")
     ran = run("preflight", "--format", name, "--sysroot", tmp_path, *_SETTINGS)
@@ -104,16 +104,16 @@ def test_a_tree_with_next_to_nothing_in_it_is_accepted(run: Run, tmp_path: Path,
 
 @pytest.mark.parametrize("name", sorted({*FORMATS} - {*_SHORT, *_WITHOUT_NAMES}))
 @pytest.mark.parametrize("hostile", HOSTILE_NAMES, ids=ascii)
-def test_a_hostile_name_is_a_name_and_nothing_else(name: str, hostile: str) -> None:
+def test_hostile_name_is_shown_as_plain_text(name: str, hostile: str) -> None:
     texts = CONSUMERS[name](rendered(name, short_hostile_verdict(f"x{hostile}y")))
-    wanted = f"x{hostile}y" if name in ("json", "jsonl") else f"x{clean(hostile)}y"
-    if_no_pipe = wanted.replace("|", "·") if name == "nagios" else wanted
-    assert [text for text in texts if if_no_pipe in text] != []
+    expected = f"x{hostile}y" if name in ("json", "jsonl") else f"x{clean(hostile)}y"
+    without_pipe = expected.replace("|", "·") if name == "nagios" else expected
+    assert [text for text in texts if without_pipe in text] != []
 
 
 @pytest.mark.parametrize("name", [*_SHORT, *_WITHOUT_NAMES])
 @pytest.mark.parametrize("hostile", HOSTILE_NAMES, ids=ascii)
-def test_a_hostile_name_does_no_harm_where_there_is_no_room_for_it(name: str, hostile: str) -> None:
+def test_hostile_name_breaks_no_format_without_names(name: str, hostile: str) -> None:
     assert CONSUMERS[name](rendered(name, short_hostile_verdict(hostile))) != []
 
 
@@ -131,13 +131,13 @@ def hostile_machine(tmp_path_factory: pytest.TempPathFactory) -> Verdict:
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_processes_and_drivers_that_name_themselves_so_are_accepted(hostile_machine: Verdict, name: str) -> None:
+def test_hostile_names_of_processes_and_drivers_are_accepted(hostile_machine: Verdict, name: str) -> None:
     assert _is_accepted(name, hostile_machine)
     assert FORMATS[name].exit_status(hostile_machine) == (2 if name == "nagios" else 1)
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_a_processor_and_a_kernel_that_name_themselves_so_are_accepted(run: Run, tmp_path: Path, name: str) -> None:
+def test_hostile_names_of_processor_and_kernel_are_accepted(run: Run, tmp_path: Path, name: str) -> None:
     hostile = '\x1b[1m"|]]><b>`@x`\\'
     files = {"/proc/cpuinfo": f"processor\t: 0\nmodel name\t: {hostile}\n", "/proc/sys/kernel/osrelease": hostile}
     ran = run("preflight", "--format", name, "--sysroot", quiet_tree(tmp_path, files), *_SETTINGS)
@@ -145,7 +145,7 @@ def test_a_processor_and_a_kernel_that_name_themselves_so_are_accepted(run: Run,
 
 
 @cache
-def _with_failed_reads() -> Mapping[int, Verdict]:
+def _verdicts_with_failed_reads() -> Mapping[int, Verdict]:
     """Return verdicts on the quiet machine with one failed read each, by the number of that read."""
     sound = quiet_machine()
     judged(sound)
@@ -155,9 +155,9 @@ def _with_failed_reads() -> Mapping[int, Verdict]:
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_every_fortieth_read_that_fails_is_accepted(name: str) -> None:
-    verdicts = _with_failed_reads()
-    assert [number for number, each in verdicts.items() if not _is_accepted(name, each)] == []
+def test_verdicts_with_a_failed_read_are_accepted(name: str) -> None:
+    verdicts = _verdicts_with_failed_reads()
+    assert [number for number, verdict in verdicts.items() if not _is_accepted(name, verdict)] == []
     assert len(verdicts) > 5
 
 
@@ -167,13 +167,13 @@ def _is_accepted(name: str, verdict: Verdict) -> bool:
 
 @pytest.mark.parametrize("name", _NAMES)
 @pytest.mark.parametrize("verdict", _VERDICTS)
-def test_the_exit_status_is_the_consumers(name: str, verdict: str) -> None:
-    wanted = _FOR_NAGIOS if name == "nagios" else _STATUS_BY_VERDICT
-    assert FORMATS[name].exit_status(_VERDICTS[verdict]()) == wanted[verdict]
+def test_exit_status_is_the_one_that_the_consumer_expects(name: str, verdict: str) -> None:
+    expected = _NAGIOS_STATUS_BY_VERDICT if name == "nagios" else _STATUS_BY_VERDICT
+    assert FORMATS[name].exit_status(_VERDICTS[verdict]()) == expected[verdict]
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_the_output_can_be_a_file(run: Run, unchanged_tree: Path, tmp_path: Path, name: str) -> None:
+def test_report_can_be_written_to_a_file(run: Run, unchanged_tree: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / "report"
     ran = run("preflight", "--format", name, "--sysroot", unchanged_tree, "--output", path, *_SETTINGS)
     assert (ran.out, ran.err, ran.status) == ("", "", 0)
@@ -181,7 +181,7 @@ def test_the_output_can_be_a_file(run: Run, unchanged_tree: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_exit_zero_reports_only(run: Run, tmp_path: Path, name: str) -> None:
+def test_exit_zero_changes_only_the_exit_status(run: Run, tmp_path: Path, name: str) -> None:
     root = quiet_tree(tmp_path, {_GOVERNOR: "powersave\n"})
     ran = run("preflight", "--format", name, "--exit-zero", "--sysroot", root, *_SETTINGS)
     assert ran.status == 0
@@ -192,7 +192,7 @@ def test_exit_zero_reports_only(run: Run, tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(("name", "status"), [(name, 3 if name == "nagios" else 2) for name in _NAMES])
 @pytest.mark.parametrize("wrong", [("--cpus", "99"), ("--frobnicate",), ("--sample", "nan")], ids=" ".join)
 @pytest.mark.parametrize("joined", [True, False], ids=["--format=X", "--format X"])
-def test_what_cannot_be_done_has_the_exit_status_that_the_consumer_wants(
+def test_invalid_arguments_have_the_exit_status_that_the_consumer_expects(
     run: Run, unchanged_tree: Path, name: str, status: int, wrong: tuple[str, ...], joined: bool
 ) -> None:
     option = (f"--format={name}",) if joined else ("--format", name)
@@ -203,7 +203,7 @@ def test_what_cannot_be_done_has_the_exit_status_that_the_consumer_wants(
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_trouble_is_told_on_standard_output_only_where_the_consumer_reads_nothing_else(
+def test_error_is_on_standard_output_only_if_the_consumer_reads_nothing_else(
     run: Run, unchanged_tree: Path, name: str
 ) -> None:
     ran = run("preflight", "--sysroot", unchanged_tree, "--cpus", "99", "--format", name)
@@ -212,7 +212,7 @@ def test_trouble_is_told_on_standard_output_only_where_the_consumer_reads_nothin
     assert ("UNKNOWN: --cpus 99" in ran.out) == reads_output
 
 
-def test_trouble_with_standard_output_itself_is_told_once(unchanged_tree: Path) -> None:
+def test_full_standard_output_is_reported_once(unchanged_tree: Path) -> None:
     command = [*NOISEWATCH, "preflight", "--format", "nagios", *_SETTINGS, "--sysroot", str(unchanged_tree)]
     with open("/dev/full", "wb") as full:
         ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -221,7 +221,7 @@ def test_trouble_with_standard_output_itself_is_told_once(unchanged_tree: Path) 
 
 
 @pytest.mark.parametrize(
-    ("line", "named"),
+    ("line", "name"),
     [
         ("preflight --format nagios", "nagios"),
         ("preflight --format=nagios --cpus x", "nagios"),
@@ -235,8 +235,8 @@ def test_trouble_with_standard_output_itself_is_told_once(unchanged_tree: Path) 
         ("", None),
     ],
 )
-def test_a_format_is_found_in_a_wrong_command_line(line: str, named: str | None) -> None:
-    assert format_named_in(line.split()) == (None if named is None else FORMATS[named])
+def test_format_is_found_in_an_invalid_command_line(line: str, name: str | None) -> None:
+    assert format_named_in(line.split()) == (None if name is None else FORMATS[name])
 
 
 @pytest.mark.parametrize("name", _NAMES)
@@ -261,8 +261,8 @@ def test_a_format_loads_only_what_it_needs(unchanged_tree: Path, name: str) -> N
     modules = loaded_by("preflight", "--format", name, *_SETTINGS, "--sysroot", unchanged_tree)
     verdicts = "noisewatch.surfaces.reports.verdict."
     reports = {module.removeprefix(verdicts) for module in modules if module.startswith(verdicts)} - _SHARED
-    also = {"jsonl": {"json"}}
-    assert reports == {FORMATS[name].module} | also.get(name, set())
+    extra = {"jsonl": {"json"}}
+    assert reports == {FORMATS[name].module} | extra.get(name, set())
     assert not {module for module in modules if module.startswith("noisewatch.operations.frame")}
     assert ("prometheus_client" in modules) == (name == "prometheus")
     assert ("xml.etree.ElementTree" in modules) == (name == "junit")
@@ -275,12 +275,12 @@ def test_a_live_verdict_has_its_time() -> None:
     assert json.loads(rendered("jsonl", verdict).splitlines()[0])["at"] == AT_S
 
 
-def test_the_host_is_named_only_where_that_is_wanted() -> None:
+def test_host_is_named_only_if_requested() -> None:
     assert json.loads(rendered("json", quiet_verdict()))["host"] is None
-    named = FORMATS["json"].render(quiet_verdict(), RenderOptions(0, AT_S, host="web1"))
-    assert json.loads(named)["host"] == "web1"
+    report = FORMATS["json"].render(quiet_verdict(), RenderOptions(0, AT_S, host="web1"))
+    assert json.loads(report)["host"] == "web1"
 
 
-def test_of_a_recording_neither_time_nor_host_is_known(run: Run) -> None:
+def test_recording_has_neither_time_nor_host(run: Run) -> None:
     ran = run("preflight", "--replay", MACHINES / "host-calibration.nw", "--format", "json", "--identify")
     assert (ran.json["at"], ran.json["host"]) == (None, None)

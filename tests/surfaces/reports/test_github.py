@@ -1,4 +1,4 @@
-"""`--format github`: annotations, and the page below the step."""
+"""`--format github`: annotations, and the step summary."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _MIB = 1024 * 1024
 
 
 def _levels(report: str) -> dict[str, str]:
-    read = [consumers.workflow_command(line) for line in report.splitlines()]
-    return {properties["title"].removeprefix("noisewatch: "): level for level, properties, _ in read}
+    commands = [consumers.workflow_command(line) for line in report.splitlines()]
+    return {properties["title"].removeprefix("noisewatch: "): level for level, properties, _ in commands}
 
 
-def test_what_decides_the_verdict_is_an_error_and_what_warns_a_warning() -> None:
+def test_failures_are_errors_and_warnings_are_warnings() -> None:
     levels = _levels(rendered("github", failed_verdict()))
     assert levels == {
         "UNSTABLE": "notice",
@@ -46,7 +46,7 @@ def test_what_decides_the_verdict_is_an_error_and_what_warns_a_warning() -> None
     }
 
 
-def test_an_unknown_verdict_has_no_error_that_looks_like_a_crash() -> None:
+def test_unknown_verdict_has_no_error_annotation() -> None:
     levels = _levels(rendered("github", unknown_verdict()))
     assert levels == {"UNKNOWN": "notice", "governor-not-performance": "warning"}
 
@@ -56,7 +56,7 @@ def test_a_quiet_machine_is_one_notice() -> None:
 
 
 @pytest.mark.parametrize("status", ["warn", "unknown"])
-def test_what_is_forbidden_by_strict_is_an_error(status: str) -> None:
+def test_warning_or_unknown_is_an_error_with_strict(status: str) -> None:
     assert _levels(rendered("github", strict_verdict(status)))["target-not-isolated"] == "error"
 
 
@@ -67,7 +67,7 @@ def test_percent_and_line_ends_are_escaped_everywhere_and_separators_in_properti
 
 
 @pytest.mark.parametrize("text", ["50%", "%25", "%0A", "a::b", "::error::x", "a,b=c:d", "", "\r\n", "%250A%3A"])
-def test_the_reader_gets_back_what_was_written(text: str) -> None:
+def test_parsed_workflow_command_has_the_original_text(text: str) -> None:
     assert consumers.workflow_command(workflow_command("error", f"x{text}", text)) == (
         "error",
         {"title": f"x{text}"},
@@ -75,14 +75,14 @@ def test_the_reader_gets_back_what_was_written(text: str) -> None:
     )
 
 
-def test_more_than_github_shows_are_named_in_the_last_one(run: Run) -> None:
+def test_findings_beyond_the_limit_are_named_in_the_last_annotation(run: Run) -> None:
     out = run("preflight", "--format", "github", "--replay", "tests/machines/lab-disturbed.nw").out
     notices = [line for line in out.splitlines() if line.startswith("::notice")]
     assert len(notices) == 10
     assert re.match(r"::notice title=noisewatch%3A \d+ more::[a-z-]+, [a-z-]+, ", notices[-1])
 
 
-def _summarised(run: Run, root: Path, summary: Path, monkeypatch: pytest.MonkeyPatch, name: str = "github") -> str:
+def _summarise(run: Run, root: Path, summary: Path, monkeypatch: pytest.MonkeyPatch, name: str = "github") -> str:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     ran = run("preflight", "--format", name, "--sysroot", root, *_SETTINGS)
     assert ran.status == 1
@@ -99,48 +99,48 @@ def test_the_markdown_report_is_appended_to_the_step_summary(
 ) -> None:
     summary = tmp_path / "summary.md"
     summary.write_text("# before\n")
-    assert _summarised(run, noisy_tree, summary, monkeypatch) == ""
+    assert _summarise(run, noisy_tree, summary, monkeypatch) == ""
     before, _, report = summary.read_text().partition("\n\n")
     assert before == "# before"
     assert report.startswith("### noisewatch preflight: UNSTABLE\n")
     assert "governor-not-performance" in read_markdown(report)
 
 
-def test_only_this_format_fills_the_step_summary(
+def test_other_formats_do_not_write_the_step_summary(
     run: Run, noisy_tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary = tmp_path / "summary.md"
-    _summarised(run, noisy_tree, summary, monkeypatch, "markdown")
+    _summarise(run, noisy_tree, summary, monkeypatch, "markdown")
     assert not summary.exists()
 
 
-def test_without_a_step_there_is_no_summary(run: Run, noisy_tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_summary_is_omitted_outside_of_a_step(run: Run, noisy_tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     assert run("preflight", "--format", "github", "--sysroot", noisy_tree, *_SETTINGS).err == ""
 
 
 @pytest.mark.parametrize("room", [0, 1, 20, 100, 300, 1000, 100_000])
-def test_the_summary_never_grows_beyond_what_github_takes(
+def test_summary_keeps_to_the_size_limit_of_github(
     run: Run, noisy_tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     summary = tmp_path / "summary.md"
     summary.write_bytes(b"x" * (_MIB - room))
-    _summarised(run, noisy_tree, summary, monkeypatch)
+    _summarise(run, noisy_tree, summary, monkeypatch)
     assert summary.stat().st_size <= _MIB
     assert (summary.stat().st_size > _MIB - room) == (room >= 300)
 
 
-def test_a_summary_that_cannot_be_written_is_told_and_changes_nothing(
+def test_unwritable_summary_is_reported_and_changes_nothing(
     run: Run, noisy_tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = _summarised(run, noisy_tree, tmp_path / "none" / "summary.md", monkeypatch)
-    assert told == f"noisewatch: {tmp_path}/none/summary.md: no such file or directory\n"
+    error = _summarise(run, noisy_tree, tmp_path / "none" / "summary.md", monkeypatch)
+    assert error == f"noisewatch: {tmp_path}/none/summary.md: no such file or directory\n"
 
 
-@pytest.mark.parametrize("most_bytes", [0, 50, 200, 500, 1000, 2000, 4000, 10_000])
+@pytest.mark.parametrize("max_bytes", [0, 50, 200, 500, 1000, 2000, 4000, 10_000])
 @pytest.mark.parametrize("name", ["hog", "é" * 15, "`" * 15])
-def test_a_report_that_is_cut_is_still_sound(most_bytes: int, name: str) -> None:
-    report = markdown_of_sections(sections_of(hostile_verdict(name)), most_bytes)
-    assert len(report.encode()) <= most_bytes
+def test_truncated_report_is_valid_markdown(max_bytes: int, name: str) -> None:
+    report = markdown_of_sections(sections_of(hostile_verdict(name)), max_bytes)
+    assert len(report.encode()) <= max_bytes
     assert read_markdown(report) is not None
-    assert (report == "") == (most_bytes <= 50)
+    assert (report == "") == (max_bytes <= 50)

@@ -24,8 +24,8 @@ def _report(verdict: Verdict) -> ElementTree.Element:
 
 
 def _case(report: ElementTree.Element, check_id: str) -> ElementTree.Element:
-    (found,) = [case for case in report.iter("testcase") if case.get("name") == check_id]
-    return found
+    (case,) = [case for case in report.iter("testcase") if case.get("name") == check_id]
+    return case
 
 
 def _result(verdict: Verdict, check_id: str) -> list[str]:
@@ -34,8 +34,8 @@ def _result(verdict: Verdict, check_id: str) -> list[str]:
 
 def test_there_is_a_suite_for_each_area_and_a_case_for_each_check() -> None:
     report = _report(quiet_verdict())
-    told = {suite.get("name"): {case.get("name") for case in suite.iter("testcase")} for suite in report}
-    assert told == {
+    names_by_suite = {suite.get("name"): {case.get("name") for case in suite.iter("testcase")} for suite in report}
+    assert names_by_suite == {
         f"noisewatch.{area}": {check.id for check in CATALOGUE if check.area == area}
         for area in {check.area for check in CATALOGUE}
     }
@@ -54,16 +54,16 @@ def test_there_is_a_suite_for_each_area_and_a_case_for_each_check() -> None:
         ("swapping", []),
     ],
 )
-def test_a_finding_is_what_it_does_to_the_verdict(check_id: str, result: list[str]) -> None:
+def test_result_of_a_case_is_its_effect_on_the_verdict(check_id: str, result: list[str]) -> None:
     assert _result(failed_verdict(), check_id) == result
 
 
 @pytest.mark.parametrize(("status", "result"), [("warn", ["failure"]), ("unknown", ["error"])])
-def test_what_strict_forbids_is_no_pass(status: str, result: list[str]) -> None:
+def test_warning_or_unknown_does_not_pass_with_strict(status: str, result: list[str]) -> None:
     assert _result(strict_verdict(status), "target-not-isolated") == result
 
 
-def test_a_failure_tells_the_culprits_and_the_commands() -> None:
+def test_failure_lists_the_culprits_and_the_commands() -> None:
     (failure,) = _case(_report(failed_verdict()), "tasks-on-target")
     assert failure.get("message") == "hog (limit 0.5%)"
     assert failure.get("type") == "blocking"
@@ -77,30 +77,35 @@ def test_a_failure_tells_the_culprits_and_the_commands() -> None:
 
 
 @pytest.mark.parametrize("check_id", ["on-battery", "turbo-enabled", "frequency-window-open"])
-def test_what_was_skipped_says_why(check_id: str) -> None:
+def test_skipped_case_has_its_reason(check_id: str) -> None:
     (skipped,) = _case(_report(failed_verdict()), check_id)
     assert skipped.attrib == {"message": "hog"}
 
 
-def test_a_warning_passes_and_says_so() -> None:
+def test_warning_passes_with_a_message() -> None:
     (output,) = _case(_report(warned_verdict()), "target-not-isolated")
     assert (output.text or "").startswith("warned: cpu 2 is not isolated\n")
 
 
-def test_the_time_is_how_long_the_machine_was_looked_at_and_ends_now() -> None:
+def test_time_is_the_duration_of_the_measurement_before_now() -> None:
     report = _report(quiet_verdict())
     assert report.get("time") == "8.000"
     assert {suite.get("timestamp") for suite in report} == {"2023-11-14T22:13:12"}
 
 
-def test_the_properties_tell_what_was_judged() -> None:
+def test_properties_describe_what_was_judged() -> None:
     properties = _report(unknown_verdict()).iterfind("testsuite[1]/properties/property")
-    told = {each.get("name"): each.get("value") for each in properties}
-    assert (told["target"], told["profile"], told["verdict"], told["exit_status"]) == ("2-3", "micro", "unknown", "3")
-    assert told["machine"] == "Linux 6.14.0 · A Processor @ 3.00GHz · bare metal"
+    texts = {element.get("name"): element.get("value") for element in properties}
+    assert (texts["target"], texts["profile"], texts["verdict"], texts["exit_status"]) == (
+        "2-3",
+        "micro",
+        "unknown",
+        "3",
+    )
+    assert texts["machine"] == "Linux 6.14.0 · A Processor @ 3.00GHz · bare metal"
 
 
-def test_where_nothing_was_asked_nothing_looks_like_success() -> None:
+def test_verdict_without_selected_checks_is_an_error() -> None:
     report = _report(verdict_on_nothing())
     assert report.get("errors") == "1"
     assert [child.tag for child in _case(report, "verdict")] == ["error"]

@@ -1,4 +1,4 @@
-"""A number that judges is called what it is: a limit, a minimum, or how far was looked."""
+"""The number in a failure is labelled as a limit, a minimum or a period."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ _ROLES = {
 
 
 @pytest.mark.parametrize(("check_id", "words"), _ROLES.items())
-def test_the_number_beside_a_failure_says_what_it_is(check_id: str, words: str) -> None:
-    example: Example = next(each for each in all_examples() if (each.id, each.status) == (check_id, "fail"))
+def test_number_in_a_failure_is_labelled(check_id: str, words: str) -> None:
+    example: Example = next(example for example in all_examples() if (example.id, example.status) == (check_id, "fail"))
     assert words in sentence(example.found())

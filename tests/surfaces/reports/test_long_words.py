@@ -1,4 +1,4 @@
-"""A word of 256 kB in a file of the kernel's, as of a hostile or damaged copy: no report repeats it."""
+"""No report repeats a word of 256 kB from a kernel file, as in a hostile or damaged copy."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.written import WrittenMachine, mounted
 from tests.written.quiet_machine import ANSWERS, process, quiet_files, stat_file
 
 _WORD = "x" * (256 << 10)
-_MUCH = 64_000  # characters, beside what is told without the word
+_MAX_GROWTH = 64_000  # characters, in addition to the report without the word
 _FORMATS = ("text", "json", "markdown")
 _NAME = re.compile(r"[^\W\d][\w./-]*")
 _ROOT = "/sys/fs/cgroup"
-_SHOWN = {
+_EXTRA_FILES = {
     "/proc/mdstat": (
         "Personalities : [raid1]\nmd0 : active raid1 sda1[0] sdb1[1]\n"
         "      [==>..................]  check = 12.6% (246/1953) finish=165.2min speed=172213K/sec\n"
@@ -37,9 +37,9 @@ _SHOWN = {
 
 @cache
 def _files(seconds: float) -> dict[str, str]:
-    """The quiet machine with something to say of who and what."""
+    """Return the files of the quiet machine with a hog and other details to report."""
     ticks = round(seconds * 100)
-    files = quiet_files(seconds) | process(900, "hog", 2, 1_000_000 + ticks * 9_000_000, allowed="0-3") | _SHOWN
+    files = quiet_files(seconds) | process(900, "hog", 2, 1_000_000 + ticks * 9_000_000, allowed="0-3") | _EXTRA_FILES
     files["/proc/stat"] = stat_file({2: ticks * 9 // 10}, ticks)
     rows = files["/proc/interrupts"].splitlines()
     rows[1] = f" 24: 500 0 {ticks} 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0"
@@ -52,8 +52,8 @@ def _sizes(changed: dict[str, str]) -> dict[str, int]:
     return {name: len(rendered(name, verdict)) for name in _FORMATS}
 
 
-def _words(text: str) -> list[str]:
-    """The text with each of its first names grown, one at a time."""
+def _with_long_names(text: str) -> list[str]:
+    """Return copies of the text in which one of the first names, or the last one, has grown by the long word."""
     names = list(_NAME.finditer(text))[:3] + list(_NAME.finditer(text))[3:][-1:]
     return [text[: name.end()] + _WORD + text[name.end() :] for name in names]
 
@@ -66,26 +66,26 @@ def _paths() -> list[str]:
     return sorted({re.sub(r"\d+", "0", path): path for path in machine.reads if path in _files(0.0)}.values())
 
 
-def _repeating(grown: Mapping[str, list[str]]) -> list[tuple[str, str, int]]:
+def _find_repetitions(grown: Mapping[str, list[str]]) -> list[tuple[str, str, int]]:
     usual = _sizes({})
     return [
         (path, name, size)
         for path, texts in grown.items()
         for text in texts
         for name, size in _sizes({path: text}).items()
-        if size > usual[name] + _MUCH
+        if size > usual[name] + _MAX_GROWTH
     ]
 
 
 def test_no_report_repeats_a_file_that_is_one_long_word() -> None:
     assert len(_paths()) > 100
-    assert _repeating({path: [_WORD] for path in _paths()}) == []
+    assert _find_repetitions({path: [_WORD] for path in _paths()}) == []
 
 
 def test_no_report_repeats_a_long_name_in_a_file() -> None:
-    assert _repeating({path: _words(_files(3.0)[path]) for path in _paths()}) == []
+    assert _find_repetitions({path: _with_long_names(_files(3.0)[path]) for path in _paths()}) == []
 
 
 @pytest.mark.parametrize("name", ["x" * 513, "\x1b" * 513])
-def test_a_name_is_cut_and_says_so(name: str) -> None:
+def test_long_name_is_cut_with_an_ellipsis(name: str) -> None:
     assert (len(clean(name)), clean(name)[-1], clean(name[:512])[-1]) == (513, "…", clean(name[:1]))

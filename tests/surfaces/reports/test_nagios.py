@@ -37,15 +37,15 @@ _RECORDINGS = sorted(MACHINES.glob("*.nw"))
     ],
     ids=["stable", "warned", "unknown", "strict"],
 )  # fmt: skip
-def test_the_status_line_tells_the_state_and_what_is_gravest(verdict: Verdict, state: str) -> None:
+def test_status_line_has_the_state_and_the_gravest_finding(verdict: Verdict, state: str) -> None:
     line = rendered("nagios", verdict).partition(" | ")[0]
     assert line == f"NOISEWATCH {state % len(verdict.passes)} (CPUs 2-3, profile micro)"
 
 
-def test_the_long_output_tells_the_gravest_first() -> None:
+def test_long_output_lists_the_gravest_findings_first() -> None:
     labels = [line.split()[0] for line in read_nagios(rendered("nagios", failed_verdict()))[1:]]
-    told = [label for label in labels if label in ("FAIL", "UNKNOWN", "warn", "unknown", "fail")]
-    assert told == ["FAIL", "FAIL", "UNKNOWN", "warn", "unknown", "fail"]
+    statuses = [label for label in labels if label in ("FAIL", "UNKNOWN", "warn", "unknown", "fail")]
+    assert statuses == ["FAIL", "FAIL", "UNKNOWN", "warn", "unknown", "fail"]
 
 
 def test_the_chance_is_performance_data_and_a_line() -> None:
@@ -77,7 +77,7 @@ def test_counts_and_measured_values_are_performance_data() -> None:
         ("per second", 1e22, 10, "10000000000000000000000", ";;10"),
     ],
 )
-def test_values_are_digits_in_units_that_plugins_may_use(
+def test_values_are_digits_in_units_allowed_for_plugins(
     unit: str | None, measured: float, limit: float | None, value: str, thresholds: str
 ) -> None:
     verdict = with_answer("target-cpu-busy", status=Status.FAIL, unit=unit, measured=measured, limit=limit)
@@ -87,7 +87,7 @@ def test_values_are_digits_in_units_that_plugins_may_use(
 
 
 @pytest.mark.parametrize("measured", [None, "powersave", True, float("nan"), float("inf"), [1, 2], {"a": 1}])
-def test_what_is_no_number_is_no_performance_data(measured: object) -> None:
+def test_non_numeric_value_is_not_in_the_performance_data(measured: object) -> None:
     assert "target-cpu-busy" not in perfdata(rendered("nagios", with_answer("target-cpu-busy", measured=measured)))
 
 
@@ -96,7 +96,7 @@ def test_what_is_no_number_is_no_performance_data(measured: object) -> None:
     [
         ("target-cpu-busy", Status.FAIL, 3, ";;2"),
         ("target-cpu-busy", Status.FAIL, 1, ";;2:"),  # too little
-        ("target-cpu-busy", Status.FAIL, 2, ""),  # something else is the matter
+        ("target-cpu-busy", Status.FAIL, 2, ""),  # fails for another reason
         ("target-cpu-busy", Status.PASS, 1, ";;2"),
         ("target-cpu-busy", Status.PASS, 3, ";;2:"),
         ("target-cpu-busy", Status.WARN, 1, ";;2"),
@@ -107,7 +107,7 @@ def test_what_is_no_number_is_no_performance_data(measured: object) -> None:
         ("nmi-watchdog-runs", Status.FAIL, 3, ""),  # information only
     ],
 )
-def test_a_threshold_is_crossed_where_the_check_complains(
+def test_threshold_is_crossed_if_the_check_does_not_pass(
     check_id: str, status: str, measured: float, thresholds: str
 ) -> None:
     verdict = with_answer(check_id, status=status, measured=measured, limit=2, unit="CPUs", reason="because")
@@ -115,10 +115,10 @@ def test_a_threshold_is_crossed_where_the_check_complains(
 
 
 @pytest.mark.parametrize("recording", _RECORDINGS, ids=lambda path: path.stem)
-def test_no_threshold_is_crossed_by_what_passed(run: Run, recording: Path) -> None:
+def test_passed_checks_cross_no_threshold(run: Run, recording: Path) -> None:
     findings = run("preflight", "--format", "json", "--replay", recording).json["findings"]
     data = perfdata(run("preflight", "--format", "nagios", "--replay", recording).out)
-    passed = {each["id"] for each in findings if each["status"] == "pass"}
+    passed = {finding["id"] for finding in findings if finding["status"] == "pass"}
     crossed = {label for label, (value, rest) in data.items() if _is_crossed(value, rest)}
     assert len(data) > 3
     assert crossed & passed == set()
@@ -126,21 +126,21 @@ def test_no_threshold_is_crossed_by_what_passed(run: Run, recording: Path) -> No
 
 def _is_crossed(value: str, rest: str) -> bool:
     number = float(re.match(r"[-\d.]+", value)[0])  # type: ignore[index]  # a value begins with digits
-    ranges = [each for each in rest.split(";")[1:3] if each]
-    return any(not _is_within(number, each) for each in ranges)
+    ranges = [threshold for threshold in rest.split(";")[1:3] if threshold]
+    return any(not _is_in_range(number, threshold) for threshold in ranges)
 
 
-def _is_within(number: float, wanted: str) -> bool:
-    low, _, high = wanted.rpartition(":")
+def _is_in_range(number: float, threshold: str) -> bool:
+    low, _, high = threshold.rpartition(":")
     return float(low or 0) <= number <= float(high or "inf")
 
 
-def test_a_long_report_ends_at_a_line_before_nagios_stops_reading() -> None:
+def test_long_report_is_cut_at_a_line_within_the_limit_of_nagios() -> None:
     report = rendered("nagios", hostile_verdict("long " * 400))
     assert len(report.encode()) <= 8192
     assert report.endswith("\n")
     assert len(report.splitlines()) > 1
 
 
-def test_there_are_no_commands_as_a_pipe_would_end_them() -> None:
+def test_commands_are_omitted_because_a_pipe_ends_the_output() -> None:
     assert "sudo" not in "\n".join(read_nagios(rendered("nagios", failed_verdict())))

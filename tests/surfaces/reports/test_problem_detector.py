@@ -31,18 +31,18 @@ from tests.surfaces.reports.verdicts import (
     ],
     ids=["stable", "warned", "failed", "unknown", "strict warning", "strict unknown", "nothing asked"],
 )
-def test_the_line_tells_the_verdict_and_the_gravest_finding(verdict: Verdict, line: str) -> None:
+def test_line_has_the_verdict_and_the_gravest_finding(verdict: Verdict, line: str) -> None:
     assert rendered("problem-detector", verdict) == f"{line}\n"
 
 
 @pytest.mark.parametrize("name", ["x" * 500, "é" * 500, "😀" * 500])
-def test_a_line_that_is_too_long_is_cut_where_the_detector_would_cut_it(name: str) -> None:
+def test_long_line_is_cut_at_the_limit_of_the_detector(name: str) -> None:
     line = rendered("problem-detector", hostile_verdict(name)).removesuffix("\n")
     assert len(line.encode()) == 80
     assert line.endswith("...")
 
 
-def test_trouble_fits_too() -> None:
+def test_error_message_fits_the_line() -> None:
     line = FORMATS["problem-detector"].describe_trouble("x" * 500)
     assert line.startswith("UNKNOWN: xxx")
     assert len(line.encode()) == 81

@@ -1,4 +1,4 @@
-"""The published JSON Schema accepts the verdicts of all kinds of machines, and refuses what is broken."""
+"""The published JSON Schema accepts the verdicts of all kinds of machines, and rejects invalid documents."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _SETTINGS = ("--sample", "0", "--no-calibration")
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    return _printed("explain", "--schema")
+    return _printed_json("explain", "--schema")
 
 
-def _printed(*words: str) -> dict[str, Any]:
-    """What the command prints; once for all tests, as there are many."""
-    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as printed:
+def _printed_json(*words: str) -> dict[str, Any]:
+    """Return the JSON that a command prints."""
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as stdout:
         assert main(words) == 0
-    document: dict[str, Any] = json.loads(printed.buffer.getvalue())
+    document: dict[str, Any] = json.loads(stdout.buffer.getvalue())
     return document
 
 
 @cache
 def _validator(schema: str) -> Draft202012Validator:
-    """One, with the references that it has followed, for all documents."""
+    """Return a validator that keeps the references it has resolved for all documents."""
     return Draft202012Validator(json.loads(schema))
 
 
 def _complaints(schema: dict[str, Any], document: object) -> list[str]:
     errors = [*_validator(json.dumps(schema)).iter_errors(document)]
     for error in errors:
-        errors += error.context or ()  # of values that may be null as well
+        errors += error.context or ()  # errors of values that may also be null
     return [f"{error.json_path}: {error.message}" for error in errors]
 
 
@@ -55,7 +55,7 @@ def _definition(schema: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("options", [("--detect", "2%"), ("--detect", "2%", "--no-calibration")])
-def test_what_shows_a_change_is_in_the_schema(
+def test_detectable_change_is_accepted(
     run: Run, schema: dict[str, Any], tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     recording = record(tmp_path / "machine.nw", quiet_files(), quiet_files(3.0))
@@ -64,25 +64,25 @@ def test_what_shows_a_change_is_in_the_schema(
     assert (document["detect"]["reason"] is None) == bool(document["detect"]["rows"]) == (len(options) == 2)
 
 
-def _disturbed(tmp_path: Path) -> Path:
+def _record_disturbed(tmp_path: Path) -> Path:
     before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(900, "hog", 2, 1_500_000_000, allowed="0-3")
     after["/proc/stat"] = stat_file({2: 150}, 300)
     return record(tmp_path / "disturbed.nw", before, after)
 
 
-def test_the_schema_is_one_of_draft_2020_12(schema: dict[str, Any]) -> None:
+def test_schema_is_draft_2020_12(schema: dict[str, Any]) -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
-def test_nothing_forbids_keys_that_are_added_later(schema: dict[str, Any]) -> None:
+def test_schema_does_not_forbid_additional_keys(schema: dict[str, Any]) -> None:
     assert "unevaluatedProperties" not in json.dumps(schema)
     assert [part for part in schema["$defs"].values() if {"properties", "additionalProperties"} <= part.keys()] == []
 
 
 @pytest.mark.parametrize("options", [(), ("--no-calibration",), ("--strict",), ("--exit-zero",)], ids=" ".join)
-def test_what_the_options_say_is_accepted(run: Run, schema: dict[str, Any], options: tuple[str, ...]) -> None:
+def test_verdicts_with_options_are_accepted(run: Run, schema: dict[str, Any], options: tuple[str, ...]) -> None:
     document = run("preflight", "--format", "json", "--replay", MACHINES / "lab-disturbed.nw", *options).json
     assert _complaints(schema, document) == []
 
@@ -96,7 +96,7 @@ def test_the_settings_of_recorded_machines_are_accepted(run: Run, schema: dict[s
 def test_a_disturbed_machine_with_culprits_and_a_fix_is_accepted(
     run: Run, schema: dict[str, Any], tmp_path: Path
 ) -> None:
-    document = run("preflight", "--format", "json", "--replay", _disturbed(tmp_path)).json
+    document = run("preflight", "--format", "json", "--replay", _record_disturbed(tmp_path)).json
     assert _complaints(schema, document) == []
     assert any(finding["culprits"] and finding["fix"] for finding in document["findings"])
     assert document["calibration"]["cpus"][0]["histogram"]["edges_ns"] is not None
@@ -111,7 +111,7 @@ def test_a_quiet_copied_tree_is_accepted(
     assert _complaints(schema, document) == []
 
 
-def test_a_copied_tree_with_next_to_nothing_in_it_is_accepted(run: Run, schema: dict[str, Any], tmp_path: Path) -> None:
+def test_nearly_empty_copied_tree_is_accepted(run: Run, schema: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc" / "stat").write_text("cpu0 1 2 3 4 5 6 7 8 9 10\n")
     document = run("preflight", "--format", "json", "--sysroot", tmp_path, *_SETTINGS).json
@@ -120,7 +120,7 @@ def test_a_copied_tree_with_next_to_nothing_in_it_is_accepted(run: Run, schema: 
     assert document["verdict"] == "unknown"
 
 
-def test_this_host_is_accepted(run: Run, schema: dict[str, Any]) -> None:
+def test_verdict_on_this_host_is_accepted(run: Run, schema: dict[str, Any]) -> None:
     document = run("preflight", "--format", "json", *_SETTINGS).json
     assert _complaints(schema, document) == []
     assert document["machine"]["is_live"] is True
@@ -133,27 +133,27 @@ def test_json_and_its_lines_of_recorded_machines_are_accepted(schema: dict[str, 
     head, *findings = map(json.loads, rendered("jsonl", verdict).splitlines())
     assert _complaints(schema, whole) == []
     assert _complaints(_definition(schema, "head"), head) == []
-    assert [_complaints(_definition(schema, "finding"), each) for each in findings] == [[]] * len(findings)
+    assert [_complaints(_definition(schema, "finding"), finding) for finding in findings] == [[]] * len(findings)
     assert {**head, "findings": findings} == whole
     assert "findings" not in head
 
 
 @pytest.fixture(scope="module")
-def _judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    recording = _disturbed(tmp_path_factory.mktemp("recording"))
-    return _printed("preflight", "--exit-zero", "--format", "json", "--replay", str(recording))
+def _disturbed_document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    recording = _record_disturbed(tmp_path_factory.mktemp("recording"))
+    return _printed_json("preflight", "--exit-zero", "--format", "json", "--replay", str(recording))
 
 
 @pytest.fixture
-def document(_judged: dict[str, Any]) -> dict[str, Any]:
-    """A copy to be changed, of few findings, as each costs the validator its time."""
-    few = [each for each in _judged["findings"] if each["culprits"] and each["fix"]]
-    return copy.deepcopy(_judged | {"findings": few + _judged["findings"][:5]})
+def document(_disturbed_document: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy to change, with few findings because each one slows the validator down."""
+    few = [finding for finding in _disturbed_document["findings"] if finding["culprits"] and finding["fix"]]
+    return copy.deepcopy(_disturbed_document | {"findings": few + _disturbed_document["findings"][:5]})
 
 
 def _places(document: dict[str, Any]) -> dict[str, Any]:
-    """An object of each kind that the schema defines."""
-    failed = next(each for each in document["findings"] if each["culprits"] and each["fix"])
+    """Return an object of each kind that the schema defines."""
+    failed = next(finding for finding in document["findings"] if finding["culprits"] and finding["fix"])
     calibration = document["calibration"]
     return {
         "verdict": document,
@@ -182,19 +182,21 @@ _DOCUMENTED = {
     "histogram": "edges_ns counts",
     "noise floor": "sample_ns cv_low cv_expected cv_high max_inflation smallest_change_share samples bounded",
 }
-_EACH_KEY = [(place, key) for place, keys in _DOCUMENTED.items() for key in keys.split()]
+_DOCUMENTED_KEYS = [(place, key) for place, keys in _DOCUMENTED.items() for key in keys.split()]
 
 
-@pytest.mark.parametrize(("place", "key"), _EACH_KEY, ids=lambda word: word)
-def test_a_document_that_lacks_a_documented_key_is_refused(
+@pytest.mark.parametrize(("place", "key"), _DOCUMENTED_KEYS, ids=lambda word: word)
+def test_document_without_a_documented_key_is_refused(
     schema: dict[str, Any], document: dict[str, Any], place: str, key: str
 ) -> None:
     del _places(document)[place][key]
-    assert [each for each in _complaints(schema, document) if f"'{key}' is a required property" in each] != []
+    assert [
+        complaint for complaint in _complaints(schema, document) if f"'{key}' is a required property" in complaint
+    ] != []
 
 
 @pytest.mark.parametrize(
-    ("place", "key"), [each for each in _EACH_KEY if each != ("finding", "measured")], ids=lambda word: word
+    ("place", "key"), [pair for pair in _DOCUMENTED_KEYS if pair != ("finding", "measured")], ids=lambda word: word
 )
 def test_a_document_with_a_value_of_another_type_is_refused(
     schema: dict[str, Any], document: dict[str, Any], place: str, key: str
@@ -203,24 +205,24 @@ def test_a_document_with_a_value_of_another_type_is_refused(
     assert _complaints(schema, document) != []
 
 
-def _silent_unknown(document: dict[str, Any]) -> None:
+def _remove_reason(document: dict[str, Any]) -> None:
     _places(document)["finding"] |= {"status": "unknown", "reason": None}
 
 
-def _zero_for_none(document: dict[str, Any]) -> None:
+def _replace_none_by_zero(document: dict[str, Any]) -> None:
     document["machine"]["container"] = 0
 
 
-def _cpu_twice(document: dict[str, Any]) -> None:
+def _repeat_cpu(document: dict[str, Any]) -> None:
     document["target"] = [2, 2]
 
 
-@pytest.mark.parametrize("breaks", [_silent_unknown, _zero_for_none, _cpu_twice])
-def test_a_document_that_breaks_a_promise_is_refused(
-    schema: dict[str, Any], document: dict[str, Any], breaks: Callable[[dict[str, Any]], None]
+@pytest.mark.parametrize("damage", [_remove_reason, _replace_none_by_zero, _repeat_cpu])
+def test_inconsistent_document_is_refused(
+    schema: dict[str, Any], document: dict[str, Any], damage: Callable[[dict[str, Any]], None]
 ) -> None:
     assert _complaints(schema, document) == []
-    breaks(document)
+    damage(document)
     assert len(_complaints(schema, document)) > 0
 
 
@@ -234,15 +236,13 @@ def test_a_document_with_a_wrong_value_is_refused(
     assert _complaints(schema, document | {key: value}) != []
 
 
-def test_a_key_that_was_added_is_accepted(schema: dict[str, Any], document: dict[str, Any]) -> None:
+def test_additional_keys_are_accepted(schema: dict[str, Any], document: dict[str, Any]) -> None:
     for place in _places(document).values():
         place["added_later"] = {"of": "any type"}
     assert _complaints(schema, document) == []
 
 
-def test_a_file_that_cannot_be_read_is_an_unknown_that_is_accepted(
-    run: Run, schema: dict[str, Any], tmp_path: Path
-) -> None:
+def test_verdict_with_an_unreadable_file_is_accepted(run: Run, schema: dict[str, Any], tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {f"{CPUS}/cpu2/cpufreq/scaling_governor": None})
     document = run("preflight", "--format", "json", "--sysroot", root, *_SETTINGS).json
     assert document["verdict"] == "unknown"

@@ -1,4 +1,4 @@
-"""Verdicts for the reports to render, with names that an attacker has chosen."""
+"""Verdicts to render as reports, with names chosen by an attacker."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ HOSTILE_NAMES = (
     "=cmd()",
     " ",
 )  # fmt: skip
-# What the findings of the hostile verdict are, by check.
+# The findings of the hostile verdict, by check.
 _STATUS_BY_ID: Mapping[str, Status] = {
     "tasks-on-target": Status.FAIL,
     "device-interrupts-on-target": Status.FAIL,
@@ -72,7 +72,7 @@ _STATUS_BY_ID: Mapping[str, Status] = {
 
 
 def rendered(name: str, verdict: Verdict) -> str:
-    """The report in a format, as the command line would write it."""
+    """Return the report in a format, as the command line would write it."""
     return FORMATS[name].render(verdict, RenderOptions(FORMATS[name].exit_status(verdict), AT_S, 0.01))
 
 
@@ -84,75 +84,75 @@ def quiet_verdict() -> Verdict:
 
 @cache
 def warned_verdict() -> Verdict:
-    """Stable, with a warning."""
-    return _with(quiet_verdict(), {"target-not-isolated": Status.WARN}, "cpu 2 is not isolated")
+    """Return a stable verdict with a warning."""
+    return _with_statuses(quiet_verdict(), {"target-not-isolated": Status.WARN}, "cpu 2 is not isolated")
 
 
 @cache
 def unknown_verdict() -> Verdict:
-    """One blocking question has no answer."""
-    return _with(quiet_verdict(), {"governor-not-performance": Status.UNKNOWN}, "no such file")
+    """Return a verdict with one unanswered blocking question."""
+    return _with_statuses(quiet_verdict(), {"governor-not-performance": Status.UNKNOWN}, "no such file")
 
 
 @cache
 def strict_verdict(status: Status) -> Verdict:
-    """Unstable for a warning, or an unknown, alone."""
-    return replace(
-        _with(quiet_verdict(), {"target-not-isolated": status}, "because"), verdict=Outcome.UNSTABLE, is_strict=True
-    )
+    """Return a verdict that is unstable because of one warning, or one unknown, alone."""
+    verdict = _with_statuses(quiet_verdict(), {"target-not-isolated": status}, "because")
+    return replace(verdict, verdict=Outcome.UNSTABLE, is_strict=True)
 
 
 @cache
 def failed_verdict() -> Verdict:
-    """Findings of each gravity, and ordinary names."""
+    """Return a verdict with findings of each gravity and ordinary names."""
     return hostile_verdict("hog")
 
 
 @cache
 def verdict_on_nothing() -> Verdict:
-    """No question was asked at all."""
+    """Return a verdict without any selected check."""
     verdict = quiet_verdict()
-    return _with(verdict, {finding.check.id: Status.IGNORED for finding in verdict.findings}, "not selected")
+    return _with_statuses(verdict, {finding.check.id: Status.IGNORED for finding in verdict.findings}, "not selected")
 
 
 def hostile_verdict(name: str) -> Verdict:
-    """Findings of each gravity with the name wherever a text can be."""
-    return _with(quiet_verdict(), _STATUS_BY_ID, name)
+    """Return a verdict with findings of each gravity and the name in every text."""
+    return _with_statuses(quiet_verdict(), _STATUS_BY_ID, name)
 
 
 def short_hostile_verdict(name: str) -> Verdict:
-    """The hostile one with no other findings than those that have the name."""
+    """Return the hostile verdict with only the findings that contain the name."""
     verdict = hostile_verdict(name)
-    return replace(verdict, findings=tuple(each for each in verdict.findings if each.check.id in _STATUS_BY_ID))
+    findings = tuple(finding for finding in verdict.findings if finding.check.id in _STATUS_BY_ID)
+    return replace(verdict, findings=findings)
 
 
 def with_answer(check_id: str, **changes: object) -> Verdict:
     """Return the quiet verdict with some fields of the answer of one check changed."""
     verdict = quiet_verdict()
     findings = tuple(
-        replace(each, answer=replace(each.answer, **changes)) if each.check.id == check_id else each
-        for each in verdict.findings
+        replace(finding, answer=replace(finding.answer, **changes)) if finding.check.id == check_id else finding
+        for finding in verdict.findings
     )
     return replace(verdict, findings=findings)
 
 
 @cache
 def verdict_of_recording(path: Path, is_profile_given: bool = True) -> Verdict:
-    """Return the verdict of `preflight --replay` on a recording, else with the profile that the machine asks for."""
+    """Return the verdict of `preflight --replay`; unless `is_profile_given`, the machine decides the profile."""
     rules = Rules(is_profile_given=is_profile_given)
     options = PreflightOptions(machine=MachineOptions(replay=str(path)), rules=rules)
     return preflight(open_machine(options.machine), options, SilentListener()).verdict
 
 
-def _with(verdict: Verdict, status_by_id: Mapping[str, Status], text: str) -> Verdict:
+def _with_statuses(verdict: Verdict, status_by_id: Mapping[str, Status], text: str) -> Verdict:
     findings = tuple(
-        _turned(finding, status_by_id[finding.check.id], text) if finding.check.id in status_by_id else finding
+        _change_finding(finding, status_by_id[finding.check.id], text) if finding.check.id in status_by_id else finding
         for finding in verdict.findings
     )
     return replace(verdict, findings=findings, verdict=compose(findings))
 
 
-def _turned(finding: Finding, status: Status, text: str) -> Finding:
+def _change_finding(finding: Finding, status: Status, text: str) -> Finding:
     culprits = (
         Disturbance(kind=Kind.THREAD, name=text, cpu=2, stolen_ns=1_500_000_000, share=0.5, rate_per_s=None, pid=900),
         Disturbance(
@@ -172,18 +172,18 @@ def _turned(finding: Finding, status: Status, text: str) -> Finding:
 
 
 def recording_with_hogs(path: Path, *names: str) -> Path:
-    """A recording in which each of them had its part of half of CPU 2, and an interrupt is named after each, too."""
+    """Write a recording in which the names share half of CPU 2, and an interrupt is named after each of them."""
     before, after = quiet_files(), quiet_files(3.0)
     for pid, name in enumerate(names, start=900):
         before |= process(pid, name, 2, 0, allowed="0-3")
         after |= process(pid, name, 2, 1_500_000_000 // len(names), allowed="0-3")
     rows = [f" {irq}: 0 0 %d 0 PCI-MSI {irq}-edge {name.splitlines()[0]}" for irq, name in enumerate(names, start=30)]
     for files, count in ((before, 0), (after, 3000)):
-        files["/proc/interrupts"] = " CPU0 CPU1 CPU2 CPU3\n" + "".join(f"{row % count}\n" for row in _escaped(rows))
+        files["/proc/interrupts"] = " CPU0 CPU1 CPU2 CPU3\n" + "".join(f"{row % count}\n" for row in _escape_rows(rows))
     after["/proc/stat"] = stat_file({2: 150}, 300)
     return record(path, before, after)
 
 
-def _escaped(rows: list[str]) -> list[str]:
+def _escape_rows(rows: list[str]) -> list[str]:
     """Escape every `%` in the rows except the placeholder of the count."""
     return [row.replace("%", "%%").replace("%%d", "%d", 1) for row in rows]

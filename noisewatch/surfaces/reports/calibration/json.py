@@ -59,13 +59,15 @@ def describe_calibration(calibrated: Calibrated) -> CalibrationPart:
         culprits_by="trace" if attribution.reason is None else "gaps",
         no_trace_reason=attribution.reason,
         cpus=[
-            _cpu(figures, said, samples.threshold_ns, attribution)
-            for figures, said in zip(calibration.cpus, samples.cpus, strict=True)
+            _cpu(figures, cpu_samples, samples.threshold_ns, attribution)
+            for figures, cpu_samples in zip(calibration.cpus, samples.cpus, strict=True)
         ],
     )
 
 
-def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int, attribution: Attribution) -> CalibratedCpuPart:
+def _cpu(
+    figures: CpuFigures, cpu_samples: CpuSamples, threshold_ns: int, attribution: Attribution
+) -> CalibratedCpuPart:
     edges, counts = figures.gap_histogram.edges_and_counts()
     return filled(
         CalibratedCpuPart,
@@ -81,12 +83,12 @@ def _cpu(figures: CpuFigures, said: CpuSamples, threshold_ns: int, attribution: 
         native_work=UNSET,
         main_memory=UNSET,
         workload=figures.command,
-        locked_kb=said.locked_kb,
-        resident_kb=said.resident_kb,
+        locked_kb=cpu_samples.locked_kb,
+        resident_kb=cpu_samples.resident_kb,
         histogram=HistogramPart(edges_ns=edges, counts=counts),
-        culprits=[describe_source(each) for each in attribution.culprits_by_cpu.get(said.cpu, ())],
-        suspects=[describe_culprit(each) for each in attribution.suspects_by_cpu.get(said.cpu, ())],
-        longest_gaps=[describe_gap(each) for each in attribution.longest(said.cpu, _MOST_GAPS)],
+        culprits=[describe_source(source) for source in attribution.culprits_by_cpu.get(cpu_samples.cpu, ())],
+        suspects=[describe_culprit(suspect) for suspect in attribution.suspects_by_cpu.get(cpu_samples.cpu, ())],
+        longest_gaps=[describe_gap(gap) for gap in attribution.longest(cpu_samples.cpu, _MOST_GAPS)],
     )
 
 
@@ -110,7 +112,7 @@ def describe_noise(calibrated: Calibrated | None) -> dict[str, Any]:
         "noise_floor_of": calibrated.floors_of,
         "noise_floor_chance": chance_within_budget(calibrated).value,
         "noise_floor_by_work": {
-            name: describe_floors(calibrated, each.floors) for name, each in calibrated.floors_by_work.items()
+            name: describe_floors(calibrated, work.floors) for name, work in calibrated.floors_by_work.items()
         },
         "noise_floor_drift": DriftPart(changes_seen=drift.changes, margin_by_sample_ns=margins),
     }
@@ -172,8 +174,8 @@ def _comparison(
     """Return the comparison of two sides, with the times and gaps that were measured on the CPUs of each."""
     compared = compare(*sides)
     return CalibrationComparisonPart(
-        work=_side_by_side(names, [work_times(*each) for each in measured]),
-        gaps=_side_by_side(names, [gap_lengths(*each) for each in measured]),
+        work=_side_by_side(names, [work_times(*side) for side in measured]),
+        gaps=_side_by_side(names, [gap_lengths(*side) for side in measured]),
         difference=compared.difference,
         noise_ratio=compared.ratio,
         noise_floors_apart=compared.are_floors_apart,
@@ -183,7 +185,7 @@ def _comparison(
 
 
 def _side_by_side(names: tuple[str, str], values: Sequence[Sequence[float]]) -> SidesPart:
-    one, other = (summary(each) for each in values)
+    one, other = (summary(side) for side in values)
     ratio = {
         name: None if one is None or other is None or not one[at] else other[at] / one[at]
         for at, name in enumerate(_SUMMARY)
@@ -211,12 +213,14 @@ def describe_for_pyperf(calibration: Calibration) -> dict[str, Any]:
     """Return a pyperf benchmark for each CPU, in seconds: interpreted work in blocks of about 1 ms, or the workload."""
     has_command = bool(calibration.samples.command)
     benchmarks = []
-    for said in calibration.samples.cpus:
-        times_ns = [float(each) for each in said.commands.length_ns] if has_command else blocks_of(said.interpreted)
-        if times_ns and said.trouble is None:
-            name = f"{'workload' if has_command else 'fixed-work'}-cpu{said.cpu}"
+    for cpu_samples in calibration.samples.cpus:
+        times_ns = (
+            [float(ns) for ns in cpu_samples.commands.length_ns] if has_command else blocks_of(cpu_samples.interpreted)
+        )
+        if times_ns and cpu_samples.trouble is None:
+            name = f"{'workload' if has_command else 'fixed-work'}-cpu{cpu_samples.cpu}"
             values = [time_ns / 1e9 for time_ns in _round_number_of(times_ns)]
-            run = {"values": values, "metadata": {"cpu_affinity": str(said.cpu)}}
+            run = {"values": values, "metadata": {"cpu_affinity": str(cpu_samples.cpu)}}
             benchmarks.append({"metadata": {"name": name}, "runs": [run]})
     metadata = {"unit": "second", "loops": 1, "noisewatch_version": __version__, "core": calibration.samples.core}
     return {"version": FORMAT_VERSION, "metadata": metadata, "benchmarks": benchmarks}
@@ -232,12 +236,12 @@ def describe_settling(settling: Settling | None) -> SettlingPart | None:
         worked_s=settling.seconds,
         cpus=[
             SettledCpuPart(
-                cpu=each.cpu,
-                settled_after_s=each.after_s,
-                first_khz=each.first if each.is_khz else None,
-                last_khz=each.last if each.is_khz else None,
-                speed_ratio=each.last / each.first,
+                cpu=clock.cpu,
+                settled_after_s=clock.after_s,
+                first_khz=clock.first if clock.is_khz else None,
+                last_khz=clock.last if clock.is_khz else None,
+                speed_ratio=clock.last / clock.first,
             )
-            for each in settling.cpus
+            for clock in settling.cpus
         ],
     )

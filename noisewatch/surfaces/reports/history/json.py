@@ -39,8 +39,10 @@ def json_of_history(view: HistoryView) -> str:
         drifts=_moves(development.drifts) if is_judged else None,
         apart=_moves(development.apart) if is_judged else None,
         bimodal=[
-            BimodalPart(figure=each.figure, low=math.exp(each.modes.low), high=math.exp(each.modes.high))
-            for each in development.alternations
+            BimodalPart(
+                figure=alternation.figure, low=math.exp(alternation.modes.low), high=math.exp(alternation.modes.high)
+            )
+            for alternation in development.alternations
         ]
         if is_judged
         else None,

@@ -22,7 +22,7 @@ _MOST_PARTS = 4
 def culprit_lines(culprits: Sequence[MeasuredCulprit], most: int, width: int) -> list[str]:
     """Return a table of the first `most` culprits, at most `width` columns wide, and how many more there are."""
     head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", _LENGTHS]
-    rows = [["", *_row(each)] for each in culprits[:most]]
+    rows = [["", *_row(culprit)] for culprit in culprits[:most]]
     return Table(head, rows, len(culprits) - len(rows), "who", (_LENGTHS, "p50", "p99", "time")).lines(width)
 
 
@@ -34,13 +34,13 @@ def root_lines(reason: str | None, arguments: str, is_live: bool) -> list[str]:
 
 
 def _row(culprit: MeasuredCulprit) -> list[str]:
-    each = culprit.disturbance
+    disturbance = culprit.disturbance
     return [
-        each.kind,
-        named(each),
+        disturbance.kind,
+        disturbance_name(disturbance),
         str(culprit.count),
-        describe_ns(each.stolen_ns),
-        share_of(each),
+        describe_ns(disturbance.stolen_ns),
+        share_of(disturbance),
         describe_ns(culprit.quantile_ns(0.5)),
         describe_ns(culprit.quantile_ns(0.99)),
         describe_ns(culprit.max_ns),
@@ -57,19 +57,19 @@ def _bars(culprit: MeasuredCulprit) -> str:
     return "".join(_BARS[-(-count * (len(_BARS) - 1) // most)] for count in counts) if most else ""
 
 
-def rate_of(each: Disturbance) -> str:
+def rate_of(disturbance: Disturbance) -> str:
     """Return the rate per second, or an empty text if it was not counted."""
-    return "" if each.rate_per_s is None else f"{each.rate_per_s:.1f}"
+    return "" if disturbance.rate_per_s is None else f"{disturbance.rate_per_s:.1f}"
 
 
-def share_of(each: Disturbance) -> str:
+def share_of(disturbance: Disturbance) -> str:
     """Return the share of the time, marked `~` if it is inferred."""
-    return ("~" if each.is_inferred else "") + describe_share(each.share)
+    return ("~" if disturbance.is_inferred else "") + describe_share(disturbance.share)
 
 
-def named(each: Disturbance) -> str:
+def disturbance_name(disturbance: Disturbance) -> str:
     """Return the culprit's name, with its process if it has one."""
-    return printable(each.name) + (f" ({each.process})" if each.process is not None else "")
+    return printable(disturbance.name) + (f" ({disturbance.process})" if disturbance.process is not None else "")
 
 
 def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
@@ -78,27 +78,33 @@ def gap_lines(causes: Iterable[GapCause], width: int) -> list[str]:
     rows = [
         [
             "",
-            _at(each.start_ns),
-            describe_ns(each.length_ns),
-            "" if each.kernel_ns is None else describe_ns(each.kernel_ns),
-            parts_in_words(each.parts) or printable(each.name),
+            _at(cause.start_ns),
+            describe_ns(cause.length_ns),
+            "" if cause.kernel_ns is None else describe_ns(cause.kernel_ns),
+            parts_in_words(cause.parts) or printable(cause.name),
         ]
-        for each in causes
+        for cause in causes
     ]
     return Table(head, rows, shortened="who").lines(width)
 
 
 def interruption_lines(stretches: Iterable[Interruption], width: int) -> list[str]:
     """Return a row for each interruption, a stretch of time that others had without a break."""
-    rows = [["", _at(each.start_ns), describe_ns(each.length_ns), parts_in_words(each.parts)] for each in stretches]
+    rows = [
+        ["", _at(stretch.start_ns), describe_ns(stretch.length_ns), parts_in_words(stretch.parts)]
+        for stretch in stretches
+    ]
     return Table(["", "at", "length", "who"], rows, shortened="who").lines(width)
 
 
 def suspect_words(suspects: Sequence[Disturbance], most: int) -> str:
     """Return the first suspects, the costliest first: `hog (pid 901) ~3.1%, RCU 12.0/s`."""
-    said = [f"{named(each)} {rate_of(each) + '/s' if each.rate_per_s else share_of(each)}" for each in suspects[:most]]
-    rest = len(suspects) - len(said)
-    return ", ".join(said + ([f"and {rest} more"] if rest else []))
+    texts = [
+        f"{disturbance_name(suspect)} {rate_of(suspect) + '/s' if suspect.rate_per_s else share_of(suspect)}"
+        for suspect in suspects[:most]
+    ]
+    rest = len(suspects) - len(texts)
+    return ", ".join(texts + ([f"and {rest} more"] if rest else []))
 
 
 def _at(start_ns: int) -> str:
@@ -107,6 +113,6 @@ def _at(start_ns: int) -> str:
 
 def parts_in_words(parts: Sequence[Part]) -> str:
     """Return `kworker/1:2 58.6 µs + timer tick 9.2 µs + 3 more`."""
-    said = [f"{printable(part.name)} {describe_ns(part.ns)}" for part in parts[:_MOST_PARTS]]
-    rest = len(parts) - len(said)
-    return " + ".join(said + ([f"{rest} more"] if rest else []))
+    texts = [f"{printable(part.name)} {describe_ns(part.ns)}" for part in parts[:_MOST_PARTS]]
+    rest = len(parts) - len(texts)
+    return " + ".join(texts + ([f"{rest} more"] if rest else []))

@@ -15,8 +15,8 @@ from noisewatch.operations.trace import TraceRun
 from noisewatch.surfaces.drawing.wraps import wrap
 from noisewatch.surfaces.reports.parts.culprits import (
     culprit_lines,
+    disturbance_name,
     interruption_lines,
-    named,
     rate_of,
     root_lines,
     share_of,
@@ -79,14 +79,16 @@ def _name_all(together: Sequence[Disturbance]) -> str:
     first = together[0]
     others = {(disturbance.name, disturbance.tid) for disturbance in together} - {(first.name, first.tid)}
     rest = f" and {len(others)} more of its process" if others else ""
-    return first.kind.with_name(named(first)) + rest
+    return first.kind.with_name(disturbance_name(first)) + rest
 
 
 def _of_trace(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:
     seconds = followed.seconds
     stolen = describe_share(traced.stolen_ns / 1e9 / seconds if seconds else None)
     works = traced.main_thread.disturbance if traced.main_thread is not None else None
-    at_work = f"{named(works)} had {describe_share(works.share, 1)}, noise {stolen}" if works else f"{stolen} used"
+    at_work = (
+        f"{disturbance_name(works)} had {describe_share(works.share, 1)}, noise {stolen}" if works else f"{stolen} used"
+    )
     if works is None and not traced.culprits:  # no event occurred: perhaps one thread ran all the time
         at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
     lines = [f"CPU {traced.cpu}: {at_work}"]
@@ -99,7 +101,9 @@ def _of_trace(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:
     stretches = interruption_lines(followed.interruptions(traced.cpu, _MOST_INTERRUPTIONS), width)
     lines += culprit_lines(traced.culprits, _MOST_CULPRITS, width)
     return lines + (
-        [f"  the longest interruptions{f' without {named(works)}' if works else ''}", *stretches] if stretches else []
+        [f"  the longest interruptions{f' without {disturbance_name(works)}' if works else ''}", *stretches]
+        if stretches
+        else []
     )
 
 
@@ -109,7 +113,7 @@ def _of_counters(followed: TraceRun, cpu: int, width: int) -> list[str]:
         [
             "",
             disturbance.kind,
-            named(disturbance),
+            disturbance_name(disturbance),
             rate_of(disturbance),
             describe_ns(disturbance.stolen_ns),
             share_of(disturbance),
@@ -118,7 +122,7 @@ def _of_counters(followed: TraceRun, cpu: int, width: int) -> list[str]:
     ]
     head = ["", "kind", "who", "/s", "time", "share"]
     works = followed.works_on(cpu)
-    had = f" {named(works)} had {share_of(works)}, beside it" if works is not None else ""
+    had = f" {disturbance_name(works)} had {share_of(works)}, beside it" if works is not None else ""
     return [
         f"CPU {cpu}:{had}" + ("" if rows else f" {_NOTHING}"),
         *Table(head, rows, shortened="who", spare=("time",)).lines(width),

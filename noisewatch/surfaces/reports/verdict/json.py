@@ -16,22 +16,22 @@ from noisewatch.surfaces.reports.parts.json import describe_culprit, describe_fa
 from noisewatch.surfaces.reports.verdict.formats import RenderOptions
 
 
-def render(verdict: Verdict, occasion: RenderOptions) -> str:
+def render(verdict: Verdict, options: RenderOptions) -> str:
     """Return the document of `preflight --format json`."""
-    return written(_described(verdict, occasion), indent=1)
+    return written(_described(verdict, options), indent=1)
 
 
-def render_lines(verdict: Verdict, occasion: RenderOptions) -> str:
+def render_lines(verdict: Verdict, options: RenderOptions) -> str:
     """Return the lines of `preflight --format jsonl`: a head with all other keys, then a line for each finding."""
-    document = _described(verdict, occasion)
+    document = _described(verdict, options)
     return "".join(map(written, [replace(document, findings=UNSET), *(document.findings or ())]))
 
 
-def _described(verdict: Verdict, occasion: RenderOptions) -> VerdictDocument:
+def _described(verdict: Verdict, options: RenderOptions) -> VerdictDocument:
     """Return the whole document; `at` is null for a copy or a recording, whose time is unknown here."""
-    at_s = occasion.at_s if verdict.case.snapshot.is_live else None
-    described = describe_verdict(verdict, occasion.own_cpu_share, occasion.exit_status)
-    return replace(described, at=at_s, host=occasion.host)
+    at_s = options.at_s if verdict.case.snapshot.is_live else None
+    described = describe_verdict(verdict, options.own_cpu_share, options.exit_status)
+    return replace(described, at=at_s, host=options.host)
 
 
 def describe_verdict(verdict: Verdict, own_cpu_share: float | None, exit_status: int) -> VerdictDocument:

@@ -67,8 +67,8 @@ def culprits_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -
 def culprit_list(model: ScreenModel, space: Space) -> list[Row]:
     """Return the culprits that the screen lists, with the selected one, on a wide screen next to the side panel."""
     side_width = SIDE if space.is_framed and space.width >= LEAST_WITH_SIDE and model.screen != Screen.CULPRITS else 0
-    beside = replace(space, width=space.width - side_width)
-    culprits = beside.draw(_sections(model, beside))
+    list_space = replace(space, width=space.width - side_width)
+    culprits = list_space.draw(_sections(model, list_space))
     return side_by_side(culprits, side_panel(model, side_width, space.height, space.glyphs)) if side_width else culprits
 
 

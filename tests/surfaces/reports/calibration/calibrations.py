@@ -1,4 +1,4 @@
-"""Calibrations to be drawn: quiet, noisy, of many CPUs, with a trace and without, and what little was measured."""
+"""Calibrations to draw: quiet, noisy, of many CPUs, with and without a trace, and incomplete ones."""
 
 from __future__ import annotations
 
@@ -40,59 +40,59 @@ def recorded() -> Calibrated:
 
 @cache
 def traced(cpus: tuple[int, ...] = (2, 3)) -> Calibrated:
-    """A made-up machine whose causes are all known."""
+    """Return a made-up calibration whose gaps all have known causes."""
     causes = _made_up_causes()
     gaps = tuple((cause.start_ns, cause.length_ns, 0, 0) for cause in causes)
     calibrated = _calibrated(cpus, gaps)
-    by_cpu = {cpu: _kept(calibrated, cpu, causes) for cpu in cpus}
+    by_cpu = {cpu: _recorded_causes(calibrated, cpu, causes) for cpu in cpus}
     return replace(calibrated, attribution=replace(calibrated.attribution, causes_by_cpu=by_cpu, reason=None))
 
 
 def _made_up_causes() -> list[GapCause]:
-    choose, found = Random(7), []
+    choose, causes = Random(7), []
     for kind, name, every_s, lengths in _MADE_UP:
         for at in range(int(10 / every_s)):
             start_ns = round((at + choose.random() * 0.5) * every_s * 1e9)
-            found.append(GapCause(kind, name, start_ns, choose.randint(*lengths), kernel_ns=1))
-    ordered = sorted(found, key=lambda cause: cause.start_ns)
-    return [one for one, after in pairwise(ordered) if one.start_ns + one.length_ns < after.start_ns]
+            causes.append(GapCause(kind, name, start_ns, choose.randint(*lengths), kernel_ns=1))
+    ordered = sorted(causes, key=lambda cause: cause.start_ns)
+    return [cause for cause, following in pairwise(ordered) if cause.start_ns + cause.length_ns < following.start_ns]
 
 
-def _kept(calibrated: Calibrated, cpu: int, causes: Sequence[GapCause]) -> list[GapCause]:
+def _recorded_causes(calibrated: Calibrated, cpu: int, causes: Sequence[GapCause]) -> list[GapCause]:
     """Return the causes of gaps that the calibration of this CPU recorded."""
-    (said,) = [each for each in calibrated.calibration.samples.cpus if each.cpu == cpu]
-    seen = set(said.gaps.start_ns)
-    return [cause for cause in causes if cause.start_ns in seen]
+    (samples,) = [samples for samples in calibrated.calibration.samples.cpus if samples.cpu == cpu]
+    starts = set(samples.gaps.start_ns)
+    return [cause for cause in causes if cause.start_ns in starts]
 
 
 @cache
 def noisy() -> Calibrated:
-    """CPUs that share with others, which take them for milliseconds; longer than the axis is one gap."""
+    """Return a calibration of CPUs that other tasks take for milliseconds; one gap is longer than the axis."""
     gaps = [(at, 2_000_000 + at // 3_000, 1, 0) for at in range(0, 10 * 10**9, 40_000_000)]
     gaps[3] = (gaps[3][0], 35_000_000, 1, 0)
     return _calibrated((0, 1), tuple(gaps))
 
 
 def quiet(gaps: tuple[Gap, ...] = ()) -> Calibrated:
-    """CPUs without a single gap, or with those."""
+    """Return a calibration with these gaps, by default none."""
     return _calibrated((2, 3), gaps)
 
 
 @cache
 def short() -> Calibrated:
-    """Half a second, of which little can be predicted."""
+    """Return a calibration of half a second, which predicts little."""
     return calibrated_with(parse_calibration(written_calibration(seconds=0.5)), Budget())
 
 
 @cache
 def broken() -> Calibrated:
-    """One CPU went offline meanwhile."""
+    """Return a calibration during which one CPU went offline."""
     written = written_calibration(seconds=5.0, changes={3: {"state": "moved"}})
     return calibrated_with(parse_calibration(written), Budget())
 
 
 def many() -> Calibrated:
-    """More CPUs than have a row."""
+    """Return a calibration of more CPUs than have a row."""
     return _calibrated(
         tuple(range(64)), tuple((at, 3_000 + at % 7_000, 0, 0) for at in range(0, 10**9, 4_000_000)), 1.0
     )

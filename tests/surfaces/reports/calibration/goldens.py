@@ -1,4 +1,4 @@
-"""The calibration's pictures as they looked at the last review: one file each.
+"""Golden files of the pictures of a calibration, one per picture.
 
     python -m tests.surfaces.reports.calibration.goldens
 
@@ -23,13 +23,13 @@ from tests.surfaces.tui.overlays.live import buffer_of
 _TARGET = frozenset({2, 3})
 
 
-def _over(calibrated: Calibrated, in_unicode: bool = True) -> Draw:
+def _draw_overlay(calibrated: Calibrated, in_unicode: bool = True) -> Draw:
     screen = CalibrationOverlay((2, 3))
     screen.finish(calibrated)
     return lambda width, height: screen.rows(width, height, in_unicode)
 
 
-def _running() -> Draw:
+def _draw_running_overlay() -> Draw:
     live = LiveGaps()
     lengths = [2_000 + 37 * number for number in range(200)] + [40_000, 45_000, 3_000_000]
     live.take(Progress(2.0, 5.0, {2: buffer_of(*lengths), 3: buffer_of(2_000, 2_100)}))
@@ -37,7 +37,7 @@ def _running() -> Draw:
     return lambda width, height: screen.rows(width, height, in_unicode=True)
 
 
-def _contrast(loaded: Calibrated, load: BusyLoad, glyphs: Glyphs = UNICODE) -> Draw:
+def _draw_contrast(loaded: Calibrated, load: BusyLoad, glyphs: Glyphs = UNICODE) -> Draw:
     contrast = contrast_of(CalibratedTarget(_TARGET, None, traced(), CalibratedUnderLoad(loaded, load, frozenset())))
     assert contrast is not None
     return lambda width, height: contrast_rows(contrast, width, height, glyphs)
@@ -45,13 +45,13 @@ def _contrast(loaded: Calibrated, load: BusyLoad, glyphs: Glyphs = UNICODE) -> D
 
 _LOAD = BusyLoad(frozenset({0, 1}), 2, 0.99)
 DRAWN: dict[str, Draw] = {
-    "traced": _over(traced()),
-    "inferred": _over(recorded()),
-    "inferred-ascii": _over(recorded(), in_unicode=False),
-    "running": _running(),
-    "under-load": _contrast(noisy(), _LOAD),
-    "under-load-ascii": _contrast(noisy(), _LOAD, ASCII),
-    "under-load-isolated": _contrast(traced(), _LOAD),
+    "traced": _draw_overlay(traced()),
+    "inferred": _draw_overlay(recorded()),
+    "inferred-ascii": _draw_overlay(recorded(), in_unicode=False),
+    "running": _draw_running_overlay(),
+    "under-load": _draw_contrast(noisy(), _LOAD),
+    "under-load-ascii": _draw_contrast(noisy(), _LOAD, ASCII),
+    "under-load-isolated": _draw_contrast(traced(), _LOAD),
 }
 GOLDENS = Goldens("tests.surfaces.reports.calibration.goldens", DRAWN, ((60, 20), (80, 24), (120, 34), (140, 40)))
 

@@ -14,14 +14,14 @@ from tests.surfaces.reports.calibration.calibrations import noisy
 _SMALL = Budget(max_cv=0.001)
 
 
-def test_interruptions_that_alone_are_too_much_come_before_what_slows_one_kind() -> None:
+def test_interruptions_over_budget_precede_slow_kinds_of_work() -> None:
     calibrated = replace(noisy(), budget=_SMALL)
     helps = conclusion_of(calibrated, gaps_of(calibrated)).helps
     assert helps.startswith("Interruptions alone are over the budget (CV ")
     assert "move what shares this CPU" in helps
 
 
-def test_a_quota_that_makes_them_is_named() -> None:
+def test_quota_that_causes_interruptions_is_named() -> None:
     calibrated = replace(noisy(), budget=_SMALL)
     quota = {cpu: Disturbance(Kind.QUOTA, "CPU quota", cpu, None, share=0.2, rate_per_s=None) for cpu in (0, 1)}
     limited = replace(calibrated, attribution=replace(calibrated.attribution, quota_by_cpu=quota))

@@ -8,7 +8,7 @@ from tests.surfaces.reports.calibration.goldens import DRAWN, GOLDENS
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_a_picture_looks_as_it_did(name: str) -> None:
+def test_picture_matches_its_golden(name: str) -> None:
     if change := GOLDENS.change(name):
         pytest.fail(change, pytrace=False)
 
@@ -18,5 +18,5 @@ def test_a_picture_keeps_to_its_size(name: str) -> None:
     assert GOLDENS.too_large(name) == []
 
 
-def test_no_golden_is_left_of_a_picture_that_is_gone() -> None:
+def test_there_are_no_stale_goldens() -> None:
     assert GOLDENS.stale() == set()

@@ -1,4 +1,4 @@
-"""A calibration as a picture: its size, its axis, its causes, and what it says follows."""
+"""The picture of a calibration: its size, axis, causes and conclusion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.written.calibration import written_calibration
 _SIZES = ((20, 3), (20, 5), (40, 10), (60, 18), (69, 40), (70, 22), (80, 22), (120, 32), (140, 38), (300, 78))
 
 
-def _drawn(calibrated: Calibrated, width: int, height: int, glyphs: Glyphs = UNICODE) -> list[str]:
+def _picture_lines(calibrated: Calibrated, width: int, height: int, glyphs: Glyphs = UNICODE) -> list[str]:
     return [text_of(row) for row in picture_rows(CalibrationPicture.of(calibrated), width, height, glyphs)]
 
 
@@ -48,17 +48,17 @@ def test_the_picture_keeps_to_any_size(name: str, glyphs: Glyphs) -> None:
 
 @pytest.mark.parametrize(("width", "height"), [size for size in _SIZES if size >= (60, 18)])
 def test_the_picture_fills_its_screen(width: int, height: int) -> None:
-    rows = _drawn(recorded(), width, height)
+    rows = _picture_lines(recorded(), width, height)
     assert len(rows) == height
     assert all(row.strip() for row in rows)
 
 
 @pytest.mark.parametrize(("width", "height"), [size for size in _SIZES if size >= (60, 18)])
-def test_the_axis_is_whole_and_the_same_for_any_gaps(width: int, height: int) -> None:
+def test_axis_is_complete_and_independent_of_the_gaps(width: int, height: int) -> None:
     axes = [
         line.replace("│", " ").split()
         for calibrated in (recorded(), noisy(), quiet())
-        for line in _drawn(calibrated, width, height)
+        for line in _picture_lines(calibrated, width, height)
         if "1 µs" in line and "100 ms" in line
     ]
     assert len(axes) == 3
@@ -86,13 +86,13 @@ def test_no_gaps_make_a_row_too_long(
 ) -> None:
     totals = [CauseTotal(cause, 10**9, 0.5) for cause in CAUSES]
     gaps = GapsShown(counts=counts, looked_s=1.0, totals=totals, percentiles=percentiles, longest_ns=longest_ns)  # type: ignore[arg-type]
-    _fits(histogram_rows(gaps, width, height, glyphs), width, height)
-    _fits(mirrored_rows(("CPUs 0-511", "under load"), (gaps, gaps), width, height, glyphs), width, height)
+    _assert_fits(histogram_rows(gaps, width, height, glyphs), width, height)
+    _assert_fits(mirrored_rows(("CPUs 0-511", "under load"), (gaps, gaps), width, height, glyphs), width, height)
     if width:
-        _fits(legend_rows(gaps, width, glyphs), width, len(CAUSES) + 2)
+        _assert_fits(legend_rows(gaps, width, glyphs), width, len(CAUSES) + 2)
 
 
-def _fits(rows: list[Row], width: int, height: int) -> None:
+def _assert_fits(rows: list[Row], width: int, height: int) -> None:
     assert len(rows) <= height
     assert all(length(row) <= width for row in rows)
 
@@ -126,7 +126,7 @@ def test_no_noise_floor_makes_a_row_too_long(
     floors: list[NoiseFloor], max_cv: float, width: int, glyphs: Glyphs
 ) -> None:
     rows = ladder_rows(floors, Budget(max_cv=max_cv), width, glyphs)
-    _fits(rows, width, len(floors) + 1)
+    _assert_fits(rows, width, len(floors) + 1)
     assert glyphs is UNICODE or all(text_of(row).isascii() for row in rows)
 
 
@@ -136,33 +136,33 @@ def test_a_length_has_its_place_on_the_axis(ns: int, share: float) -> None:
 
 
 def test_each_cause_has_its_glyph_its_count_and_its_share() -> None:
-    told = "\n".join(_drawn(traced(), 120, 32))
+    text = "\n".join(_picture_lines(traced(), 120, 32))
     for glyph, name in (("▓", "tick"), ("▒", "irq+softirq"), ("█", "threads"), ("░", "outside")):
-        assert f"│ {glyph} {name}" in told
+        assert f"│ {glyph} {name}" in text
     gaps = gaps_of(traced())
-    assert sum(each.count for each in gaps.totals) == gaps.count == len(recorded_lengths(traced()))
-    assert sum(each.share or 0.0 for each in gaps.totals) == pytest.approx(gaps.share)
-    assert "nferred" not in told
+    assert sum(total.count for total in gaps.totals) == gaps.count == len(_gap_lengths(traced()))
+    assert sum(total.share or 0.0 for total in gaps.totals) == pytest.approx(gaps.share)
+    assert "nferred" not in text
 
 
-def recorded_lengths(calibrated: Calibrated) -> list[int]:
-    return [length for said in calibrated.calibration.samples.cpus for length in said.gaps.length_ns]
+def _gap_lengths(calibrated: Calibrated) -> list[int]:
+    return [gap_ns for samples in calibrated.calibration.samples.cpus for gap_ns in samples.gaps.length_ns]
 
 
 @pytest.mark.parametrize(("width", "height"), [(60, 18), (80, 22), (120, 32)])
-def test_without_a_trace_it_says_that_the_causes_are_inferred(width: int, height: int) -> None:
-    told = "\n".join(_drawn(recorded(), width, height))
-    assert "▪ unknown" in told
-    assert "nferred" in told
+def test_causes_without_a_trace_are_marked_as_inferred(width: int, height: int) -> None:
+    text = "\n".join(_picture_lines(recorded(), width, height))
+    assert "▪ unknown" in text
+    assert "nferred" in text
 
 
 def test_a_single_gap_shows_its_cause_without_colour() -> None:
-    rows = _drawn(quiet(((10_000_000, 5_000, 1, 0),)), 120, 32)
+    rows = _picture_lines(quiet(((10_000_000, 5_000, 1, 0),)), 120, 32)
     foot = next(line for line in rows if line.startswith("│    1 ┤"))
     assert "█" in foot
 
 
-def test_gaps_that_found_no_room_are_counted_and_have_no_share() -> None:
+def test_gaps_that_were_not_kept_are_counted_without_a_share() -> None:
     written = written_calibration((2, 3), seconds=5.0, changes={3: {"lost_gaps": 7, "lost_gaps_ns": 70_000}})
     gaps = gaps_of(calibrated_with(parse_calibration(written), Budget()))
     assert (gaps.count, gaps.unplaced) == (7, 7)
@@ -170,7 +170,7 @@ def test_gaps_that_found_no_room_are_counted_and_have_no_share() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calibrated", "status", "said"),
+    ("calibrated", "status", "expected"),
     [
         (traced(), Status.PASS, "within the budget of 1%"),
         (recorded(), Status.FAIL, "over the budget of 1%, CV: throughput"),
@@ -184,8 +184,6 @@ def test_gaps_that_found_no_room_are_counted_and_have_no_share() -> None:
     ],
     ids=["quiet", "noisy", "short", "broken", "none"],
 )
-def test_what_follows_is_what_the_check_of_the_noise_floor_says(
-    calibrated: Calibrated, status: Status, said: str
-) -> None:
-    found = conclusion_of(calibrated, gaps_of(calibrated))
-    assert (found.status, said in found.said) == (status, True), found.said
+def test_conclusion_agrees_with_the_noise_floor_check(calibrated: Calibrated, status: Status, expected: str) -> None:
+    conclusion = conclusion_of(calibrated, gaps_of(calibrated))
+    assert (conclusion.status, expected in conclusion.said) == (status, True), conclusion.said

@@ -1,4 +1,4 @@
-"""The report of a calibration keeps to the width that it is given, tables and chart as well."""
+"""The report of a calibration keeps to the given width, tables and chart included."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _with_long_names() -> Calibrated:
     source = Disturbance(Kind.OUTSIDE, _NAME, 2, 1_000_000, 0.1, None)
     culprit = MeasuredCulprit(source, 4, 8_000_000, {1_000: 3, 8_000_000: 1})
     cause = GapCause(Kind.OUTSIDE, _NAME, 1_000, 20_000, 5_000)
-    known = replace(
+    attribution = replace(
         calibrated.attribution, culprits_by_cpu={2: (culprit,)}, causes_by_cpu={2: (cause,)}, suspects_by_cpu={}
     )
-    return replace(calibrated, attribution=known)
+    return replace(calibrated, attribution=attribution)
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
@@ -39,7 +39,7 @@ def test_no_line_is_longer_than_the_width(name: str, width: int) -> None:
         assert max(map(len, lines)) <= width, max(lines, key=len)
 
 
-def test_where_room_is_short_a_culprit_keeps_more_of_its_name_than_columns() -> None:
+def test_narrow_table_drops_columns_before_the_name_of_a_culprit() -> None:
     table = [line for line in detail_lines(_with_long_names(), 100) if "kernel interrupt" in line]
     assert table[0].startswith("  outside")
     assert table[0].endswith("8 ms")
@@ -53,17 +53,17 @@ _MS = 1_000_000
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "origin"),
     [
         (0, "(default; --history learns it here)"),
         (1, "(learned from 1 change between calibrations here)"),
         (7, "(learned from 7 changes between calibrations here)"),
     ],
 )
-def test_by_how_much_the_intervals_are_wider_is_told_with_its_origin(changes: int, said: str) -> None:
+def test_drift_margin_is_shown_with_its_origin(changes: int, origin: str) -> None:
     """The origin counts changes of samples of the requested length, and ignores all other lengths."""
     learned = {_MS: Learned(9, 0.0)} | ({100 * _MS: Learned(changes, 0.0)} if changes else {})
     calibrated = replace(recorded(), drift=Drift(learned))
-    wanted = f"Intervals widened ×{calibrated.drift.margin_at(100 * _MS):.2f} for drift {said}."
-    assert wanted in " ".join(" ".join(detail_lines(calibrated, 100)).split())
+    expected = f"Intervals widened ×{calibrated.drift.margin_at(100 * _MS):.2f} for drift {origin}."
+    assert expected in " ".join(" ".join(detail_lines(calibrated, 100)).split())
     assert describe_noise(calibrated)["noise_floor_drift"].changes_seen == 9

@@ -1,4 +1,4 @@
-"""The line that tells whether the clocks have settled."""
+"""The line that reports whether the clocks have settled."""
 
 from __future__ import annotations
 
@@ -32,15 +32,13 @@ _TURBO = (10_000,) * 27 + (21_000,) * 16
         ((), None, "not settled: not all of the CPUs could be measured"),
     ],
 )
-def test_the_line_tells_when_and_from_which_clock_to_which(
-    times: tuple[int, ...], cycles: int | None, line: str
-) -> None:
+def test_line_shows_the_settling_time_and_both_clocks(times: tuple[int, ...], cycles: int | None, line: str) -> None:
     assert settling_line(settling_of([CpuSpeeds(3, times, cycles)])) == line
 
 
-def test_json_tells_each_cpu() -> None:
-    described = describe_settling(settling_of([CpuSpeeds(3, _TURBO, 40_000)]))
-    assert described is not None
-    assert (described.is_level, described.settled_after_s, described.worked_s) == (True, 27, 43)
-    assert described.cpus[0].first_khz == 4_000_000
+def test_json_lists_each_cpu() -> None:
+    description = describe_settling(settling_of([CpuSpeeds(3, _TURBO, 40_000)]))
+    assert description is not None
+    assert (description.is_level, description.settled_after_s, description.worked_s) == (True, 27, 43)
+    assert description.cpus[0].first_khz == 4_000_000
     assert describe_settling(None) is None

@@ -39,27 +39,27 @@ def test_the_picture_keeps_to_any_size(name: str, glyphs: Glyphs) -> None:
             assert glyphs is UNICODE or all(text_of(row).isascii() for row in rows)
 
 
-def test_the_headline_says_how_many_times_quieter() -> None:
-    said = _text(_contrast(traced(), noisy()))
-    assert said.startswith("CPUs 2-3: 26 times quieter than CPUs 0-1; 0.352% noise against 9.19%; longest gap 317 µs")
+def test_headline_has_the_ratio_of_the_noise() -> None:
+    text = _text(_contrast(traced(), noisy()))
+    assert text.startswith("CPUs 2-3: 26 times quieter than CPUs 0-1; 0.352% noise against 9.19%; longest gap 317 µs")
     assert _text(_contrast(noisy(), traced())).startswith("CPUs 2-3: 26 times noisier than CPUs 0-1; ")
 
 
-def test_two_that_do_not_differ_are_said_not_to() -> None:
-    said = _text(_contrast(recorded(), recorded()))
-    assert said.startswith("CPUs 2-3 and CPUs 0-1 do not differ")
-    assert "Their noise floors do not differ" in " ".join(said.replace("│", " ").split())
+def test_equal_calibrations_do_not_differ() -> None:
+    text = _text(_contrast(recorded(), recorded()))
+    assert text.startswith("CPUs 2-3 and CPUs 0-1 do not differ")
+    assert "Their noise floors do not differ" in " ".join(text.replace("│", " ").split())
 
 
-def test_what_was_not_measured_to_the_end_is_not_compared() -> None:
-    found = compare(traced(), broken())
-    assert (found.difference, found.ratio) == (Difference.UNKNOWN, None)
+def test_incomplete_calibration_is_not_compared() -> None:
+    result = compare(traced(), broken())
+    assert (result.difference, result.ratio) == (Difference.UNKNOWN, None)
     assert "cannot be compared" in _text(_contrast(traced(), broken()))
 
 
 def test_without_a_gap_there_is_no_ratio() -> None:
-    found = compare(quiet(), noisy())
-    assert (found.difference, found.ratio) == (Difference.NOISIER, None)
+    result = compare(quiet(), noisy())
+    assert (result.difference, result.ratio) == (Difference.NOISIER, None)
     assert "CPUs 2-3: no gap at all" in _text(_contrast(quiet(), noisy()))
     assert compare(quiet(), quiet()).difference == Difference.SAME
 
@@ -85,14 +85,14 @@ def test_each_side_has_a_noise_floor_of_its_own() -> None:
     assert (parts[1].floors, parts[1].complete) == ((), [])
 
 
-def _under_load(
+def _text_under_load(
     loaded: Calibrated,
     not_isolated: frozenset[int] = frozenset(),
     busy_share: float = 1.0,
     idle: Calibrated | None = None,
-    on: frozenset[int] = _OTHERS,
+    load_cpus: frozenset[int] = _OTHERS,
 ) -> str:
-    load = BusyLoad(on, 2, busy_share)
+    load = BusyLoad(load_cpus, 2, busy_share)
     result = CalibratedTarget(_TARGET, None, idle or traced(), CalibratedUnderLoad(loaded, load, not_isolated))
     contrast = contrast_of(result)
     assert contrast is not None
@@ -100,7 +100,7 @@ def _under_load(
 
 
 @pytest.mark.parametrize(
-    ("loaded", "busy_share", "said"),
+    ("loaded", "busy_share", "sentence"),
     [
         (traced(), 1.0, "Isolation holds against this load."),
         (noisy(), 1.0, "Isolation does not hold against this load."),
@@ -109,39 +109,37 @@ def _under_load(
     ],
     ids=["holds", "does not", "no load", "broken"],
 )
-def test_under_load_it_says_whether_isolation_holds(loaded: Calibrated, busy_share: float, said: str) -> None:
-    told = _under_load(loaded, busy_share=busy_share)
-    assert said in told
-    assert "CPUs 2-3 idle" in told
-    assert f"2 busy processes on CPUs 0-1, each with {busy_share:.0%} of its CPU." in told
+def test_text_under_load_states_whether_isolation_holds(loaded: Calibrated, busy_share: float, sentence: str) -> None:
+    text = _text_under_load(loaded, busy_share=busy_share)
+    assert sentence in text
+    assert "CPUs 2-3 idle" in text
+    assert f"2 busy processes on CPUs 0-1, each with {busy_share:.0%} of its CPU." in text
 
 
-def test_as_much_noise_in_longer_gaps_is_no_isolation_that_holds() -> None:
+def test_longer_gaps_with_the_same_noise_leave_isolation_unknown() -> None:
     often = quiet(tuple((at, 5_000, 1, 0) for at in range(0, 10 * 10**9, 2_000_000)))
     seldom = quiet(tuple((at, 500_000, 1, 0) for at in range(0, 10 * 10**9, 410_000_000)))
-    told = _under_load(seldom, idle=often)
-    assert "Whether isolation holds is not known" in told
+    text = _text_under_load(seldom, idle=often)
+    assert "Whether isolation holds is not known" in text
 
 
 @pytest.mark.parametrize(
-    ("on", "said"),
+    ("load_cpus", "sentence"),
     [(_OTHERS, "CPUs 2-3: not isolated. The load: "), (_OTHERS | {2}, "not isolated. The load ran on CPU 2 as well.")],
     ids=["elsewhere", "there as well"],
 )
-def test_of_target_cpus_that_are_not_isolated_it_is_not_said_whether_isolation_holds(
-    on: frozenset[int], said: str
-) -> None:
+def test_text_on_target_cpus_without_isolation_omits_whether_it_holds(load_cpus: frozenset[int], sentence: str) -> None:
     for loaded in (noisy(), traced()):
-        told = _under_load(loaded, not_isolated=_TARGET, on=on)
-        assert said in told
-        assert "solation" not in told
+        text = _text_under_load(loaded, not_isolated=_TARGET, load_cpus=load_cpus)
+        assert sentence in text
+        assert "solation" not in text
 
 
-def test_too_short_a_calibration_is_said_to_be_extrapolated() -> None:
+def test_short_calibration_is_marked_as_extrapolated() -> None:
     assert "Extrapolated: calibrate longer" in " ".join(_text(_contrast(short(), short())).replace("│", " ").split())
 
 
-def test_pieces_of_work_have_another_name_than_the_blocks_below() -> None:
+def test_pieces_and_blocks_of_work_have_different_names() -> None:
     contrast = _contrast(recorded(), recorded())
     pieces, below = _text(contrast), "\n".join(contrast_detail_lines(contrast, 120))
     assert "interpreted piece p50" in pieces
@@ -149,10 +147,10 @@ def test_pieces_of_work_have_another_name_than_the_blocks_below() -> None:
     assert "fixed work" not in pieces + below
 
 
-def test_what_was_not_quiet_before_the_load_proves_nothing() -> None:
-    said = _under_load(noisy(), idle=noisy())
-    assert said.startswith("not quiet before the load: CPU 1 lost 9.19% to gaps; this comparison proves nothing")
-    assert "before the load under load times as much" in said
-    assert "idle" not in said
-    assert "solation" not in said
-    assert "proves nothing" not in _under_load(noisy(), idle=traced())
+def test_target_that_was_noisy_before_the_load_proves_nothing() -> None:
+    text = _text_under_load(noisy(), idle=noisy())
+    assert text.startswith("not quiet before the load: CPU 1 lost 9.19% to gaps; this comparison proves nothing")
+    assert "before the load under load times as much" in text
+    assert "idle" not in text
+    assert "solation" not in text
+    assert "proves nothing" not in _text_under_load(noisy(), idle=traced())

@@ -1,4 +1,4 @@
-"""Two documents, compared."""
+"""A fixture that runs `noisewatch compare`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.surfaces.running import Ran, Run
 
 @pytest.fixture
 def compare(run: Run, tmp_path: Path) -> Compare:
-    """The comparison of two documents, or lists of lines."""
+    """Return a function that compares two documents, or two lists of lines."""
 
-    def compared(before: object, after: object, *options: str) -> Ran:
+    def run_compare(before: object, after: object, *options: str) -> Ran:
         files = written(tmp_path / "before", before), written(tmp_path / "after", after)
         return run("compare", *files, *options)
 
-    return compared
+    return run_compare

@@ -1,4 +1,4 @@
-"""Documents such as `preflight`, `calibrate` and `run` write, for tests to change and to compare."""
+"""Documents as `preflight`, `calibrate` and `run` write them, for tests to change and compare."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ _WORK = {"count": 200, "mad_share": 0.001, "width_share": 0.004, "pieces": 5}
 
 
 def with_facts(**changed: str | None) -> dict[str, dict[str, str | None]]:
-    """The facts, with the values of some replaced."""
-    return {
-        of_class: {name: changed.get(name, value) for name, value in named.items()} for of_class, named in FACTS.items()
-    }
+    """Return the facts with some values replaced."""
+    return {group: {name: changed.get(name, value) for name, value in facts.items()} for group, facts in FACTS.items()}
 
 
 def cpu(speed: float = 1.0, gaps_per_s: float = 250.0, **changed: Any) -> dict[str, Any]:
-    """One calibrated CPU; `speed` is how many times as fast it is."""
+    """Return one calibrated CPU that is `speed` times as fast as usual."""
     kinds = ("latency_work", "throughput", "interpreter", "cache", "memory")
     return {
         "cpu": 2,
@@ -45,7 +43,7 @@ def cpu(speed: float = 1.0, gaps_per_s: float = 250.0, **changed: Any) -> dict[s
 
 
 def calibration(*cpus: Mapping[str, Any], cv: float = 0.001, **changed: Any) -> dict[str, Any]:
-    """A document of `calibrate --format json`."""
+    """Return a document of `calibrate --format json`."""
     lengths = (1_000_000, 10_000_000, 100_000_000)
     return {
         "schema": 1,
@@ -60,7 +58,7 @@ def calibration(*cpus: Mapping[str, Any], cv: float = 0.001, **changed: Any) -> 
 
 
 def under_load(*cpus: Mapping[str, Any], cv: float = 0.001, **changed: Any) -> dict[str, Any]:
-    """A document of `calibrate --under-load --format json`: these CPUs, and this noise floor, are those under load."""
+    """Return a document of `calibrate --under-load --format json` with these CPUs and noise floor under load."""
     half = calibration(*cpus, cv=cv)
     names = ("calibration", "noise_floor", "noise_floor_of", "noise_floor_drift")
     load = {"processes": 2, "cpus": [0, 1], "busy_share": 0.99, "target_cpus_not_isolated": []}
@@ -68,35 +66,35 @@ def under_load(*cpus: Mapping[str, Any], cv: float = 0.001, **changed: Any) -> d
 
 
 def against(target: Mapping[str, Any], other: Mapping[str, Any], cv: float = 0.001, other_cv: float = 0.001) -> Any:
-    """A document of `calibrate --cpus 3 --against 0 --format json`."""
-    floors = {name: calibration(cv=each)["noise_floor"] for name, each in (("target", cv), ("against", other_cv))}
-    measured = calibration({**target, "cpu": 3}, {**other, "cpu": 0}, cv=max(cv, other_cv))
-    return measured | {"target": [3], "against": [0], "comparison": {"noise_floor": floors}}
+    """Return a document of `calibrate --cpus 3 --against 0 --format json`."""
+    floors = {name: calibration(cv=value)["noise_floor"] for name, value in (("target", cv), ("against", other_cv))}
+    document = calibration({**target, "cpu": 3}, {**other, "cpu": 0}, cv=max(cv, other_cv))
+    return document | {"target": [3], "against": [0], "comparison": {"noise_floor": floors}}
 
 
 def finding(check_id: str, status: str, severity: str = "blocking", **changed: Any) -> dict[str, Any]:
-    """One finding of a verdict."""
+    """Return one finding of a verdict."""
     words = {"said": f"{check_id} said", "reason": None, "answered_by": None}
     return {"id": check_id, "status": status, "severity": severity, **words, **changed}
 
 
 def verdict(*findings: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
-    """A document of `preflight --format json --no-calibration`."""
-    found = [*findings] or [finding("target-cpu-busy", "pass"), finding("turbo-enabled", "warn", "warning")]
+    """Return a document of `preflight --format json --no-calibration`."""
+    all_findings = [*findings] or [finding("target-cpu-busy", "pass"), finding("turbo-enabled", "warn", "warning")]
     return {
         "schema": 1,
         "verdict": "stable",
         "profile": "micro",
         "target": [2],
         "facts": FACTS,
-        "findings": found,
+        "findings": all_findings,
         "calibration": None,
         **changed,
     }
 
 
 def header(**changed: Any) -> dict[str, Any]:
-    """The first line of a receipt."""
+    """Return the first line of a receipt."""
     return {
         "schema": 1,
         "kind": "header",
@@ -110,20 +108,20 @@ def header(**changed: Any) -> dict[str, Any]:
 
 
 def repetition(seconds: float, verdict: str = "undisturbed", **changed: Any) -> dict[str, Any]:
-    """One repetition of the first command, which succeeded."""
-    ended = {"by": "exit", "status": 0}
+    """Return one successful repetition of the first command."""
+    end = {"by": "exit", "status": 0}
     wall_ns = round(seconds * 1e9)
-    told = {"kind": "repetition", "command": "a", "wall_ns": wall_ns, "verdict": verdict, "ended": ended}
-    return {**told, "is_cut_short": False, **changed}
+    fields = {"kind": "repetition", "command": "a", "wall_ns": wall_ns, "verdict": verdict, "ended": end}
+    return {**fields, "is_cut_short": False, **changed}
 
 
 def receipt(times_s: Sequence[float], **changed: Any) -> list[dict[str, Any]]:
-    """All lines of one whose repetitions were undisturbed."""
+    """Return all lines of a receipt with undisturbed repetitions."""
     return [header(**changed), *map(repetition, times_s), {"kind": "footer"}]
 
 
 def written(path: Path, document: object) -> Path:
-    """The document, or the lines, in a file."""
+    """Write the document, or the lines, to a file."""
     lines = document if isinstance(document, list) else [document]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path

@@ -1,4 +1,4 @@
-"""Files that are damaged, hostile or nothing that can be compared: one line, exit status 2, and never a calm."""
+"""Damaged, hostile or unrelated files: refused with one line and exit status 2, never reported as equal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.surfaces.reports.compare.documents import (
 from tests.surfaces.running import Ran, Run
 
 
-def _refused(ran: Ran, path: Path | str) -> str:
+def _refusal(ran: Ran, path: Path | str) -> str:
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
     assert str(path) in ran.err
@@ -39,7 +39,7 @@ def _refused(ran: Ran, path: Path | str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "nothing to compare"),
         (b"\n\n", "nothing to compare"),
@@ -59,26 +59,26 @@ def _refused(ran: Ran, path: Path | str) -> str:
         (b"\x1f\x8b\0\0\0", "nothing to compare"),
     ],
 )
-def test_what_is_none_of_ours_is_refused(run: Run, tmp_path: Path, content: bytes, told: str) -> None:
+def test_file_of_another_program_is_refused(run: Run, tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
-    assert told in _refused(run("compare", path, written(tmp_path / "good", calibration())), path)
+    assert message in _refusal(run("compare", path, written(tmp_path / "good", calibration())), path)
 
 
-@pytest.mark.parametrize(("name", "told"), [("none", "no such file"), (".", "not a regular file")])
-def test_what_is_no_file_is_refused(run: Run, tmp_path: Path, name: str, told: str) -> None:
+@pytest.mark.parametrize(("name", "message"), [("none", "no such file"), (".", "not a regular file")])
+def test_path_without_a_regular_file_is_refused(run: Run, tmp_path: Path, name: str, message: str) -> None:
     ran = run("compare", written(tmp_path / "good", calibration()), tmp_path / name)
-    assert told in _refused(ran, tmp_path / name) or "is a directory" in ran.err
+    assert message in _refusal(ran, tmp_path / name) or "is a directory" in ran.err
 
 
-def test_nobody_waits_for_a_pipe_or_reads_a_device(run: Run, tmp_path: Path) -> None:
+def test_pipes_and_devices_are_refused(run: Run, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     good = written(tmp_path / "good", calibration())
     for path in (tmp_path / "pipe", Path("/dev/null"), Path("/dev/zero")):
-        assert "not a regular file" in _refused(run("compare", path, good), path)
+        assert "not a regular file" in _refusal(run("compare", path, good), path)
 
 
-def test_a_damaged_line_is_named_and_one_that_was_cut_short_is_left_out(run: Run, tmp_path: Path) -> None:
+def test_damaged_line_is_named_and_a_torn_last_line_is_ignored(run: Run, tmp_path: Path) -> None:
     good = written(tmp_path / "good.jsonl", receipt([0.1, 0.1001, 0.1002, 0.0999]))
     lines = good.read_text().splitlines(keepends=True)
     torn, damaged = tmp_path / "torn.jsonl", tmp_path / "damaged.jsonl"
@@ -87,10 +87,10 @@ def test_a_damaged_line_is_named_and_one_that_was_cut_short_is_left_out(run: Run
     ran = run("compare", good, torn)
     assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
     assert "cut short, the receipt has no end" in ran.words
-    assert "damaged in line 2: no JSON object" in _refused(run("compare", good, damaged), damaged)
+    assert "damaged in line 2: no JSON object" in _refusal(run("compare", good, damaged), damaged)
 
 
-def test_a_damaged_recording_is_compared_up_to_there_and_that_is_told(run: Run, tmp_path: Path) -> None:
+def test_damaged_recording_is_compared_up_to_the_damage(run: Run, tmp_path: Path) -> None:
     whole = MACHINES / "lab-throttled.nw"
     cut = tmp_path / "cut.nw"
     cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 9 // 10])
@@ -102,7 +102,7 @@ def test_a_damaged_recording_is_compared_up_to_there_and_that_is_told(run: Run, 
 _HOSTILE = "\x1b[31mred\u202e|`<b>"
 
 
-def test_hostile_names_are_text_and_nothing_else(run: Run, tmp_path: Path) -> None:
+def test_hostile_names_are_printed_as_plain_text(run: Run, tmp_path: Path) -> None:
     facts = with_facts(turbo=_HOSTILE) | {"kernel": {_HOSTILE: "a"}}
     before = verdict(finding(_HOSTILE, "pass"), profile=_HOSTILE)
     after = verdict(finding(_HOSTILE, "fail", said=_HOSTILE), facts=facts, profile="\x07")
@@ -114,7 +114,7 @@ def test_hostile_names_are_text_and_nothing_else(run: Run, tmp_path: Path) -> No
     assert "<b>" not in run("compare", *files, "--format", "markdown").out.replace("`<b>", "").replace("``", "")
 
 
-def test_twenty_columns_are_enough(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparison_fits_twenty_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     after = calibration(cpu(speed=0.5), facts=with_facts(microcode="x" * 100))
     ran = run("compare", written(tmp_path / "a", calibration()), written(tmp_path / "b", after))
@@ -123,7 +123,7 @@ def test_twenty_columns_are_enough(run: Run, tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("number", [1e400, -1.0, True, "1", [], {}, None, 10**400, 1e308, 0])
-def test_a_number_that_nobody_measured_is_unknown(run: Run, tmp_path: Path, number: Any) -> None:
+def test_implausible_number_is_unknown(run: Run, tmp_path: Path, number: Any) -> None:
     work = {"count": 200, "median_ns": number, "mad_share": 0.001, "width_share": 0.01, "pieces": 5}
     text = json.dumps(calibration(cpu(latency_work=work))).replace("Infinity", "1e400")
     path = tmp_path / "strange"
@@ -156,12 +156,12 @@ def test_any_value_in_any_place_is_compared_or_refused(
     folder = tmp_path_factory.mktemp("any")
     one, other = str(written(folder / "a", changed)), str(written(folder / "b", document))
     try:
-        told = json_of_comparison(compare_files(one, other, _no_recording))
+        text = json_of_comparison(compare_files(one, other, _no_recording))
     except UsageError as error:
-        told = json.dumps({"answer": str(error), "exit_status": 2})
-    said = json.loads(told)
-    assert said["exit_status"] in (0, 1, 2, 3)
-    assert said["answer"].isprintable()
+        text = json.dumps({"answer": str(error), "exit_status": 2})
+    comparison = json.loads(text)
+    assert comparison["exit_status"] in (0, 1, 2, 3)
+    assert comparison["answer"].isprintable()
 
 
 def _no_recording(path: str) -> NoReturn:

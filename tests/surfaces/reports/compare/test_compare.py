@@ -1,4 +1,4 @@
-"""`noisewatch compare` names the differences and nothing else; the blocking ones decide the exit status."""
+"""`noisewatch compare` lists the differences only; the blocking ones decide the exit status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BUSY = "target-cpu-busy"
     "document", [calibration(), verdict(), receipt(times(0.1))], ids=["calibration", "verdict", "receipt"]
 )
 @pytest.mark.parametrize("form", ["text", "markdown", "json"])
-def test_what_is_compared_with_itself_shows_nothing(compare: Compare, document: object, form: str) -> None:
+def test_document_does_not_differ_from_itself(compare: Compare, document: object, form: str) -> None:
     ran = compare(document, document, "--format", form)
     assert ran.status == 0
     assert "no difference found" in ran.out
@@ -54,15 +54,13 @@ _NOISY = "2 of 13 figures are too noisy to tell"
     ],
     ids=lambda value: value.stem if isinstance(value, Path) else None,
 )
-def test_a_recording_is_as_it_is_but_for_what_it_does_not_know(
-    run: Run, recording: Path, status: int, answer: str
-) -> None:
+def test_recording_does_not_differ_from_itself(run: Run, recording: Path, status: int, answer: str) -> None:
     ran = run("compare", recording, recording)
     assert ran.status == status
     assert ran.words.startswith(f"{answer} before: ")
 
 
-def test_two_machines_are_told_apart_before_all_else(run: Run) -> None:
+def test_different_machines_are_reported_first(run: Run) -> None:
     ran = run("compare", _HOST, _LAB)
     answer, *following = ran.out.splitlines()
     assert ran.status == 1
@@ -74,33 +72,33 @@ def test_two_machines_are_told_apart_before_all_else(run: Run) -> None:
     assert "known only before: all figures" in ran.out
 
 
-def test_a_verdict_is_that_of_its_recording(run: Run, tmp_path: Path) -> None:
-    judged = tmp_path / "verdict.json"
-    run("preflight", "--replay", _HOST, "--format", "json", "--output", judged)
-    ran = run("compare", judged, _HOST)
+def test_verdict_does_not_differ_from_its_recording(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "verdict.json"
+    run("preflight", "--replay", _HOST, "--format", "json", "--output", path)
+    ran = run("compare", path, _HOST)
     assert (ran.status, ran.words.partition(" before: ")[0]) == (0, f"no difference found; {_NOISY}")
     assert "compared, at" in ran.out
-    run("preflight", "--replay", _HOST, "--format", "jsonl", "--output", judged)
-    assert run("compare", judged, _HOST).words.startswith(f"no difference found; {_NOISY}")
-    run("calibrate", "--replay", _HOST, "--format", "json", "--output", judged)
-    again = run("compare", judged, _HOST)
+    run("preflight", "--replay", _HOST, "--format", "jsonl", "--output", path)
+    assert run("compare", path, _HOST).words.startswith(f"no difference found; {_NOISY}")
+    run("calibrate", "--replay", _HOST, "--format", "json", "--output", path)
+    again = run("compare", path, _HOST)
     assert (again.status, again.out.splitlines()[0]) == (0, f"no difference found; {_NOISY}")
     assert "known only after: all checks" in again.out
 
 
-def test_facts_are_told_by_class_and_block_nothing(compare: Compare) -> None:
+def test_changed_facts_are_listed_by_class_and_do_not_block(compare: Compare) -> None:
     ran = compare(calibration(), calibration(facts=with_facts(microcode="0x11", turbo="on")))
     assert (ran.status, ran.out.splitlines()[0]) == (0, "2 facts differ; no difference in what blocks")
     assert "firmware:\n  microcode: 0x10 → 0x11\n\nsettings:\n  turbo: off → on\n" in ran.out
 
 
-def test_a_fact_that_only_one_side_knows_is_told(compare: Compare) -> None:
+def test_fact_on_one_side_only_is_listed(compare: Compare) -> None:
     ran = compare(calibration(), calibration(facts=with_facts(BIOS=None)))
     assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
     assert "known only before: facts BIOS" in ran.out
 
 
-def test_what_was_written_before_there_were_facts_tells_some(compare: Compare) -> None:
+def test_machine_of_a_document_without_facts_is_compared(compare: Compare) -> None:
     old = verdict(machine={"kernel": "6.1.0", "cpu_model": "Acme 3000", "virtual": None})
     del old["facts"]
     ran = compare(old, verdict())
@@ -110,39 +108,39 @@ def test_what_was_written_before_there_were_facts_tells_some(compare: Compare) -
 
 _PASS, _FAIL, _WARN = (finding(_BUSY, status) for status in ("pass", "fail", "warn"))
 _PASS_WARNING, _FAIL_WARNING = (finding(_BUSY, status, "warning") for status in ("pass", "fail"))
-_UNREAD, _UNASKED = finding(_BUSY, "unknown", reason="no file"), finding(_BUSY, "ignored", reason="no sample")
+_UNREADABLE, _UNASKED = finding(_BUSY, "unknown", reason="no file"), finding(_BUSY, "ignored", reason="no sample")
 _MEASURED, _BY_FLOOR = (finding(_BUSY, "unknown", answered_by=by) for by in ("steal", "noise-floor-above-budget"))
 _ANSWERED = "unknown, not answered by any other check → unknown, answered by steal (no file)"
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "status", "told"),
+    ("before", "after", "status", "text"),
     [
         (_PASS, _FAIL, 1, f"BLOCKS {_BUSY}: pass → fail ({_BUSY} said)"),
         (_FAIL, _PASS, 1, f"BLOCKS {_BUSY}: fail → pass"),
-        (_PASS, _UNREAD, 1, "pass → unknown (no file)"),
-        (_FAIL, _UNREAD, 1, "fail → unknown"),
+        (_PASS, _UNREADABLE, 1, "pass → unknown (no file)"),
+        (_FAIL, _UNREADABLE, 1, "fail → unknown"),
         (_PASS, _MEASURED, 0, "pass → unknown, answered by steal"),
         (_PASS, _UNASKED, 3, f"UNKNOWN {_BUSY}: pass → ignored (no sample)"),
         (_PASS, _WARN, 0, f"checks: {_BUSY}: pass → warn"),
         (_PASS_WARNING, _FAIL_WARNING, 0, f"checks: {_BUSY}: pass → fail"),
         (_FAIL_WARNING, _FAIL, 1, f"BLOCKS {_BUSY}: fail, warning → fail, blocking"),
-        (_UNREAD, _MEASURED, 1, f"BLOCKS {_BUSY}: {_ANSWERED}"),
+        (_UNREADABLE, _MEASURED, 1, f"BLOCKS {_BUSY}: {_ANSWERED}"),
         (_MEASURED, _BY_FLOOR, 0, "no difference found"),
     ],
 )
-def test_a_check_that_is_answered_otherwise(
-    compare: Compare, before: dict[str, Any], after: dict[str, Any], status: int, told: str
+def test_changed_answers_of_a_check_are_listed(
+    compare: Compare, before: dict[str, Any], after: dict[str, Any], status: int, text: str
 ) -> None:
     others = finding("other", "pass")
     ran = compare(verdict(before, others), verdict(after, others))
     assert ran.status == status
-    assert told in ran.words
+    assert text in ran.words
 
 
-def test_a_blocking_check_that_neither_side_answers_leaves_it_open(compare: Compare) -> None:
-    known = finding("other", "pass")
-    unknown = verdict(_UNREAD, known)
+def test_blocking_check_unknown_on_both_sides_makes_the_result_unknown(compare: Compare) -> None:
+    passed = finding("other", "pass")
+    unknown = verdict(_UNREADABLE, passed)
     ran = compare(unknown, unknown)
     assert ran.status == 3
     assert ran.words.startswith(f"{_OPEN}{_BUSY} before: ")
@@ -150,14 +148,16 @@ def test_a_blocking_check_that_neither_side_answers_leaves_it_open(compare: Comp
 
 
 @pytest.mark.parametrize(
-    "of_both", [_MEASURED, finding(_BUSY, "unknown", "warning"), finding(_BUSY, "ignored", reason="--ignore")]
+    "answer", [_MEASURED, finding(_BUSY, "unknown", "warning"), finding(_BUSY, "ignored", reason="--ignore")]
 )
-def test_what_is_measured_instead_or_need_not_be_known_is_not_open(compare: Compare, of_both: dict[str, Any]) -> None:
-    document = verdict(of_both, finding("other", "pass"))
+def test_unknown_that_is_measured_otherwise_or_does_not_block_is_no_difference(
+    compare: Compare, answer: dict[str, Any]
+) -> None:
+    document = verdict(answer, finding("other", "pass"))
     assert compare(document, document).status == 0
 
 
-def test_where_neither_side_asked_what_blocks_nothing_is_known(compare: Compare) -> None:
+def test_result_is_unknown_if_no_blocking_check_was_asked(compare: Compare) -> None:
     unasked = verdict(finding(_BUSY, "ignored", reason="--ignore"))
     ran = compare(unasked, unasked)
     assert ran.status == 3
@@ -165,7 +165,7 @@ def test_where_neither_side_asked_what_blocks_nothing_is_known(compare: Compare)
 
 
 @pytest.mark.parametrize(
-    ("status", "severity", "ended"),
+    ("status", "severity", "exit_status"),
     [
         ("fail", "blocking", 3),
         ("unknown", "blocking", 3),
@@ -176,29 +176,29 @@ def test_where_neither_side_asked_what_blocks_nothing_is_known(compare: Compare)
         ("fail", "warning", 0),
     ],
 )
-def test_a_blocking_check_that_only_one_side_holds_leaves_it_open(
-    compare: Compare, status: str, severity: str, ended: int
+def test_blocking_check_on_one_side_only_makes_the_result_unknown(
+    compare: Compare, status: str, severity: str, exit_status: int
 ) -> None:
     common = finding("other", "pass")
     whole, cut = verdict(common, finding(_BUSY, status, severity)), verdict(common)
     for ran in (compare(whole, cut), compare(cut, whole)):
-        assert ran.status == ended
-        assert (f"not known of both sides: {_BUSY}" in ran.words) == bool(ended)
+        assert ran.status == exit_status
+        assert (f"not known of both sides: {_BUSY}" in ran.words) == bool(exit_status)
 
 
-def test_a_verdict_without_any_check_is_not_the_same(compare: Compare) -> None:
-    measured = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
-    assert compare(measured, {**measured, "findings": []}).status == 3
+def test_verdict_without_checks_makes_the_result_unknown(compare: Compare) -> None:
+    document = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
+    assert compare(document, {**document, "findings": []}).status == 3
 
 
-def test_a_verdict_that_lost_its_calibration_leaves_it_open(compare: Compare) -> None:
-    measured = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
-    ran = compare(measured, {**measured, "calibration": None})
+def test_calibration_missing_on_one_side_makes_the_result_unknown(compare: Compare) -> None:
+    document = {**calibration(), **verdict(), "calibration": calibration()["calibration"]}
+    ran = compare(document, {**document, "calibration": None})
     assert ran.status == 3
     assert "not known of both sides: figures" in ran.words
 
 
-def test_the_json_is_as_its_schema_says(compare: Compare, run: Run) -> None:
+def test_json_matches_its_schema(compare: Compare, run: Run) -> None:
     schema = run("explain", "--schema", "compare").json
     Draft202012Validator.check_schema(schema)
     after = calibration(cpu(speed=0.9), facts=with_facts(turbo="on"))
@@ -215,7 +215,7 @@ def test_markdown_has_tables(compare: Compare) -> None:
     assert "| figure | before | after | ratio |" in out
 
 
-def test_a_recording_without_a_calibration_says_so(run: Run, tmp_path: Path) -> None:
+def test_calibration_missing_in_a_recording_is_reported(run: Run, tmp_path: Path) -> None:
     before = record(tmp_path / "a.nw", quiet_files(), quiet_files(3.0))
     after = record(tmp_path / "b.nw", quiet_files(), quiet_files(3.0), calibration=None)
     ran = run("compare", before, after)
@@ -236,7 +236,7 @@ def test_files_are_compared_without_checks_and_screens(tmp_path: Path) -> None:
     assert ran.stderr.splitlines()[-1] == "0 []"
 
 
-def test_it_goes_to_a_file(compare: Compare, tmp_path: Path) -> None:
+def test_output_is_written_to_a_file(compare: Compare, tmp_path: Path) -> None:
     output = tmp_path / "out.json"
     assert compare(calibration(), calibration(), "--format", "json", "--output", str(output)).out == ""
     assert json.loads(output.read_text())["outcome"] == "same"

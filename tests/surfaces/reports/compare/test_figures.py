@@ -1,6 +1,6 @@
 """`noisewatch compare`: figures that differ by more than chance, and figures that cannot be compared.
 
-Those of calibrations under load, or of two sets of CPUs, are compared each by itself.
+Figures under load, and figures of each of two sets of CPUs, are compared separately.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def test_a_slower_machine_is_named_with_its_ratio_and_the_test(compare: Compare)
 
 def _cpus(count: int, slower: float = 1.0, others: float = 1.0) -> dict[str, Any]:
     """Return a calibration of `count` CPUs: CPU 7 takes `slower` times as long as usual, the others `others` times."""
-    speeds = {cpu: 1 / (slower if cpu == 7 else others) for cpu in range(count)}
+    speeds = {number: 1 / (slower if number == 7 else others) for number in range(count)}
     return calibration(*({**cpu(speed), "cpu": number} for number, speed in speeds.items()))
 
 
@@ -46,31 +46,31 @@ def test_one_slow_cpu_among_many_is_named(compare: Compare) -> None:
     assert "latency work on CPU 7: 200 µs → 320 µs, 60.0% slower" in ran.words
     assert "clock on CPU 7: 3 GHz → 1.875 GHz, 37.5% slower" in ran.words
     assert "13 figures compared, 2 of them also CPU by CPU, at 0.33% each" in ran.words
-    known = compare(_cpus(64), _cpus(64, slower=1.6), "--format", "json").json["figures"]
-    assert [each["figure"] for each in known if each["cpu"] == 7][:1] == ["latency work on CPU 7"]
+    figures = compare(_cpus(64), _cpus(64, slower=1.6), "--format", "json").json["figures"]
+    assert [figure["figure"] for figure in figures if figure["cpu"] == 7][:1] == ["latency work on CPU 7"]
 
 
-def test_one_slow_cpu_beside_others_that_are_slower_too_is_named(compare: Compare) -> None:
+def test_slowest_cpu_among_slower_ones_is_named(compare: Compare) -> None:
     out = compare(_cpus(8), _cpus(8, slower=1.6, others=1.05)).words
     assert "latency work: " in out
     assert "latency work on CPU 7: " in out
 
 
 @pytest.mark.parametrize("slower", [1.0, 1.05, 1.6])
-def test_cpus_that_all_changed_alike_are_told_once(compare: Compare, slower: float) -> None:
+def test_equal_change_of_all_cpus_is_not_listed_by_cpu(compare: Compare, slower: float) -> None:
     ran = compare(_cpus(8), _cpus(8, slower, slower))
     assert ran.status == (slower > 1)
     assert "on CPU" not in ran.words
 
 
-def test_a_cpu_whose_caches_others_filled_is_no_slower_cpu(compare: Compare) -> None:
+def test_slower_cache_walk_of_one_cpu_is_not_listed_by_cpu(compare: Compare) -> None:
     after = _cpus(8)
     after["calibration"]["cpus"][7]["cache"] |= {"median_ns": 2_000_000, "width_share": 0.1}
     assert "on CPU" not in compare(_cpus(8), after).words
 
 
 @pytest.mark.parametrize(("slower", "status"), [(1.3, 0), (1.8, 3)])
-def test_a_cpu_whose_noise_hides_how_slow_it_is_leaves_it_open(compare: Compare, slower: float, status: int) -> None:
+def test_slow_cpu_that_is_too_noisy_makes_the_result_unknown(compare: Compare, slower: float, status: int) -> None:
     before, after = _cpus(8), _cpus(8)
     for document, by in ((before, 1.0), (after, slower)):
         document["calibration"]["cpus"][7]["latency_work"] |= {"median_ns": 1e6 * by, "mad_share": 0.15}
@@ -79,24 +79,24 @@ def test_a_cpu_whose_noise_hides_how_slow_it_is_leaves_it_open(compare: Compare,
     assert ("not known of both sides: latency work on CPU 7 (too noisy to compare)" in ran.words) == bool(status)
 
 
-def test_other_cpus_are_compared_by_their_means_only(compare: Compare) -> None:
+def test_different_sets_of_cpus_are_compared_by_their_means_only(compare: Compare) -> None:
     out = compare(_cpus(8, slower=1.6), _cpus(9, slower=1.6)).words
     assert "on CPU" not in out
     assert "CPU by CPU" not in out
 
 
 @pytest.mark.parametrize("speed", [0.993, 1.0, 1.007])
-def test_what_is_less_than_counts_is_no_difference(compare: Compare, speed: float) -> None:
+def test_speed_change_below_the_threshold_is_no_difference(compare: Compare, speed: float) -> None:
     assert compare(calibration(), calibration(cpu(speed=speed))).status == 0
 
 
-def test_a_block_of_another_number_of_pieces_is_no_slower(compare: Compare) -> None:
+def test_number_of_pieces_in_a_block_is_no_difference(compare: Compare) -> None:
     other = cpu()
     other["throughput"] |= {"pieces": 4, "median_ns": 800_000}
     assert compare(calibration(), calibration(other)).status == 0
 
 
-def test_noise_that_is_within_the_drift_is_no_difference_and_far_more_is(compare: Compare) -> None:
+def test_noise_change_is_a_difference_only_beyond_the_drift(compare: Compare) -> None:
     assert compare(calibration(cv=0.001), calibration(cv=0.003)).status == 0
     ran = compare(calibration(cv=0.001), calibration(cpu(gaps_per_s=9e4), cv=0.1))
     assert ran.status == 1
@@ -108,10 +108,10 @@ def test_noise_that_is_within_the_drift_is_no_difference_and_far_more_is(compare
 _KINDS = ("latency_work", "throughput", "interpreter", "cache", "memory")
 
 
-def _loud(*kinds: str, slower: float = 1.0, width: float = 5.0) -> dict[str, Any]:
-    """A CPU on which these kinds of work stray too far to tell anything, or as far as `width` says."""
-    loud = {"count": 200, "median_ns": 1e6 * slower, "pieces": 5, "mad_share": 0.9, "width_share": width}
-    works: dict[str, Any] = dict.fromkeys(kinds, loud)
+def _noisy(*kinds: str, slower: float = 1.0, width: float = 5.0) -> dict[str, Any]:
+    """Return a CPU whose results for these kinds of work vary too much to compare, or by `width`."""
+    noisy_work = {"count": 200, "median_ns": 1e6 * slower, "pieces": 5, "mad_share": 0.9, "width_share": width}
+    works: dict[str, Any] = dict.fromkeys(kinds, noisy_work)
     return cpu(**works)
 
 
@@ -122,7 +122,7 @@ def _with_core(core: str, document: dict[str, Any]) -> dict[str, Any]:
 
 
 _OFFLINE = cpu(trouble="went offline")
-_TOO_LOUD = _loud(*_KINDS) | {"effective_khz_spread_share": 4.0}
+_TOO_NOISY = _noisy(*_KINDS) | {"effective_khz_spread_share": 4.0}
 _NO_TIME = [header(opening=calibration()["calibration"]), repetition(0.1, "disturbed"), {"kind": "footer"}]
 _OPEN: Sequence[tuple[object, object, str]] = [
     (calibration(), calibration(cpu(latency_work=None)), "latency work"),
@@ -132,9 +132,13 @@ _OPEN: Sequence[tuple[object, object, str]] = [
     (calibration(), calibration(_OFFLINE), "latency work"),
     (calibration(_OFFLINE), calibration(_OFFLINE), "speeds before: "),
     (calibration(noise_floor=[]), calibration(noise_floor=[]), "noise floors before: "),
-    (calibration(_TOO_LOUD), calibration(_TOO_LOUD), "speeds (too noisy to compare)"),
+    (calibration(_TOO_NOISY), calibration(_TOO_NOISY), "speeds (too noisy to compare)"),
     *(
-        (calibration(_loud(kind, width=width)), calibration(_loud(kind, width=width, slower=slower)), f"{name} (too ")
+        (
+            calibration(_noisy(kind, width=width)),
+            calibration(_noisy(kind, width=width, slower=slower)),
+            f"{name} (too ",
+        )
         for kind, name, width, changes in (
             ("memory", "memory walk", 5.0, (0.5, 1.9)),
             ("throughput", "throughput work", 0.5, (0.6, 1.8)),
@@ -148,14 +152,14 @@ _OPEN: Sequence[tuple[object, object, str]] = [
     (under_load(), under_load(noise_floor=[]), ""),
     (under_load(_OFFLINE), under_load(_OFFLINE), "speeds under load before: "),
     (under_load(noise_floor=[]), under_load(noise_floor=[]), "noise floors under load before: "),
-    (under_load(_TOO_LOUD), under_load(_TOO_LOUD), "speeds under load (too noisy to compare)"),
+    (under_load(_TOO_NOISY), under_load(_TOO_NOISY), "speeds under load (too noisy to compare)"),
     (under_load(), _with_core("python", under_load()), "speeds, speeds under load before: "),
     (against(cpu(), _OFFLINE), against(cpu(), _OFFLINE), "speeds (--against) before: "),
 ]
 
 
 @pytest.mark.parametrize(("before", "after", "unknown"), _OPEN)
-def test_what_is_not_known_of_both_sides_leaves_it_open(
+def test_figures_unknown_on_one_or_both_sides_make_the_result_unknown(
     compare: Compare, before: object, after: object, unknown: str
 ) -> None:
     ran = compare(before, after)
@@ -167,21 +171,19 @@ def test_what_is_not_known_of_both_sides_leaves_it_open(
 
 
 @pytest.mark.parametrize(("kind", "width"), [("memory", 5.0), ("throughput", 0.5), ("throughput", 0.55)])
-def test_one_kind_of_work_that_is_too_noisy_is_not_open_where_it_changed_little(
-    compare: Compare, kind: str, width: float
-) -> None:
-    after = calibration(_loud(kind, width=width, slower=1.3))
-    assert compare(calibration(_loud(kind, width=width)), after).status == 0
+def test_small_change_of_a_noisy_kind_of_work_is_no_difference(compare: Compare, kind: str, width: float) -> None:
+    after = calibration(_noisy(kind, width=width, slower=1.3))
+    assert compare(calibration(_noisy(kind, width=width)), after).status == 0
 
 
-def test_a_length_or_a_clock_that_neither_side_can_measure_is_left_out(compare: Compare) -> None:
+def test_missing_sample_length_or_clock_is_ignored(compare: Compare) -> None:
     short = calibration(cpu(effective_khz=None))
     del short["noise_floor"][-1]
     assert compare(short, short).status == 0
     assert compare(calibration(cpu(effective_khz=None)), short).status == 0
 
 
-def test_other_cores_and_other_work_are_not_compared(compare: Compare) -> None:
+def test_figures_of_different_cores_or_work_are_not_compared(compare: Compare) -> None:
     other = calibration(noise_floor_of="latency work")
     other["calibration"]["core"] = "python"
     ran = compare(calibration(), other)
@@ -191,20 +193,20 @@ def test_other_cores_and_other_work_are_not_compared(compare: Compare) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "json"])
-def test_the_answer_counts_the_figures_that_are_too_noisy_to_tell(compare: Compare, form: str) -> None:
-    told = "no difference found; 1 of 13 figures is too noisy to tell"
-    loud = calibration(_loud("memory"))
-    assert told in compare(loud, loud, "--format", form).words
-    louder = calibration(_loud("memory", "cache"), facts=with_facts(turbo="on"))
-    ran = compare(loud, louder)
+def test_figures_too_noisy_to_compare_are_counted(compare: Compare, form: str) -> None:
+    answer = "no difference found; 1 of 13 figures is too noisy to tell"
+    noisy = calibration(_noisy("memory"))
+    assert answer in compare(noisy, noisy, "--format", form).words
+    noisier = calibration(_noisy("memory", "cache"), facts=with_facts(turbo="on"))
+    ran = compare(noisy, noisier)
     assert ran.words.startswith(
         "1 fact differs; no difference in what blocks; 2 of 13 figures are too noisy to tell before: "
     )
     assert "too noisy to tell even a large change: cache walk, memory walk" in ran.words
 
 
-def test_a_difference_that_was_found_needs_no_count_of_what_is_too_noisy(compare: Compare) -> None:
-    ran = compare(calibration(_loud("memory")), calibration(_loud("memory") | {"effective_khz": 2e6}))
+def test_noisy_figures_are_not_counted_next_to_a_difference(compare: Compare) -> None:
+    ran = compare(calibration(_noisy("memory")), calibration(_noisy("memory") | {"effective_khz": 2e6}))
     assert ran.status == 1
     assert "figures is too noisy to tell" not in ran.words
 
@@ -221,9 +223,9 @@ def test_two_series_are_compared_by_their_undisturbed_runs(compare: Compare) -> 
     assert "Welch's t-test of the means of the undisturbed runs" in ran.words
 
 
-def test_a_series_with_too_few_undisturbed_runs_says_nothing(compare: Compare) -> None:
-    mostly = [header(), *(repetition(0.1, "disturbed") for _ in range(30)), *map(repetition, times(0.1))]
-    ran = compare(receipt(times(0.1)), mostly)
+def test_series_with_too_few_undisturbed_runs_makes_the_result_unknown(compare: Compare) -> None:
+    mostly_disturbed = [header(), *(repetition(0.1, "disturbed") for _ in range(30)), *map(repetition, times(0.1))]
+    ran = compare(receipt(times(0.1)), mostly_disturbed)
     assert ran.status == 3
     assert "run time" in ran.words
     assert "cut short, the receipt has no end" in ran.words
@@ -246,7 +248,7 @@ def test_a_document_of_a_series_is_the_same_as_its_lines(compare: Compare) -> No
     assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
 
 
-def test_a_receipt_and_a_calibration_have_some_figures_in_common(compare: Compare) -> None:
+def test_receipt_and_calibration_are_compared_by_common_figures(compare: Compare) -> None:
     opening = {"core": "native", "scheduler": "other", "cpus": [cpu(speed=0.9)], "noise_floor": []}
     ran = compare(calibration(), receipt(times(0.1), opening=opening))
     assert ran.status == 1
@@ -254,7 +256,7 @@ def test_a_receipt_and_a_calibration_have_some_figures_in_common(compare: Compar
     assert "known only after: figures run time" in ran.words
 
 
-def test_what_other_cores_measured_before_two_series_is_not_compared_and_the_run_times_are(compare: Compare) -> None:
+def test_run_times_are_compared_even_if_speeds_are_of_different_cores(compare: Compare) -> None:
     native, python = calibration()["calibration"], calibration(cpu(speed=0.1))["calibration"] | {"core": "python"}
     before, after = (receipt(times(0.1), opening=opening) for opening in (native, python))
     ran = compare(before, after)
@@ -265,7 +267,7 @@ def test_what_other_cores_measured_before_two_series_is_not_compared_and_the_run
     assert "not known of both sides: speeds, " in ran.words
 
 
-def test_what_changed_under_load_alone_is_found(compare: Compare) -> None:
+def test_change_under_load_only_is_found(compare: Compare) -> None:
     ran = compare(under_load(), under_load(cpu(speed=0.5, gaps_per_s=9e4), cv=0.1))
     assert ran.status == 1
     assert "latency work under load: 200 µs → 400 µs, 2 times as slow" in ran.words
@@ -275,7 +277,7 @@ def test_what_changed_under_load_alone_is_found(compare: Compare) -> None:
     assert "26 figures compared, at 0.19% each" in ran.words
 
 
-def test_what_changed_without_the_load_alone_is_no_change_under_load(compare: Compare) -> None:
+def test_change_without_load_only_is_no_change_under_load(compare: Compare) -> None:
     after = under_load() | {"calibration": calibration(cpu(speed=0.5))["calibration"]}
     ran = compare(under_load(), after)
     assert ran.status == 1
@@ -283,19 +285,19 @@ def test_what_changed_without_the_load_alone_is_no_change_under_load(compare: Co
     assert "latency work under load:" not in ran.words
 
 
-def test_a_load_on_one_side_only_is_told(compare: Compare) -> None:
+def test_load_on_one_side_only_is_reported(compare: Compare) -> None:
     ran = compare(calibration(), under_load(cpu(speed=0.5)))
     assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
     assert "known only after: all figures under load" in ran.words
 
 
-def test_another_load_is_told(compare: Compare) -> None:
+def test_different_loads_are_reported(compare: Compare) -> None:
     ran = compare(under_load(), under_load(processes=1, cpus=[1]))
     assert ran.status == 0
     assert "another load: 2 busy processes on CPUs 0-1 before, 1 busy process on CPU 1 after" in ran.words
 
 
-def test_of_two_sets_of_cpus_each_is_compared_by_itself(compare: Compare) -> None:
+def test_target_and_against_cpus_are_compared_separately(compare: Compare) -> None:
     before = against(cpu(), cpu())
     ran = compare(before, against(cpu(), cpu(speed=0.5, gaps_per_s=9e4), other_cv=0.1))
     assert ran.status == 1
@@ -311,14 +313,14 @@ def test_of_two_sets_of_cpus_each_is_compared_by_itself(compare: Compare) -> Non
     assert "latency work (--against)" not in ran.out
 
 
-def test_the_target_of_two_sets_of_cpus_is_compared_with_a_target_alone(compare: Compare) -> None:
+def test_target_with_against_cpus_is_compared_with_a_target_alone(compare: Compare) -> None:
     alone = calibration({**cpu(), "cpu": 3}, target=[3])
     ran = compare(alone, against(cpu(), cpu(speed=0.5), other_cv=0.1))
     assert (ran.status, ran.out.splitlines()[0]) == (0, "no difference found")
     assert "known only after: all figures (--against)" in ran.words
 
 
-def test_other_cpus_that_the_target_was_compared_with_are_told(compare: Compare) -> None:
+def test_different_against_cpus_are_reported(compare: Compare) -> None:
     other = against(cpu(), cpu())
     other["against"] = [0, 1]
     assert "other CPUs of --against: CPU 0 → CPUs 0-1" in compare(against(cpu(), cpu()), other).words
@@ -327,19 +329,19 @@ def test_other_cpus_that_the_target_was_compared_with_are_told(compare: Compare)
 _OLD_NAMES = {"throughput": "native_work", "interpreter": "work", "cache": "memory", "memory": "main_memory"}
 
 
-def _as_until_0_2_0(measured: dict[str, Any]) -> dict[str, Any]:
-    return {_OLD_NAMES.get(key, key): value for key, value in measured.items()}
+def _with_old_names(results: dict[str, Any]) -> dict[str, Any]:
+    return {_OLD_NAMES.get(key, key): value for key, value in results.items()}
 
 
 def _times_of_work(compare: Compare, *cpus: dict[str, Any]) -> dict[str, tuple[float, float]]:
     ran = compare(*map(calibration, cpus), "--format", "json")
-    return {each["figure"]: (each["before"], each["after"]) for each in ran.json["figures"] if each["unit"] == "ns"}
+    return {row["figure"]: (row["before"], row["after"]) for row in ran.json["figures"] if row["unit"] == "ns"}
 
 
 def test_calibrations_with_the_names_of_0_2_0_are_compared_with_new_ones(compare: Compare) -> None:
     spread = cpu()["cache"]
     new = cpu(cache=spread | {"median_ns": 2e6}, memory=spread | {"median_ns": 8e6})
-    old = _as_until_0_2_0(new)
+    old = _with_old_names(new)
     assert {"native_work", "work", "main_memory"} <= old.keys()
     times = _times_of_work(compare, old, new)
     assert (times["cache walk"], times["memory walk"]) == ((4e5, 4e5), (1.6e6, 1.6e6))
@@ -348,13 +350,11 @@ def test_calibrations_with_the_names_of_0_2_0_are_compared_with_new_ones(compare
 
 
 @pytest.mark.parametrize("added", [{"throughput"}, {"interpreter", "cache"}])
-def test_what_memory_is_in_a_calibration_with_names_of_both_versions_is_unknown(
-    compare: Compare, added: set[str]
-) -> None:
-    both = _as_until_0_2_0(cpu()) | {name: cpu()[name] for name in added}
+def test_memory_in_a_calibration_with_old_and_new_names_is_unknown(compare: Compare, added: set[str]) -> None:
+    both = _with_old_names(cpu()) | {name: cpu()[name] for name in added}
     assert _times_of_work(compare, both, cpu()).keys() == {"latency work", "clock reading"}
 
 
-def test_memory_alone_is_unknown(compare: Compare) -> None:
+def test_memory_without_other_kinds_of_work_is_unknown(compare: Compare) -> None:
     alone = {key: value for key, value in cpu().items() if key not in {"throughput", "interpreter", "cache"}}
     assert _times_of_work(compare, alone, cpu()).keys() == {"latency work", "clock reading"}

@@ -1,4 +1,4 @@
-"""`noisewatch fleet`: the answer first, the worst host first, and the same in each format."""
+"""`noisewatch fleet`: the summary first, the worst host first, and the same content in each format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FORMATS = ("text", "markdown", "json", "prometheus")
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Path:
-    """Four hosts: one unstable, one unknown, one that was unstable yesterday, and one that always was stable."""
+    """Write the reports of four hosts: unstable, unknown, unstable until yesterday, and always stable."""
     now_s = time.time()
     write(tmp_path / "db3.json", "unstable", at=now_s - 10, noise_floor=floor(0.2), noise_floor_chance=0.004)
     write(tmp_path / "web1.json", at=now_s - 20, noise_floor=floor(0.001), noise_floor_chance=0.999)
@@ -33,7 +33,7 @@ def fleet(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_answer_comes_first_and_names_who_is_not_stable(run: Run, fleet: Path) -> None:
+def test_first_line_names_the_hosts_that_are_not_stable(run: Run, fleet: Path) -> None:
     ran = run("fleet", fleet)
     assert ran.out.splitlines()[0] == "2 of 4 hosts not stable: 1 unstable (db3), 1 unknown (web2)"
     assert ran.status == 1
@@ -55,26 +55,26 @@ def test_the_worst_host_comes_first_with_its_reason_and_its_culprit(
     assert "was unstable" in rows[2]
 
 
-@pytest.mark.parametrize("wanted", ["text", "markdown"])
-def test_the_chance_is_shown_beside_the_floor_and_unknown_of_older_reports(
-    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_chance_is_shown_next_to_the_noise_floor_or_is_unknown(
+    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    report = run("fleet", fleet, "--format", wanted).out
+    report = run("fleet", fleet, "--format", form).out
     lines = [" ".join(line.replace("|", " ").replace("`", " ").split()) for line in report.splitlines()]
-    for host, shown in (
+    for host, columns in (
         ("db3", "UNSTABLE 20% <1%"),
         ("web1", "stable 0.1% >99%"),
         ("web2", "UNKNOWN ? ?"),
         ("web4", "stable 0.2% ?"),
     ):
-        assert [line for line in lines if line.startswith(f"{host} {shown} ")]
-    if wanted == "text":
+        assert [line for line in lines if line.startswith(f"{host} {columns} ")]
+    if form == "text":
         assert "chance to stay within the budget  <1% to >99% (2 of 4 hosts)" in report
 
 
 @pytest.mark.parametrize("chance", [-0.1, 1.01, "high"])
-def test_a_chance_that_cannot_be_is_no_verdict(run: Run, tmp_path: Path, chance: object) -> None:
+def test_impossible_chance_makes_the_host_unknown(run: Run, tmp_path: Path, chance: object) -> None:
     write(tmp_path / "web1.json", noise_floor_chance=chance)
     host = run("fleet", tmp_path, "--format", "json").json["hosts"][0]
     assert host["verdict"] == "unknown"
@@ -92,27 +92,27 @@ def test_no_line_is_wider_than_the_terminal(
     assert max(map(len, lines)) <= columns
 
 
-def test_what_changed_is_told_with_since_when(run: Run, fleet: Path) -> None:
+def test_change_of_a_host_is_shown_with_its_time(run: Run, fleet: Path) -> None:
     words = run("fleet", fleet).words
     assert "web4 since" in words
     assert "was unstable; settled: tasks-on-target" in words
 
 
-def test_a_host_that_is_only_in_the_baseline_is_told_with_when_it_last_reported(run: Run, fleet: Path) -> None:
+def test_host_in_the_baseline_only_is_shown_with_its_last_report(run: Run, fleet: Path) -> None:
     write(fleet / "before/db9.json", at=1_700_000_000.0)
     words = run("fleet", fleet / "yesterday", "--baseline", fleet / "before").words
     assert "has not reported, said stable in the baseline" in words
-    assert re.search(r"db9 UNKNOWN \? \? - 2023-11-1[45]", words)  # by the zone of the reader
+    assert re.search(r"db9 UNKNOWN \? \? - 2023-11-1[45]", words)  # depends on the local time zone
 
 
-def test_hosts_whose_older_report_may_be_another_machines_are_named(run: Run, fleet: Path) -> None:
-    told = "not stable by an older report in another folder: web4; if that is another machine, rename its file"
-    assert told in run("fleet", fleet).words
-    assert told in run("fleet", fleet, "--format", "markdown").words
+def test_hosts_whose_older_report_may_be_of_another_machine_are_named(run: Run, fleet: Path) -> None:
+    note = "not stable by an older report in another folder: web4; if that is another machine, rename its file"
+    assert note in run("fleet", fleet).words
+    assert note in run("fleet", fleet, "--format", "markdown").words
     assert run("fleet", fleet, "--format", "json").json["perhaps_two_machines"] == ["web4"]
 
 
-def test_stable_hosts_alone_are_told_in_one_line_with_status_0(run: Run, tmp_path: Path) -> None:
+def test_stable_hosts_are_reported_in_one_line_with_status_0(run: Run, tmp_path: Path) -> None:
     for number in range(3):
         write(tmp_path / f"web{number}.json")
     ran = run("fleet", tmp_path, "--max-age", "1h")
@@ -121,7 +121,7 @@ def test_stable_hosts_alone_are_told_in_one_line_with_status_0(run: Run, tmp_pat
     assert (ran.status, ran.out.splitlines()[0]) == (0, "all 3 hosts stable")
 
 
-def test_who_is_out_of_line_is_told_with_the_rule(run: Run, tmp_path: Path) -> None:
+def test_outlier_is_reported_with_the_rule(run: Run, tmp_path: Path) -> None:
     for number in range(9):
         write(tmp_path / f"web{number}.json", calibration=calibration(2e5 * (1.5 if number == 7 else 1.0)))
     words = run("fleet", tmp_path).words
@@ -134,39 +134,39 @@ def test_who_is_out_of_line_is_told_with_the_rule(run: Run, tmp_path: Path) -> N
 
 def test_a_slow_cpu_is_named_in_each_format(run: Run, tmp_path: Path) -> None:
     for number in range(9):
-        of_cpus = [2e5, 2e5, 2e5, 3e5 if number == 7 else 2e5]
-        write(tmp_path / f"web{number}.json", calibration=calibration(*of_cpus))
-    told = "web7: latency work 225 µs (median of 9: 200 µs), latency work of CPU 3, its slowest, 300 µs"
-    for wanted in ("text", "markdown"):
-        assert f"{told} (median of the slowest of 9: 200 µs)" in run("fleet", tmp_path, "--format", wanted).words
-    (web7,) = (each for each in run("fleet", tmp_path, "--format", "json").json["hosts"] if each["host"] == "web7")
-    assert [(each["cpu"], each["value"]) for each in web7["out_of_line"]] == [(None, 225_000.0), (3, 300_000.0)]
+        latencies_ns = [2e5, 2e5, 2e5, 3e5 if number == 7 else 2e5]
+        write(tmp_path / f"web{number}.json", calibration=calibration(*latencies_ns))
+    outlier = "web7: latency work 225 µs (median of 9: 200 µs), latency work of CPU 3, its slowest, 300 µs"
+    for form in ("text", "markdown"):
+        assert f"{outlier} (median of the slowest of 9: 200 µs)" in run("fleet", tmp_path, "--format", form).words
+    (web7,) = (host for host in run("fleet", tmp_path, "--format", "json").json["hosts"] if host["host"] == "web7")
+    assert [(figure["cpu"], figure["value"]) for figure in web7["out_of_line"]] == [(None, 225_000.0), (3, 300_000.0)]
     families = text_string_to_metric_families(run("fleet", tmp_path, "--format", "prometheus").out)
-    (samples,) = (each.samples for each in families if each.name == "noisewatch_fleet_out_of_line")
-    assert [(each.labels["figure"], each.labels["cpu"]) for each in samples] == [
+    (samples,) = (family.samples for family in families if family.name == "noisewatch_fleet_out_of_line")
+    assert [(sample.labels["figure"], sample.labels["cpu"]) for sample in samples] == [
         ("latency work", ""),
         ("latency work", "3"),
     ]
 
 
-def test_too_few_machines_of_a_kind_are_said_not_to_be_compared(run: Run, fleet: Path) -> None:
+def test_too_few_machines_of_a_kind_are_not_compared(run: Run, fleet: Path) -> None:
     assert "figures not compared: fewer than 8 machines of one kind" in run("fleet", fleet).words
 
 
-def test_many_hosts_are_cut_and_how_many_more_is_told(run: Run, tmp_path: Path) -> None:
+def test_hidden_hosts_are_counted(run: Run, tmp_path: Path) -> None:
     for number in range(45):
         write(tmp_path / f"web{number}.json", "unstable" if number < 42 else "stable")
-    for wanted in ("text", "markdown"):
-        assert "and 5 more, 2 of them not stable" in run("fleet", tmp_path, "--format", wanted).words
-        assert "more, " not in run("fleet", tmp_path, "--format", wanted, "--verbose").words
+    for form in ("text", "markdown"):
+        assert "and 5 more, 2 of them not stable" in run("fleet", tmp_path, "--format", form).words
+        assert "more, " not in run("fleet", tmp_path, "--format", form, "--verbose").words
 
 
-def test_json_tells_all_of_each_host(run: Run, fleet: Path) -> None:
+def test_json_has_the_details_of_each_host(run: Run, fleet: Path) -> None:
     ran = run("fleet", fleet, "--format", "json", "--expect", "db3,web9")
-    said = ran.json
-    assert (said["exit_status"], said["counts"]) == (1, {"unstable": 1, "unknown": 2, "stable": 2})
-    assert said["not_expected"] == ["web1", "web2", "web4"]
-    by_name: dict[str, Any] = {host["host"]: host for host in said["hosts"]}
+    document = ran.json
+    assert (document["exit_status"], document["counts"]) == (1, {"unstable": 1, "unknown": 2, "stable": 2})
+    assert document["not_expected"] == ["web1", "web2", "web4"]
+    by_name: dict[str, Any] = {host["host"]: host for host in document["hosts"]}
     assert next(iter(by_name)) == "db3"
     assert (by_name["db3"]["check"], by_name["db3"]["culprit"]) == ("tasks-on-target", "hog (pid 900)")
     assert by_name["db3"]["noise_floor"]["cv_expected"] == 0.2
@@ -178,47 +178,49 @@ def test_json_tells_all_of_each_host(run: Run, fleet: Path) -> None:
 
 def test_prometheus_has_the_verdict_of_each_host(run: Run, fleet: Path) -> None:
     report = run("fleet", fleet, "--format", "prometheus", "--expect", "web9").out
-    samples = [each for family in text_string_to_metric_families(report) for each in family.samples]
+    samples = [sample for family in text_string_to_metric_families(report) for sample in family.samples]
     verdicts = {
-        each.labels["host"]: each.labels["verdict"]
-        for each in samples
-        if each.name == "noisewatch_fleet_verdict" and each.value
+        sample.labels["host"]: sample.labels["verdict"]
+        for sample in samples
+        if sample.name == "noisewatch_fleet_verdict" and sample.value
     }
     assert verdicts == {"db3": "unstable", "web1": "stable", "web2": "unknown", "web4": "stable", "web9": "unknown"}
-    floors = {each.labels["host"]: each.value for each in samples if each.name.endswith("noise_floor_cv_ratio")}
+    floors = {sample.labels["host"]: sample.value for sample in samples if sample.name.endswith("noise_floor_cv_ratio")}
     assert floors == {"db3": 0.2, "web1": 0.001, "web4": 0.002}
-    chances = {each.labels["host"]: each.value for each in samples if each.name.endswith("noise_floor_chance_ratio")}
+    chances = {
+        sample.labels["host"]: sample.value for sample in samples if sample.name.endswith("noise_floor_chance_ratio")
+    }
     assert chances == {"db3": 0.004, "web1": 0.999}
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTILE_NAMES if name.strip()])
-def test_a_hostile_name_is_text_in_every_format(run: Run, tmp_path: Path, name: str) -> None:
+def test_hostile_name_breaks_no_format(run: Run, tmp_path: Path, name: str) -> None:
     write(tmp_path / "web1.json", "unstable", host=name, machine={"kernel": name, "cpu_model": name})
-    said = {wanted: run("fleet", tmp_path, "--format", wanted).out for wanted in _FORMATS}
-    for report in said.values():
+    reports = {form: run("fleet", tmp_path, "--format", form).out for form in _FORMATS}
+    for report in reports.values():
         assert "\x1b" not in report
         assert all(character.isprintable() or character == "\n" for character in report)
-    assert len(json.loads(said["json"])["hosts"]) == 1
-    assert len(list(text_string_to_metric_families(said["prometheus"]))) == 8
-    _assert_one_row(said["markdown"])
+    assert len(json.loads(reports["json"])["hosts"]) == 1
+    assert len(list(text_string_to_metric_families(reports["prometheus"]))) == 8
+    _assert_one_row(reports["markdown"])
 
 
 def _assert_one_row(report: str) -> None:
-    """A table of one row with its seven cells, and no markup that a name brought."""
+    """Assert that the table has one row of seven cells, and no markup from a name."""
     tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(report)
     assert [token.type for token in tokens].count("td_open") == 7
     kinds = {child.type for token in tokens for child in token.children or ()}
     assert kinds <= {"text", "code_inline", "softbreak"}
 
 
-def test_a_file_gets_the_report(run: Run, fleet: Path, tmp_path: Path) -> None:
+def test_report_is_written_to_a_file(run: Run, fleet: Path, tmp_path: Path) -> None:
     ran = run("fleet", fleet, "--format", "markdown", "--output", tmp_path / "fleet.md")
     assert (ran.status, ran.out) == (1, "")
     assert (tmp_path / "fleet.md").read_text().startswith("## noisewatch fleet\n\n2 of 4 hosts not stable")
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("words", "word"),
     [
         ("none", "none"),
         (". --max-age soon", "--max-age"),
@@ -229,10 +231,10 @@ def test_a_file_gets_the_report(run: Run, fleet: Path, tmp_path: Path) -> None:
         ("", "FILE|DIR"),
     ],
 )
-def test_what_cannot_be_done_is_told_in_one_line(
-    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, words: str, named: str
+def test_invalid_arguments_are_refused_in_one_line(
+    run: Run, fleet: Path, monkeypatch: pytest.MonkeyPatch, words: str, word: str
 ) -> None:
     monkeypatch.chdir(fleet)
     ran = run("fleet", *words.split())
     assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
-    assert named in ran.err
+    assert word in ran.err

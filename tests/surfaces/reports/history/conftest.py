@@ -1,4 +1,4 @@
-"""The history of a host, shown."""
+"""A fixture that runs `noisewatch history`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.reports.history.store import History, written
+from tests.surfaces.reports.history.store import History, write_history
 from tests.surfaces.running import Ran, Run
 
 
 @pytest.fixture
 def history(run: Run, tmp_path: Path) -> History:
-    """`noisewatch history` of these lines, or of the file at a path."""
+    """Return a function that runs `noisewatch history` on lines or on the file at a path."""
 
-    def shown(lines: list[Any] | str | Path, *options: str) -> Ran:
-        path = written(tmp_path, lines) if isinstance(lines, list) else lines
+    def run_history(lines: list[Any] | str | Path, *options: str) -> Ran:
+        path = write_history(tmp_path, lines) if isinstance(lines, list) else lines
         ran = run("history", *options, "--file", path)
         assert ran.status == 0
         return ran
 
-    return shown
+    return run_history

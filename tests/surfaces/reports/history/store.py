@@ -1,4 +1,4 @@
-"""A store that a host may have kept, and what `noisewatch history` prints of it."""
+"""A history as a host may have stored it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ BEGIN_S = 1_790_000_000
 
 
 def facts_line(**settings: str) -> dict[str, Any]:
-    digest = "-".join(settings.values()) or "none"
+    placeholder = "-".join(settings.values()) or "none"
     facts = {"kernel": {"kernel": "6.14.0"}, "settings": settings}
-    return {"kind": "facts", "digest": digest, "facts": facts, "machine": machine_key()}
+    return {"kind": "facts", "digest": placeholder, "facts": facts, "machine": machine_key()}
 
 
 def entry_line(number: int, latency: float, facts: str, **others: Any) -> dict[str, Any]:
@@ -38,18 +38,18 @@ def entry_line(number: int, latency: float, facts: str, **others: Any) -> dict[s
     }
 
 
-def slowed(count: int = 20, after: int = 6) -> list[dict[str, Any]]:
+def slowdown_lines(count: int = 20, after: int = 6) -> list[dict[str, Any]]:
     rng = random.Random(3)
     old = [entry_line(number, 1e6 * rng.gauss(1, 0.002), "performance") for number in range(count)]
     new = [entry_line(count + number, 1.041e6 * rng.gauss(1, 0.002), "powersave") for number in range(after)]
     return [facts_line(governor="performance"), *old, facts_line(governor="powersave"), *new]
 
 
-def written(tmp_path: Path, lines: list[Any]) -> str:
+def write_history(tmp_path: Path, lines: list[Any]) -> str:
     """Write a history with these lines, replace placeholders of facts by their digests, and return its path."""
     path = tmp_path / "history.jsonl"
-    told = [line for line in lines if isinstance(line, dict) and line["kind"] == "facts"]
-    digests = {line["digest"]: digest(line["facts"]) for line in told}
+    facts = [line for line in lines if isinstance(line, dict) and line["kind"] == "facts"]
+    digests = {line["digest"]: digest(line["facts"]) for line in facts}
     path.write_text("".join(_text(line, digests) + "\n" for line in lines))
     return str(path)
 
@@ -57,5 +57,5 @@ def written(tmp_path: Path, lines: list[Any]) -> str:
 def _text(line: Any, digests: Mapping[str, str]) -> str:
     if isinstance(line, str):
         return line
-    named = {name: said for name in ("digest", "facts") if isinstance(said := line.get(name), str)}
-    return json.dumps(line | {name: digests.get(said, said) for name, said in named.items()})
+    placeholders = {name: value for name in ("digest", "facts") if isinstance(value := line.get(name), str)}
+    return json.dumps(line | {name: digests.get(value, value) for name, value in placeholders.items()})

@@ -1,4 +1,4 @@
-"""The chart of a figure over the entries: each has its column, and where it moved is marked."""
+"""The chart of a figure over the entries: one column per entry, and a mark at each move."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _chart(values: Sequence[float | None], width: int = 80, is_unicode: bool = T
     return chart_lines(development_of(entries), width, is_unicode)
 
 
-def test_a_level_is_seen_and_where_it_began_is_marked() -> None:
+def test_start_of_a_level_is_marked() -> None:
     head, *rows, marks, _ = _chart([100.0, 100.1, 99.9] * 4 + [110.0, 110.1, 109.9, 110.0])
     assert head == "latency work: 16 entries"
     bars = [row.partition("┤")[2] for row in rows]
@@ -45,24 +45,24 @@ def test_a_steady_machine_is_a_flat_line() -> None:
     assert "moved" not in "".join(rows)
 
 
-def test_what_an_entry_does_not_know_is_a_question_mark() -> None:
+def test_missing_value_is_a_question_mark() -> None:
     _, *rows, _ = _chart([100.0, None, 100.0])
     assert rows[-1].endswith("█?█")
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 140])
-def test_it_fits_and_of_many_entries_the_newest_are_shown(width: int) -> None:
+def test_chart_fits_the_width_and_shows_the_newest_entries(width: int) -> None:
     lines = _chart([100.0 + number % 7 for number in range(300)], width)
     assert max(map(len, lines)) <= width
     if width == 80:
         assert lines[0].startswith("latency work: the newest 7")
 
 
-def test_ascii_is_enough() -> None:
+def test_chart_without_unicode_is_ascii() -> None:
     assert "".join(_chart([100.0] * 12 + [110.0] * 5, is_unicode=False)).isascii()
 
 
-def test_nothing_is_drawn_of_nothing() -> None:
+def test_chart_without_values_or_room_is_empty() -> None:
     assert (_chart([]), _chart([None] * 4), _chart([1.0] * 4, width=12)) == ([], [], [])
 
 

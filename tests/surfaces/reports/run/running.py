@@ -23,14 +23,14 @@ def words(*arguments: str | Path) -> list[str]:
 
 
 def ran(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """What it said, and how it ended."""
+    """Run `noisewatch run` and return the finished process."""
     settings = {"capture_output": True, "text": True, "timeout": 60} | options
     finished: subprocess.CompletedProcess[str] = subprocess.run(words(*arguments), check=False, **settings)
     return finished
 
 
 def lines_of(receipt: Path) -> list[dict[str, Any]]:
-    """The lines, each of which the schema accepts."""
+    """Return the lines of a receipt, each of which the schema accepts."""
     text = receipt.read_text("utf-8")
     assert text.endswith("\n")
     lines = [read(line) for line in text.splitlines()]
@@ -39,9 +39,9 @@ def lines_of(receipt: Path) -> list[dict[str, Any]]:
 
 
 def read(text: str) -> dict[str, Any]:
-    """A document that the schema accepts."""
+    """Parse a document that the schema accepts."""
     document: dict[str, Any] = json.loads(text, parse_constant=_refuse)
-    complaints = [f"{each.json_path}: {each.message}" for each in _validator(document["kind"]).iter_errors(document)]
+    complaints = [f"{error.json_path}: {error.message}" for error in _validator(document["kind"]).iter_errors(document)]
     assert complaints == []
     assert _whole().is_valid(document)
     return document
@@ -49,7 +49,7 @@ def read(text: str) -> dict[str, Any]:
 
 @cache
 def schema() -> dict[str, Any]:
-    """What is published."""
+    """Return the published schema of runs."""
     published: dict[str, Any] = json.loads(schema_text("run"))
     return published
 

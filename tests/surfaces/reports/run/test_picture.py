@@ -20,7 +20,7 @@ _VERDICTS = st.sampled_from([UNDISTURBED, UNKNOWN, _HOG, *map(disturbed_by, HOST
 _RUNS = st.lists(st.tuples(_VERDICTS, st.floats(1e-6, 1e3)), min_size=2, max_size=60)
 
 
-def _drawn(
+def _picture(
     runs: list[tuple[RepetitionVerdict, float]], width: int, glyphs: Glyphs = UNICODE, has_two: bool = False
 ) -> list[str]:
     series = timed(written_series(*(verdict for verdict, _ in runs), has_two=has_two), [time for _, time in runs])
@@ -42,12 +42,12 @@ def test_any_series_fits_any_width(
 
 
 def _plot(lines: list[str], edge: str = "│") -> list[str]:
-    """The rows of the timeline, from the longest times to the shortest, without their labels."""
+    """Return the rows of the timeline without labels, from the longest to the shortest times."""
     return [line.split(edge)[1].rstrip() for line in lines if edge in line]
 
 
 def test_each_run_is_in_its_place_at_the_height_of_its_time() -> None:
-    lines = _drawn([(UNDISTURBED, 1.0), (_HOG, 4.0), (UNKNOWN, 2.0), (UNDISTURBED, 1.0)], 80)
+    lines = _picture([(UNDISTURBED, 1.0), (_HOG, 4.0), (UNKNOWN, 2.0), (UNDISTURBED, 1.0)], 80)
     plot = _plot(lines)
     assert (plot[0], plot[-1]) == ("    !", "•           •")
     assert [row for row in plot if "?" in row] == ["        ?"]
@@ -55,39 +55,39 @@ def test_each_run_is_in_its_place_at_the_height_of_its_time() -> None:
     assert (labels[0], labels[-1]) == (["4", "s"], ["1", "s"])
 
 
-def test_beneath_a_disturbed_run_is_who_it_was() -> None:
-    lines = _drawn([(UNDISTURBED, 1.0), (_HOG, 4.0), (UNDISTURBED, 1.0)], 80)
+def test_culprit_is_marked_below_the_disturbed_run() -> None:
+    lines = _picture([(UNDISTURBED, 1.0), (_HOG, 4.0), (UNDISTURBED, 1.0)], 80)
     (lane,) = [line for line in lines if "hog" in line]
     (plot,) = [line for line in lines if "!" in line and "│" in line]
     assert lane.index("▲") == plot.index("!")
 
 
 @pytest.mark.parametrize("width", [20, 30, 60, 100])
-def test_of_a_thousand_runs_the_one_that_was_disturbed_is_seen_with_its_culprit(width: int) -> None:
+def test_one_disturbed_run_of_a_thousand_is_shown_with_its_culprit(width: int) -> None:
     runs = [(UNDISTURBED, 1.0)] * 1000
     runs[500] = (_HOG, 1.0)
-    lines = _drawn(runs, width)
+    lines = _picture(runs, width)
     assert "!" in _plot(lines)[0]
     assert any("hog" in line for line in lines)
     assert any("a column" in line for line in lines)
 
 
-def test_bars_are_as_long_as_there_are_runs_and_disturbed_ones_are_apart() -> None:
+def test_bars_count_runs_and_mark_disturbed_ones() -> None:
     runs = [*[(UNDISTURBED, 1.0)] * 5, (_HOG, 1.0), (_HOG, 1.5), (UNKNOWN, 1.5)]
-    bars = [line.rsplit("│", 1)[1] for line in _drawn(runs, 100) if "│" in line]
+    bars = [line.rsplit("│", 1)[1] for line in _picture(runs, 100) if "│" in line]
     assert (bars[0], bars[-1]) == ("?! 2", "█████! 6")
     assert set(bars[1:-1]) == {""}
 
 
-def test_a_bar_of_many_is_in_proportion_and_none_is_lost() -> None:
+def test_bars_of_many_runs_are_proportional_and_complete() -> None:
     runs = [*[(UNDISTURBED, 1.0)] * 900, *[(UNDISTURBED, 2.0)] * 450, (_HOG, 1.0)]
-    bars = [line.rsplit("│", 1)[1] for line in _drawn(runs, 100) if "│" in line]
+    bars = [line.rsplit("│", 1)[1] for line in _picture(runs, 100) if "│" in line]
     assert bars[-1].endswith("! 901")
     assert bars[-1].count("█") == pytest.approx(2 * bars[0].count("█"), abs=1)
 
 
 def test_two_commands_have_a_row_each_on_one_axis() -> None:
-    lines = _drawn([(UNDISTURBED, 1.0), (UNDISTURBED, 2.0), (UNDISTURBED, 1.0), (_HOG, 2.0)], 100, has_two=True)
+    lines = _picture([(UNDISTURBED, 1.0), (UNDISTURBED, 2.0), (UNDISTURBED, 1.0), (_HOG, 2.0)], 100, has_two=True)
     assert [line[:2] for line in lines if "time of each run" in line] == ["A:", "B:"]
     plot = _plot(lines)
     half = len(plot) // 2
@@ -96,28 +96,28 @@ def test_two_commands_have_a_row_each_on_one_axis() -> None:
     assert len([line for line in lines if line.strip().startswith("run")]) == 1
 
 
-def test_the_axis_tells_runs_and_when_they_began() -> None:
-    lines = _drawn([(UNDISTURBED, 1.0)] * 20, 100)
+def test_axis_shows_run_numbers_and_start_times() -> None:
+    lines = _picture([(UNDISTURBED, 1.0)] * 20, 100)
     (numbers,) = [line.split() for line in lines if line.split()[:1] == ["run"]]
     (times,) = [line.split() for line in lines if line.split()[:1] == ["after"]]
     assert numbers == ["run", "1", "5", "10", "15", "20"]
     assert " ".join(times) == "after 0 4.0 s 9.0 s 14 s"
 
 
-def test_equal_times_are_one_row_and_one_run_is_no_picture() -> None:
-    assert len(_plot(_drawn([(UNDISTURBED, 1.0)] * 3, 80))) == 1
-    assert _drawn([(UNDISTURBED, 1.0)], 80) == []
+def test_equal_times_are_one_row_and_one_run_has_no_picture() -> None:
+    assert len(_plot(_picture([(UNDISTURBED, 1.0)] * 3, 80))) == 1
+    assert _picture([(UNDISTURBED, 1.0)], 80) == []
 
 
-def test_a_time_is_in_the_row_whose_label_is_the_nearest() -> None:
-    lines = _drawn([(UNDISTURBED, 1.0), (UNDISTURBED, 128.0), (UNKNOWN, 3.1)], 80)  # rows are a factor of 2 apart
+def test_time_is_in_the_row_with_the_nearest_label() -> None:
+    lines = _picture([(UNDISTURBED, 1.0), (UNDISTURBED, 128.0), (UNKNOWN, 3.1)], 80)  # rows are a factor of 2 apart
     (row,) = [line for line in lines if "?" in line and "│" in line]
     assert row.split("│")[0].split() == ["4", "s"]
 
 
 def test_in_a_narrow_terminal_the_histogram_is_below_the_timeline() -> None:
     runs = [*[(UNDISTURBED, 1.0)] * 5, (_HOG, 2.0)]
-    plot = _plot(_drawn(runs, 40))
+    plot = _plot(_picture(runs, 40))
     assert plot[len(plot) // 2 :: len(plot) // 2 - 1] == ["! 1", "█████ 5"]
 
 
@@ -128,22 +128,22 @@ def test_no_two_rows_have_the_same_label_and_each_is_short(least: float, most: f
     assert max(map(len, labels)) <= 9
 
 
-def _after(*runs: tuple[RepetitionVerdict, float], wanted: int = 25) -> SeriesProgress:
-    progress = SeriesProgress(wanted)
+def _progress_after(*runs: tuple[RepetitionVerdict, float], count: int = 25) -> SeriesProgress:
+    progress = SeriesProgress(count)
     for judged in timed(written_series(*(verdict for verdict, _ in runs)), [time for _, time in runs]).repetitions:
         progress.add(judged)
     return progress
 
 
-def _line(progress: SeriesProgress, width: int = 140, **options: object) -> str:
+def _progress_line(progress: SeriesProgress, width: int = 140, **options: object) -> str:
     return plain_row(progress.row(width, **options))  # type: ignore[arg-type]
 
 
-def test_it_tells_the_last_runs_with_their_times_how_long_it_takes_and_who_it_was() -> None:
-    progress = _after(
-        (UNDISTURBED, 1.0), (UNKNOWN, 1.0), (UNDISTURBED, 1.0), (_HOG, 2.0), (UNDISTURBED, 1.0), wanted=10
+def test_progress_shows_the_last_runs_the_time_left_and_the_culprit() -> None:
+    progress = _progress_after(
+        (UNDISTURBED, 1.0), (UNKNOWN, 1.0), (UNDISTURBED, 1.0), (_HOG, 2.0), (UNDISTURBED, 1.0), count=10
     )
-    assert _line(progress) == (
+    assert _progress_line(progress) == (
         "5/10  •? •1.0 s !2.0 s •1.0 s  ~6 s left  1 disturbed  1 unknown  run 4: hog (pid 900) on CPU 2: 50 ms (5.00%)"
     )
 
@@ -158,9 +158,9 @@ def test_it_tells_the_last_runs_with_their_times_how_long_it_takes_and_who_it_wa
         (8, "5/10"),
     ],
 )
-def test_where_there_is_little_room_what_matters_most_stays(width: int, line: str) -> None:
-    progress = _after(*[(UNDISTURBED, 1.0)] * 5, wanted=10)
-    assert _line(progress, width) == line
+def test_narrow_progress_line_keeps_the_most_important_parts(width: int, line: str) -> None:
+    progress = _progress_after(*[(UNDISTURBED, 1.0)] * 5, count=10)
+    assert _progress_line(progress, width) == line
 
 
 @given(
@@ -173,35 +173,33 @@ def test_where_there_is_little_room_what_matters_most_stays(width: int, line: st
     st.booleans(),
     st.sampled_from(["", *HOSTILE_NAMES]),
 )
-def test_it_is_one_line_whatever_happens(
+def test_progress_fits_one_line(
     runs: list[tuple[RepetitionVerdict, float]], width: int, in_unicode: bool, waits_for: str
 ) -> None:
-    row = _after(*runs, wanted=20).row(width, in_unicode, waits_for)
+    row = _progress_after(*runs, count=20).row(width, in_unicode, waits_for)
     assert length(row) <= width
     line = plain_row(row)
     assert line.isprintable()
     assert in_unicode or line.isascii()
 
 
-def test_who_is_waited_for_stands_in_the_place_of_who_it_was() -> None:
-    line = _line(_after((_HOG, 1.0)), waits_for="stress-ng on CPU 3")
+def test_culprit_waited_for_replaces_the_last_culprit() -> None:
+    line = _progress_line(_progress_after((_HOG, 1.0)), waits_for="stress-ng on CPU 3")
     assert "waiting for stress-ng on CPU 3" in line
     assert "hog" not in line
 
 
-def test_before_the_first_run_and_beyond_the_wanted_ones_nobody_knows_how_long_it_takes() -> None:
-    assert _line(SeriesProgress(25)) == "0/25"
-    assert "left" not in _line(_after(*[(UNDISTURBED, 1.0)] * 3, wanted=2))
+def test_time_left_is_hidden_before_the_first_run_and_beyond_the_requested_runs() -> None:
+    assert _progress_line(SeriesProgress(25)) == "0/25"
+    assert "left" not in _progress_line(_progress_after(*[(UNDISTURBED, 1.0)] * 3, count=2))
 
 
-@pytest.mark.parametrize(
-    ("seconds", "wanted", "left"), [(1.0, 3, "~2 s"), (100.0, 3, "~3 min"), (100.0, 1001, "~28 h")]
-)
-def test_the_time_left_is_at_the_pace_so_far(seconds: float, wanted: int, left: str) -> None:
-    assert f"{left} left" in _line(_after((UNDISTURBED, seconds), wanted=wanted))
+@pytest.mark.parametrize(("seconds", "count", "left"), [(1.0, 3, "~2 s"), (100.0, 3, "~3 min"), (100.0, 1001, "~28 h")])
+def test_time_left_is_predicted_from_the_finished_runs(seconds: float, count: int, left: str) -> None:
+    assert f"{left} left" in _progress_line(_progress_after((UNDISTURBED, seconds), count=count))
 
 
-def test_older_signs_make_room_for_who_it_was() -> None:
-    line = _line(_after(*[(UNDISTURBED, 1.0)] * 19, (_HOG, 1.0)), 80)
+def test_oldest_signs_are_dropped_to_show_the_culprit() -> None:
+    line = _progress_line(_progress_after(*[(UNDISTURBED, 1.0)] * 19, (_HOG, 1.0)), 80)
     assert "hog" in line
     assert line.count("•") < 19

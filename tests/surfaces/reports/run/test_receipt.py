@@ -1,4 +1,4 @@
-"""The receipt of a series: its schema accepts real ones, and it can be read whatever becomes of the series."""
+"""The receipt of a series: real ones match the schema, and stay readable if the series or a write fails."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from noisewatch.surfaces.cli import main
 from noisewatch.surfaces.reports.run.receipt import repetition_of
 from tests.plumbing.waiting import children_of, wait_until
 from tests.surfaces.reports.run.running import CPU, lines_of, ran, read, schema, words
-from tests.surfaces.reports.run.written_series import UNDISTURBED, rendered, written_series
+from tests.surfaces.reports.run.written_series import UNDISTURBED, render, written_series
 
 
-def test_the_schema_is_one_of_draft_2020_12_that_allows_what_is_added_later() -> None:
+def test_schema_is_draft_2020_12_and_allows_additional_keys() -> None:
     Draft202012Validator.check_schema(schema())
     text = json.dumps(schema())
     assert '"additionalProperties": false' not in text
     assert "unevaluatedProperties" not in text
 
 
-def test_explain_prints_the_schema_of_a_run_and_by_itself_that_of_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_prints_the_schema_of_runs_and_by_default_of_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--schema", "run"]) == 0
     assert json.loads(capsys.readouterr().out) == schema()
     assert main(["explain", "--schema"]) == 0
     assert json.loads(capsys.readouterr().out)["$id"] == "urn:noisewatch:verdict:1"
 
 
-def test_a_line_that_lacks_a_key_is_refused() -> None:
-    whole = read(rendered("json", written_series(UNDISTURBED)))
+def test_line_without_a_required_key_is_refused() -> None:
+    whole = read(render("json", written_series(UNDISTURBED)))
     for line, keys in (
         (whole, ("kind", "noisewatch", "footer")),
         (whole["repetitions"][0], ("kind", "verdict")),
@@ -47,29 +47,29 @@ def test_a_line_that_lacks_a_key_is_refused() -> None:
             assert not Draft202012Validator(schema()).is_valid(shortened), key
 
 
-def test_a_series_has_a_header_a_line_each_and_a_footer(tmp_path: Path) -> None:
+def test_receipt_has_a_header_a_line_per_repetition_and_a_footer(tmp_path: Path) -> None:
     receipt = tmp_path / "receipt.jsonl"
-    said = ran("--runs", "3", "--output", receipt, "--", "sh", "-c", "sleep 0.01")
-    assert said.returncode == 0
+    result = ran("--runs", "3", "--output", receipt, "--", "sh", "-c", "sleep 0.01")
+    assert result.returncode == 0
     header, *repetitions, footer = lines_of(receipt)
     assert [line["kind"] for line in (*repetitions, footer)] == ["repetition"] * 3 + ["footer"]
-    assert [each["number"] for each in repetitions] == [1, 2, 3]
+    assert [line["number"] for line in repetitions] == [1, 2, 3]
     assert header["target"] == [int(CPU)]
     assert header["attribution"]["is_root"] == (os.geteuid() == 0)
-    assert all(each["wall_ns"] == each["ended_ns"] - each["began_ns"] >= 10_000_000 for each in repetitions)
+    assert all(line["wall_ns"] == line["ended_ns"] - line["began_ns"] >= 10_000_000 for line in repetitions)
     assert sum(footer["counts"].values()) == footer["commands"][0]["all"]["count"] == 3
     assert footer["ended"] == {"by": "done"}
-    assert "3 runs" in said.stdout  # the summary is for the terminal
+    assert "3 runs" in result.stdout  # the summary is for the terminal
 
 
-def test_noisewatch_tells_what_it_cost_itself_and_where(tmp_path: Path) -> None:
+def test_receipt_has_the_cost_and_the_cpus_of_noisewatch_itself(tmp_path: Path) -> None:
     receipt, others = tmp_path / "receipt.jsonl", os.sched_getaffinity(0) - {int(CPU)}
     ran("--runs", "3", "--output", receipt, "--", "sh", "-c", "sleep 0.25")
     header, *repetitions, footer = lines_of(receipt)
-    assert header["own_cost"]["cpu_s"] > 0.01  # to start Python alone takes more
+    assert header["own_cost"]["cpu_s"] > 0.01  # starting Python alone takes more
     assert set(header["own_cost"]["cpus"]) == (others or {int(CPU)})
-    costs = [each["own_cpu_ns"] for each in repetitions]
-    assert all(100_000 < ns < each["wall_ns"] for ns, each in zip(costs, repetitions, strict=True))
+    costs = [repetition["own_cpu_ns"] for repetition in repetitions]
+    assert all(100_000 < ns < repetition["wall_ns"] for ns, repetition in zip(costs, repetitions, strict=True))
     assert sum(costs) <= footer["own_cpu_s"] * 1e9
 
 
@@ -82,7 +82,7 @@ def test_noisewatch_tells_what_it_cost_itself_and_where(tmp_path: Path) -> None:
         (Freezing(ns=7, folder="/a", unknown="denied"), 7),
     ],
 )
-def test_how_long_its_control_group_was_frozen_is_told_as_far_as_it_is_known(
+def test_frozen_time_of_the_control_group_is_in_the_receipt_unless_unknown(
     freezing: Freezing, frozen_ns: int | None
 ) -> None:
     (judged,) = written_series(UNDISTURBED).repetitions
@@ -90,38 +90,38 @@ def test_how_long_its_control_group_was_frozen_is_told_as_far_as_it_is_known(
     assert line.frozen_ns == frozen_ns
 
 
-def test_each_option_that_changes_what_is_measured_is_told(tmp_path: Path) -> None:
+def test_options_that_affect_the_measurement_are_in_the_receipt(tmp_path: Path) -> None:
     ran("--spread", "--tracer", "none", "--output", tmp_path / "receipt.jsonl", "--", "true")
     header, repetition, _ = lines_of(tmp_path / "receipt.jsonl")
     assert (header["options"]["spread"], header["options"]["tracer"]) == (True, "none")
     assert repetition["placement"]["spread"] == {"pinned": 0, "left": []}
 
 
-def test_of_two_commands_each_is_told_by_its_letter_with_the_difference(tmp_path: Path) -> None:
+def test_two_commands_are_named_by_letter_with_their_difference(tmp_path: Path) -> None:
     receipt = tmp_path / "receipt.jsonl"
     ran("--runs", "3", "--against", "sleep 0.02", "--output", receipt, "--", "sleep", "0.01")
     header, *repetitions, footer = lines_of(receipt)
-    assert [each["program"] for each in header["commands"]] == ["sleep", "sleep"]
-    assert sorted(each["command"] for each in repetitions) == ["a", "a", "a", "b", "b", "b"]
-    assert [each["command"] for each in footer["commands"]] == ["a", "b"]
+    assert [command["program"] for command in header["commands"]] == ["sleep", "sleep"]
+    assert sorted(repetition["command"] for repetition in repetitions) == ["a", "a", "a", "b", "b", "b"]
+    assert [command["command"] for command in footer["commands"]] == ["a", "b"]
     assert footer["difference_of_all_pairs"]["pairs"] == 3
     undisturbed = footer["difference"]["pairs"] if footer["difference"] is not None else 0
     assert footer["is_difference_refused"] == (undisturbed < 2)
 
 
-def test_calibrations_at_both_ends_are_told(tmp_path: Path) -> None:
+def test_calibrations_before_and_after_the_series_are_in_the_receipt(tmp_path: Path) -> None:
     receipt = tmp_path / "receipt.jsonl"
     ran("--calibration", "0.5", "--output", receipt, "--", "true")
     header, _, footer = lines_of(receipt)
-    assert [each["cpu"] for each in header["opening"]["cpus"]] == [int(CPU)]
+    assert [cpu["cpu"] for cpu in header["opening"]["cpus"]] == [int(CPU)]
     assert header["opening"]["noise_floor_of_interruptions"] is not None
     assert footer["closing"]["seconds"] > 0
-    told = footer["speed_change"]
-    assert (told is None) == (footer["no_speed_change_reason"] != "none")  # a busy host leaves it too little time
-    assert told is None or told["cpu"] == int(CPU)
+    change = footer["speed_change"]
+    assert (change is None) == (footer["no_speed_change_reason"] != "none")  # too little time on a busy host
+    assert change is None or change["cpu"] == int(CPU)
 
 
-def test_what_calibrated_is_told(tmp_path: Path) -> None:
+def test_core_and_scheduler_of_the_calibration_are_in_the_receipt(tmp_path: Path) -> None:
     receipt = tmp_path / "receipt.jsonl"
     ran("--calibration", "0.5", "--output", receipt, "--", "true", env=os.environ | {CHOICE: PYTHON})
     header, *_ = lines_of(receipt)
@@ -129,23 +129,23 @@ def test_what_calibrated_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "ended"),
+    ("script", "end"),
     [
         ("exit 3", {"by": "exit", "status": 3}),
         ("kill -KILL $$", {"by": "signal", "number": 9, "name": "SIGKILL"}),
     ],
 )
-def test_how_the_command_ended_is_told_and_is_how_the_wrapper_ends(
-    tmp_path: Path, script: str, ended: dict[str, object]
+def test_end_of_the_command_is_in_the_receipt_and_is_the_exit_status(
+    tmp_path: Path, script: str, end: dict[str, object]
 ) -> None:
     receipt = tmp_path / "receipt.jsonl"
-    said = ran("--output", receipt, "--", "sh", "-c", script)
-    assert said.returncode == ended.get("status", -signal.SIGKILL)
-    assert said.stdout == ""
-    assert [line["ended"] for line in lines_of(receipt)[1:]] == [ended, {"by": "done"}]
+    result = ran("--output", receipt, "--", "sh", "-c", script)
+    assert result.returncode == end.get("status", -signal.SIGKILL)
+    assert result.stdout == ""
+    assert [line["ended"] for line in lines_of(receipt)[1:]] == [end, {"by": "done"}]
 
 
-def test_arguments_are_told_only_when_asked_for(tmp_path: Path) -> None:
+def test_arguments_are_in_the_receipt_only_with_identify(tmp_path: Path) -> None:
     receipt = tmp_path / "receipt.jsonl"
     ran("--output", receipt, "--", "/bin/sh", "-c", "true # secret")
     assert "secret" not in receipt.read_text()
@@ -154,7 +154,7 @@ def test_arguments_are_told_only_when_asked_for(tmp_path: Path) -> None:
     assert lines_of(receipt)[0]["commands"][0]["argv"] == ["/bin/sh", "-c", "true # secret"]
 
 
-def test_a_hostile_name_is_text_and_nothing_else(tmp_path: Path) -> None:
+def test_hostile_name_is_stored_as_printable_text(tmp_path: Path) -> None:
     name = b"\x1b[31mred a|b\nc <b>&`x` \xff\xfe" + "\u202egnp".encode()
     program, receipt = os.path.join(os.fsencode(tmp_path), name), tmp_path / "receipt.jsonl"
     os.symlink("/bin/true", program)
@@ -164,65 +164,65 @@ def test_a_hostile_name_is_text_and_nothing_else(tmp_path: Path) -> None:
     assert all(word.isprintable() for word in command["argv"])
 
 
-def test_lines_may_be_printed() -> None:
-    said = ran("--runs", "2", "--format", "jsonl", "--", "true")
-    assert [read(line)["kind"] for line in said.stdout.splitlines()] == ["header", "repetition", "repetition", "footer"]
+def test_lines_are_printed_without_an_output_file() -> None:
+    lines = ran("--runs", "2", "--format", "jsonl", "--", "true").stdout.splitlines()
+    assert [read(line)["kind"] for line in lines] == ["header", "repetition", "repetition", "footer"]
 
 
-def test_of_a_single_run_standard_output_is_the_commands(tmp_path: Path) -> None:
-    said = ran("--format", "jsonl", "--", "touch", tmp_path / "ran")
-    assert said.returncode == 125
-    assert "--output FILE" in said.stderr
+def test_standard_output_of_a_single_run_belongs_to_the_command(tmp_path: Path) -> None:
+    result = ran("--format", "jsonl", "--", "touch", tmp_path / "ran")
+    assert result.returncode == 125
+    assert "--output FILE" in result.stderr
     assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("output", ["{}/missing/receipt.jsonl", "{}", "/proc/version/x.jsonl"])
-def test_where_no_file_can_be_opened_nothing_is_run(tmp_path: Path, output: str) -> None:
+def test_no_command_is_run_if_the_output_cannot_be_opened(tmp_path: Path, output: str) -> None:
     place = output.format(tmp_path)
-    said = ran("--format", "jsonl", "--output", place, "--", "touch", tmp_path / "ran")
-    assert (said.returncode, said.stdout) == (125, "")
-    assert said.stderr.count("\n") == 1
-    assert place in said.stderr
+    result = ran("--format", "jsonl", "--output", place, "--", "touch", tmp_path / "ran")
+    assert (result.returncode, result.stdout) == (125, "")
+    assert result.stderr.count("\n") == 1
+    assert place in result.stderr
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_full_disk_is_told_once_and_ends_nothing(tmp_path: Path) -> None:
+def test_full_disk_is_reported_once_and_does_not_stop_the_series(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    said = ran("--runs", "3", "--format", "jsonl", "--output", "/dev/full", "--", "sh", "-c", f"echo x >> {log}")
+    result = ran("--runs", "3", "--format", "jsonl", "--output", "/dev/full", "--", "sh", "-c", f"echo x >> {log}")
     assert log.read_text() == "x\n" * 3
-    assert said.stderr.count("no space left on device") == 1
-    assert said.returncode == 125  # what was asked for is not there
-    assert "3 runs" in said.stdout
+    assert result.stderr.count("no space left on device") == 1
+    assert result.returncode == 125  # the requested receipt is missing
+    assert "3 runs" in result.stdout
 
 
-def test_a_full_disk_changes_nothing_in_how_a_single_run_ends() -> None:
-    said = ran("--format", "jsonl", "--output", "/dev/full", "--", "sh", "-c", "echo out; exit 7")
-    assert (said.returncode, said.stdout) == (7, "out\n")
-    assert said.stderr.count("no space left on device") == 1
+def test_full_disk_does_not_change_the_exit_status_of_a_single_run() -> None:
+    result = ran("--format", "jsonl", "--output", "/dev/full", "--", "sh", "-c", "echo out; exit 7")
+    assert (result.returncode, result.stdout) == (7, "out\n")
+    assert result.stderr.count("no space left on device") == 1
 
 
 def test_a_disk_that_fills_leaves_whole_lines(tmp_path: Path) -> None:
-    """A limit of the size of files ends a write as a full disk does: with a part of it."""
+    """A limit of the file size truncates a write as a full disk does."""
     receipt = tmp_path / "receipt.jsonl"
     command = words("--runs", "30", "--output", receipt, "--", "true")
     limited = ["prlimit", "--fsize=12000:12000", *command]
-    said = subprocess.run(limited, capture_output=True, text=True, check=False)
+    result = subprocess.run(limited, capture_output=True, text=True, check=False)
     kinds = [line["kind"] for line in lines_of(receipt)]
     assert kinds[0] == "header"
     assert 0 < kinds.count("repetition") < 30
-    assert said.stderr.count("the receipt ends there") == 1
-    assert "30 runs" in said.stdout
+    assert result.stderr.count("the receipt ends there") == 1
+    assert "30 runs" in result.stdout
 
 
-def test_a_closed_standard_output_is_told_before_anything_is_run(tmp_path: Path) -> None:
+def test_closed_standard_output_is_reported_before_any_command_is_run(tmp_path: Path) -> None:
     command = words("--runs", "2", "--output", tmp_path / "receipt.jsonl", "--", "touch", tmp_path / "ran")
-    said = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, text=True, check=False)
-    assert said.returncode == 125
-    assert "standard output is closed" in said.stderr
+    result = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, text=True, check=False)
+    assert result.returncode == 125
+    assert "standard output is closed" in result.stderr
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_reader_that_went_away_leaves_a_whole_receipt(tmp_path: Path) -> None:
+def test_broken_pipe_leaves_a_complete_receipt(tmp_path: Path) -> None:
     receipt = tmp_path / "receipt.jsonl"
     reading, writing = os.pipe()
     os.close(reading)
@@ -239,7 +239,7 @@ def test_ctrl_c_in_a_repetition_keeps_what_was_measured(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 128 + signal.SIGINT
     _, *repetitions, footer = lines_of(receipt)
-    assert [each["number"] for each in repetitions] == [1, 2, 3]
+    assert [repetition["number"] for repetition in repetitions] == [1, 2, 3]
     assert footer["ended"] == {"by": "signal", "number": 2, "name": "SIGINT"}
 
 
@@ -251,13 +251,13 @@ def test_ctrl_c_in_the_last_calibration_keeps_what_was_measured(tmp_path: Path) 
             lambda: receipt.exists() and receipt.read_bytes().count(b"\n") == 3 and children_of(process.pid) != []
         )
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=30)
+        stdout, _ = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGINT
-    assert "2 runs" in said
+    assert "2 runs" in stdout
     assert lines_of(receipt)[-1]["ended"] == {"by": "signal", "number": 2, "name": "SIGINT"}
 
 
-def test_a_killed_wrapper_leaves_what_was_measured(tmp_path: Path) -> None:
+def test_killed_wrapper_leaves_the_finished_repetitions(tmp_path: Path) -> None:
     receipt = tmp_path / "receipt.jsonl"
     with subprocess.Popen(words("--runs", "900", "--output", receipt, "--", "sleep", "0.05")) as process:
         wait_until(lambda: receipt.exists() and receipt.read_bytes().count(b"\n") >= 3)

@@ -1,4 +1,4 @@
-"""The report of a series for people: what matters most first, and nothing that a terminal would obey."""
+"""The text report of a series: the most important lines first, and no control characters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.surfaces.reports.run.written_series import (
     UNDISTURBED,
     UNKNOWN,
     disturbed_by,
-    rendered,
+    render,
     stacked,
     timed,
     written_series,
@@ -34,8 +34,8 @@ def _places(report: str, *parts: str) -> list[int]:
     return [report.index(part) for part in parts]
 
 
-def test_it_says_in_this_order_whether_to_trust_it_the_figures_who_it_was_what_helps_and_when() -> None:
-    report = rendered("text", _SERIES)
+def test_report_has_verdict_figures_culprits_fixes_and_runs_in_this_order() -> None:
+    report = render("text", _SERIES)
     places = _places(
         report,
         "3 of 5 runs undisturbed, 1 disturbed, 1 unknown; mostly by hog (pid 900), 50 ms in 1 run",
@@ -52,78 +52,78 @@ def test_it_says_in_this_order_whether_to_trust_it_the_figures_who_it_was_what_h
 
 
 @pytest.mark.parametrize(("has_two", "number"), [(False, 10), (True, 19)])
-def test_a_run_far_from_the_others_has_its_own_number(has_two: bool, number: int) -> None:
-    """Runs that were disturbed, and those of the other command, count in it."""
+def test_outlier_is_named_by_its_number(has_two: bool, number: int) -> None:
+    """The number counts disturbed runs and runs of the other command."""
     count = 40 if has_two else 20
     verdicts = [disturbed_by("hog") if at in (0, 2) else UNDISTURBED for at in range(count)]
     seconds = [2.0 if at + 1 == number else 1 + at * 7 % 10 / 1000 for at in range(count)]
-    report = rendered("text", timed(written_series(*verdicts, has_two=has_two), seconds))
+    report = render("text", timed(written_series(*verdicts, has_two=has_two), seconds))
     assert f"far from the others: run {number}\n" in report
 
 
-def test_a_result_that_is_refused_says_so_in_the_second_line() -> None:
-    report = rendered("text", written_series(UNDISTURBED, disturbed_by("hog"), UNKNOWN))
+def test_refused_result_is_stated_in_the_second_line() -> None:
+    report = render("text", written_series(UNDISTURBED, disturbed_by("hog"), UNKNOWN))
     assert "no result" in report.splitlines()[1]
 
 
-def test_what_is_no_result_has_no_interval_and_nothing_that_is_worked_out_of_one() -> None:
+def test_refused_result_has_no_interval_and_no_conclusion_from_one() -> None:
     verdicts = [UNDISTURBED] * 2 + [disturbed_by("hog")] * 8
     refused = timed(written_series(*verdicts), [1 + at / 100 for at in range(10)])
     for form in ("text", "markdown", "github"):
-        report = " ".join(rendered(form, refused).split())
+        report = " ".join(render(form, refused).split())
         assert "undisturbed runs" in report
         assert "1.045 s ± 0.030 s (10 runs, CV 2.9%" in report.replace("%25", "%")
         for word in ("interval", "varies", "later runs"):
             assert word not in report, (form, word)
-    assert "interval of the mean" in rendered("text", _SERIES)
+    assert "interval of the mean" in render("text", _SERIES)
 
 
-def test_a_series_that_was_cut_short_says_so_at_the_top() -> None:
-    report = rendered("text", replace(_SERIES, ended_by=signal.SIGINT))
+def test_signal_that_ended_the_series_is_named_at_the_top() -> None:
+    report = render("text", replace(_SERIES, ended_by=signal.SIGINT))
     assert "ended by SIGINT" in "".join(report.splitlines()[:4])
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "junit", "github"])
-def test_a_machine_that_nobody_compared_is_unknown(form: str) -> None:
-    """A calibration after the series was requested, and failed."""
+def test_change_of_the_machine_is_unknown_if_the_last_calibration_failed(form: str) -> None:
+    """The calibration after the series was requested but failed."""
     series = replace(_SERIES, options=replace(_SERIES.options, calibration_s=1.0), opening=quiet_calibration())
     why = "not calibrated after the series: no memory"
-    said = rendered(form, replace(series, not_calibrated="after the series: no memory"))
-    assert f"whether the machine is what it was is unknown: {why}" in " ".join(said.split())
-    assert "what it was" not in rendered(form, replace(series, closing=quiet_calibration()))
-    assert "what it was" not in rendered(form, replace(series, ended_by=signal.SIGINT))
+    report = render(form, replace(series, not_calibrated="after the series: no memory"))
+    assert f"whether the machine is what it was is unknown: {why}" in " ".join(report.split())
+    assert "what it was" not in render(form, replace(series, closing=quiet_calibration()))
+    assert "what it was" not in render(form, replace(series, ended_by=signal.SIGINT))
 
 
-def test_the_first_line_tells_how_many_runs_were_repeated() -> None:
+def test_first_line_counts_the_repeated_runs() -> None:
     series = written_series(*[UNDISTURBED] * 9)
-    assert rendered("text", series).splitlines()[0].endswith("· 9 runs")
-    wanted = replace(series, options=replace(series.options, runs=5))
-    assert rendered("text", wanted).splitlines()[0].endswith("· 9 runs (5 wanted, 4 repeated)")
+    assert render("text", series).splitlines()[0].endswith("· 9 runs")
+    requested = replace(series, options=replace(series.options, runs=5))
+    assert render("text", requested).splitlines()[0].endswith("· 9 runs (5 wanted, 4 repeated)")
 
 
-def test_a_command_against_itself_says_what_it_does_not_see() -> None:
+def test_comparison_of_a_command_with_itself_mentions_the_layout_floor() -> None:
     series = written_series(*[UNDISTURBED] * 8, has_two=True)
-    report = rendered("text", replace(series, options=replace(series.options, against=None, is_aa=True)))
-    said = " ".join(report.split())
-    assert "does not see the layout floor: both run the same file" in said
+    report = render("text", replace(series, options=replace(series.options, against=None, is_aa=True)))
+    text = " ".join(report.split())
+    assert "does not see the layout floor: both run the same file" in text
     assert report.index("layout floor") < report.index("undisturbed runs")
 
 
 @pytest.mark.parametrize("width", [1, 20, 80, 140])
-def test_its_lines_fit_but_for_names_figures_and_commands(width: int) -> None:
+def test_lines_fit_except_for_names_figures_and_commands(width: int) -> None:
     report = render_series("text", _SERIES, SeriesOptions(width=width))
     assert max(map(len, report.splitlines())) <= max(width, 26)
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
-def test_a_hostile_name_is_nothing_that_a_terminal_obeys(name: str) -> None:
+def test_hostile_name_is_printed_without_control_characters(name: str) -> None:
     series = written_series(UNDISTURBED, disturbed_by(name), argv=(name, name))
     for width in (20, 80, 140):
         lines = render_series("text", series, SeriesOptions(width=width)).split("\n")
         assert all(line.isprintable() for line in lines)
 
 
-def test_colour_only_repeats_what_signs_and_words_say() -> None:
+def test_colour_does_not_change_the_text() -> None:
     plain = render_series("text", _SERIES, SeriesOptions())
     coloured = render_series("text", _SERIES, SeriesOptions(in_colour=True))
     assert "\x1b[1;35m!" in coloured
@@ -131,82 +131,82 @@ def test_colour_only_repeats_what_signs_and_words_say() -> None:
     assert without == plain.splitlines()
 
 
-def test_a_pipe_gets_no_colour_and_an_encoding_without_them_no_blocks() -> None:
+def test_pipe_gets_no_colour_and_latin_1_no_block_characters() -> None:
     command = words("--runs", "3", "--", "true")
-    said = subprocess.run(
+    output = subprocess.run(
         command,
         capture_output=True,
         check=True,
         env=os.environ | {"PYTHONIOENCODING": "latin-1", "TERM": "xterm-256color"},
     ).stdout.decode()
-    assert "\x1b" not in said
-    assert "time of each run" in said
-    assert not set("│└─┬█▲•") & set(said[said.index("time of each run") :])
+    assert "\x1b" not in output
+    assert "time of each run" in output
+    assert not set("│└─┬█▲•") & set(output[output.index("time of each run") :])
 
 
-def test_markdown_has_the_culprits_what_helps_and_the_picture() -> None:
-    report = rendered("markdown", _SERIES)
+def test_markdown_has_the_culprits_and_the_picture() -> None:
+    report = render("markdown", _SERIES)
     assert "| hog (pid 900) | 50 ms | 1 | CPU 2 |" in report
     picture = report[report.index("```text\ntime of each run") :]
     assert "▲" in picture
     assert picture.index("```", 5) > picture.index("after")
 
 
-def test_of_one_run_there_is_no_picture() -> None:
+def test_one_run_has_no_picture() -> None:
     assert (
         "time of each run" not in ran("--runs", "1", "--format", "text", "--output", "/dev/stdout", "--", "true").stdout
     )
 
 
-def test_what_would_have_placed_its_threads_better_is_a_line_to_be_copied() -> None:
+def test_placement_advice_is_a_command_to_copy() -> None:
     report = render_series("text", stacked(_SERIES), SeriesOptions(width=40, identifies=True))
     assert "    instead: noisewatch run --cpus 2-3 --spread -- /opt/secret/sort --key" in report.splitlines()
 
 
-def test_of_two_commands_the_second_line_counts_the_runs_of_both() -> None:
-    report = rendered("text", written_series(UNDISTURBED, disturbed_by("hog"), UNKNOWN, UNDISTURBED, has_two=True))
+def test_second_line_counts_the_runs_of_both_commands() -> None:
+    report = render("text", written_series(UNDISTURBED, disturbed_by("hog"), UNKNOWN, UNDISTURBED, has_two=True))
     assert report.splitlines()[1].startswith("2 of 4 runs undisturbed, 1 disturbed, 1 unknown; mostly by hog")
 
 
 @pytest.mark.parametrize("is_aa", [False, True])
-def test_a_difference_is_no_result_where_too_few_pairs_were_undisturbed(is_aa: bool) -> None:
-    """Noise that comes with one of the two alone looks like a difference between them."""
+def test_difference_is_refused_if_too_few_pairs_were_undisturbed(is_aa: bool) -> None:
+    """Noise during only one of the commands looks like a difference between them."""
 
-    def said(*verdicts: RepetitionVerdict) -> str:
+    def report_words(*verdicts: RepetitionVerdict) -> str:
         series = written_series(*verdicts, has_two=True)
         against = None if is_aa else series.options.against
         return " ".join(
-            rendered("text", replace(series, options=replace(series.options, against=against, is_aa=is_aa))).split()
+            render("text", replace(series, options=replace(series.options, against=against, is_aa=is_aa))).split()
         )
 
-    hit = disturbed_by("hog")
+    disturbed = disturbed_by("hog")
     names = "A (sort) and B (sort)" if is_aa else "A (sort) and B (other)"
-    report = said(*[UNDISTURBED, hit] * 4)
+    report = report_words(*[UNDISTURBED, disturbed] * 4)
     assert f"{names}: no result, as 0 of 4 pairs undisturbed are too few (minimum 50%) A: " in report
     assert "more time" not in report
     assert "can be shown" not in report
-    in_turn = [UNDISTURBED, hit, hit, UNDISTURBED] * 2 + [UNDISTURBED] * 4
-    assert f"{names}: no result, as 2 of 6 pairs undisturbed are too few (minimum 50%) A: " in said(*in_turn)
-    assert "no result" not in said(*[UNDISTURBED] * 6, hit, UNDISTURBED)
+    in_turn = [UNDISTURBED, disturbed, disturbed, UNDISTURBED] * 2 + [UNDISTURBED] * 4
+    assert f"{names}: no result, as 2 of 6 pairs undisturbed are too few (minimum 50%) A: " in report_words(*in_turn)
+    assert "no result" not in report_words(*[UNDISTURBED] * 6, disturbed, UNDISTURBED)
 
 
 @pytest.mark.parametrize("against", [("/opt/secret/other",), ("/opt/old/sort", "--key")])
-def test_of_two_commands_letters_tell_which_is_which_wherever_they_are_named(against: tuple[str, ...]) -> None:
+def test_two_commands_are_marked_with_letters_everywhere(against: tuple[str, ...]) -> None:
     series = written_series(*[UNDISTURBED] * 7, disturbed_by("hog"), has_two=True)
     series = replace(series, options=replace(series.options, against=against))
     other = os.path.basename(against[0])
-    report = rendered("text", series)
+    report = render("text", series)
     assert re.search(rf"A \(sort\) took .* time than B \({other}\) in 3 pairs", " ".join(report.split()))
     assert [line.split() for line in report.splitlines() if " disturbed  " in line][-1][:2] == ["B:", "8"]
     assert "\nA: sort\n" in report
     assert f"\nB: {other}\n" in report
-    assert "| B: 8 |" in rendered("markdown", series)
-    assert "title=noisewatch%3A B%3A run 8::" in rendered("github", series)
+    assert "| B: 8 |" in render("markdown", series)
+    assert "title=noisewatch%3A B%3A run 8::" in render("github", series)
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "github"])
-def test_one_run_is_told_as_one(form: str) -> None:
-    report = rendered(form, written_series(disturbed_by("hog")))
+def test_one_run_is_in_the_singular(form: str) -> None:
+    report = render(form, written_series(disturbed_by("hog")))
     assert "0 of 1 run undisturbed" in report
     assert "1 runs" not in report
-    assert "each run" not in rendered(form, written_series(UNDISTURBED, statuses=(1,)))
+    assert "each run" not in render(form, written_series(UNDISTURBED, statuses=(1,)))

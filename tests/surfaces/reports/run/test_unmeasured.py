@@ -18,16 +18,16 @@ from noisewatch.operations.run.status import RunStatusWriter
 from noisewatch.surfaces.drawing.colours import plain_row
 from noisewatch.surfaces.reports.run.picture import SeriesProgress
 from tests.surfaces.reports.run.running import read
-from tests.surfaces.reports.run.written_series import UNDISTURBED, disturbed_by, rendered, timed, written_series
+from tests.surfaces.reports.run.written_series import UNDISTURBED, disturbed_by, render, timed, written_series
 
 
 def _with_failures() -> RunSeries:
-    """Two of a second, two of a millisecond that failed."""
+    """Return a series of four runs, two of which failed after a millisecond."""
     return timed(written_series(*[UNDISTURBED] * 4, statuses=(0, 3, 0, 3)), (1.0, 0.001, 1.0, 0.001))
 
 
 def _cut_short() -> RunSeries:
-    """The third of three: it caught the signal, and ended with status 0."""
+    """Return a series of three runs; the last one caught the signal and ended with status 0."""
     series = timed(written_series(*[UNDISTURBED] * 3, ended_by=2), (1.0, 1.0, 0.1))
     *whole, last = series.repetitions
     cut = replace(last, repetition=replace(last.repetition, is_cut_short=True))
@@ -42,61 +42,62 @@ def _cut_short() -> RunSeries:
     ],
     ids=["failed", "cut-short"],
 )
-def test_what_is_no_measurement_is_in_no_statistics(series: RunSeries, counts: str) -> None:
+def test_failed_and_cut_short_runs_are_in_no_statistics(series: RunSeries, counts: str) -> None:
     [command] = conclude(series).commands
     assert command.selected.of_all is not None
     assert (command.selected.of_all.count, command.selected.of_all.mean_s) == (2, 1.0)
     assert gate_of_series(replace(series, ended_by=None)) == RunOutcome.DISTURBED
     for form in ("text", "markdown", "github"):
-        assert "so not counted" in rendered(form, series), form
-        assert counts in rendered(form, series), form
-    footer = read(rendered("json", series))["footer"]
+        assert "so not counted" in render(form, series), form
+        assert counts in render(form, series), form
+    footer = read(render("json", series))["footer"]
     assert footer["commands"][0]["all"]["mean_s"] == 1.0
     assert footer["counts"] == footer["commands"][0]["counts"]
     assert footer["counts"]["undisturbed"] == 2
-    runs = json.loads(rendered("pyperf", series))["benchmarks"][0]["runs"]
+    runs = json.loads(render("pyperf", series))["benchmarks"][0]["runs"]
     assert [run["values"] for run in runs if "values" in run] == [[1.0], [1.0]]
-    root = ElementTree.fromstring(rendered("junit", series))
+    root = ElementTree.fromstring(render("junit", series))
     errors = [case for case in root.iter("testcase") if case.find("error") is not None and case.get("name") != "series"]
     assert len(errors) == len(series.repetitions) - 2
 
 
-def test_a_pair_of_which_one_failed_is_left_out() -> None:
+def test_pair_with_a_failed_run_is_ignored() -> None:
     series = written_series(*[UNDISTURBED] * 6, statuses=(0, 0, 0, 1, 0, 0), has_two=True)
     conclusion = conclude(series)
-    assert [found.pairs for found in (conclusion.difference, conclusion.of_all_pairs) if found is not None] == [2, 2]
-    assert "5 of 6 runs undisturbed, 1 failed (status 1)" in rendered("text", series)
+    differences = (conclusion.difference, conclusion.of_all_pairs)
+    assert [difference.pairs for difference in differences if difference is not None] == [2, 2]
+    assert "5 of 6 runs undisturbed, 1 failed (status 1)" in render("text", series)
 
 
-def test_where_all_failed_there_is_nothing_to_tell_of_times() -> None:
+def test_series_of_failed_runs_has_no_times() -> None:
     series = written_series(disturbed_by("hog"), UNDISTURBED, statuses=(1, -9))
     for form in ("text", "markdown", "github", "junit"):
-        assert "median" not in rendered(form, series), form
-    assert "0 of 2 runs undisturbed, 2 failed (signal 9/status 1): no result" in rendered("text", series)
-    assert "not watched" not in rendered("text", series)
-    footer = read(rendered("json", series))["footer"]
+        assert "median" not in render(form, series), form
+    assert "0 of 2 runs undisturbed, 2 failed (signal 9/status 1): no result" in render("text", series)
+    assert "not watched" not in render("text", series)
+    footer = read(render("json", series))["footer"]
     assert footer["commands"][0]["all"] is None
     assert footer["counts"] == {"undisturbed": 0, "disturbed": 0, "unknown": 0, "failed": 2, "cut_short": 0}
 
 
 def test_no_interval_of_times_begins_below_zero() -> None:
     series = timed(written_series(*[UNDISTURBED] * 4), (0.001, 0.03, 0.001, 0.03))
-    assert "interval of the mean 0 to " in rendered("text", series).replace("0.0 to", "0 to").replace("\n    ", " ")
+    assert "interval of the mean 0 to " in render("text", series).replace("0.0 to", "0 to").replace("\n    ", " ")
 
 
 @pytest.mark.parametrize(("series", "sign"), [(_with_failures(), "× failed 2"), (_cut_short(), "/ cut short 1")])
-def test_the_picture_counts_as_the_headline_does(series: RunSeries, sign: str) -> None:
-    text = rendered("text", series)
+def test_counts_in_the_picture_match_the_headline(series: RunSeries, sign: str) -> None:
+    text = render("text", series)
     assert "undisturbed 2  " + sign in text
 
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
-def test_the_table_tells_what_a_run_counts_as(form: str) -> None:
-    rows = [line.replace("|", " ").split()[:4] for line in rendered(form, _with_failures()).splitlines()]
+def test_table_marks_failed_runs(form: str) -> None:
+    rows = [line.replace("|", " ").split()[:4] for line in render(form, _with_failures()).splitlines()]
     assert [row[3] for row in rows if row[:1] in (["2"], ["4"]) and row[2] == "ms"] == ["failed"] * 2
 
 
-def test_a_line_that_counts_while_the_series_runs_counts_them_apart() -> None:
+def test_progress_line_counts_failed_runs_separately() -> None:
     progress = SeriesProgress(4)
     for judged in _with_failures().repetitions:
         progress.add(judged)
@@ -104,28 +105,28 @@ def test_a_line_that_counts_while_the_series_runs_counts_them_apart() -> None:
     assert "2 failed" in plain_row(progress.row(140))
 
 
-def test_a_monitor_is_told_them_apart() -> None:
+def test_run_status_counts_failed_and_cut_short_runs_separately() -> None:
     status = RunStatusWriter(
         options=_with_failures().options, cpus=frozenset({2}), file=StatusFile(), owner="1 2 3 noisewatch"
     )
     for judged in (*_with_failures().repetitions, *_cut_short().repetitions):
         status.add(judged)
     (text,) = status.told()
-    told = parse_run_status(text)
-    assert dict(zip(OUTCOMES, told.counts, strict=True)) == {
+    parsed = parse_run_status(text)
+    assert dict(zip(OUTCOMES, parsed.counts, strict=True)) == {
         "undisturbed": 4,
         "disturbed": 0,
         "unknown": 0,
         "failed": 2,
         "cut short": 1,
     }
-    assert [each.outcome for each in told.repetitions][:2] == ["undisturbed", "failed"]
+    assert [repetition.outcome for repetition in parsed.repetitions][:2] == ["undisturbed", "failed"]
 
 
-def test_an_older_status_has_fewer_counts() -> None:
+def test_older_status_with_fewer_counts_is_accepted() -> None:
     status = RunStatusWriter(options=_cut_short().options, cpus=frozenset({2}), file=StatusFile(), owner="1 2 3 nw")
-    said = json.loads(status.told()[0])
-    assert parse_run_status(json.dumps(said | {"counts": [5, 1, 0]})).counts == (5, 1, 0)
+    document = json.loads(status.told()[0])
+    assert parse_run_status(json.dumps(document | {"counts": [5, 1, 0]})).counts == (5, 1, 0)
     for counts in ([5, 1], [1, 1, 1, 1, 1, 1]):
         with pytest.raises(Malformed):
-            parse_run_status(json.dumps(said | {"counts": counts}))
+            parse_run_status(json.dumps(document | {"counts": counts}))

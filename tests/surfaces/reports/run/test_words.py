@@ -53,20 +53,20 @@ _FOUR = [1.22, 1.23, 1.24, 1.25]
         ([0.5], "500.0 ms (1 run: how much it varies is unknown)", "median 500.0 ms, runs from 500.0 to 500.0 ms"),
     ],
 )
-def test_the_mean_leads_with_two_digits_of_its_deviation(times: list[float], mean: str, facts: str) -> None:
+def test_mean_is_rounded_to_two_digits_of_its_deviation(times: list[float], mean: str, facts: str) -> None:
     assert (mean_words(statistics_of(times)), range_words(statistics_of(times))) == (mean, facts)
 
 
 @given(st.lists(st.floats(1e-9, 1e6), min_size=1, max_size=30))
-def test_any_series_can_be_told(times: list[float]) -> None:
+def test_any_series_can_be_described(times: list[float]) -> None:
     series = statistics_of(times)
-    said = [
+    sentences = [
         mean_words(series),
         range_words(series),
         variance_words(parts_of(series, None)),
         *doubt_words(series, range(1, 21)),
     ]
-    assert all("nan" not in each and "None" not in each for each in said)
+    assert all("nan" not in sentence and "None" not in sentence for sentence in sentences)
 
 
 def _with_far_run(at: int) -> SeriesStatistics:
@@ -75,7 +75,7 @@ def _with_far_run(at: int) -> SeriesStatistics:
     return statistics_of(times)
 
 
-def test_doubts_are_told() -> None:
+def test_doubts_about_a_series_are_listed() -> None:
     rising = statistics_of([1 + number / 100 for number in range(10)])
     assert doubt_words(rising, range(1, 21)) == [
         "later runs took longer (the second half 4.9% more than the first): the interval of the mean is too narrow"
@@ -92,17 +92,17 @@ def test_doubts_are_told() -> None:
     assert doubt_words(_with_far_run(6), range(101, 121)) == ["far from the others: run 107"]
 
 
-def _found(share: float, half: float) -> MeanDifference:
+def _difference(share: float, half: float) -> MeanDifference:
     return MeanDifference(25, share, Bounds(share - half, share + half), half * 1.4, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("difference", "sentence"),
     [
-        (_found(0.02, 0.01), "new takes 2% more time than old (1% to 3% more: 95% interval, 25 pairs)"),
-        (_found(-0.02, 0.01), "new takes 2% less time than old (1% to 3% less: 95% interval, 25 pairs)"),
+        (_difference(0.02, 0.01), "new takes 2% more time than old (1% to 3% more: 95% interval, 25 pairs)"),
+        (_difference(-0.02, 0.01), "new takes 2% less time than old (1% to 3% less: 95% interval, 25 pairs)"),
         (
-            _found(0.002, 0.01),
+            _difference(0.002, 0.01),
             "no difference shown: new takes between 0.8% less and 1.2% more time than old (95% interval, 25 pairs); "
             "one of less than 1.4% may be missed",
         ),
@@ -113,14 +113,14 @@ def _found(share: float, half: float) -> MeanDifference:
         ),
     ],
 )
-def test_a_difference_is_told_with_its_interval(found: MeanDifference, said: str) -> None:
-    assert difference_words(found, "old", "new") == said
+def test_difference_is_described_with_its_interval(difference: MeanDifference, sentence: str) -> None:
+    assert difference_words(difference, "old", "new") == sentence
 
 
-def test_a_command_against_itself_says_what_can_be_shown() -> None:
+def test_comparison_of_a_command_with_itself_states_the_detectable_difference() -> None:
     shown = "differences from 1.4% on can be shown here with 25 pairs (5% false alarms, 80% power)"
-    assert against_itself_words(_found(0.002, 0.01)) == shown
-    assert against_itself_words(_found(0.02, 0.01)) == (
+    assert against_itself_words(_difference(0.002, 0.01)) == shown
+    assert against_itself_words(_difference(0.02, 0.01)) == (
         f"{shown}; but the command differs from itself by 1% to 3% more: by chance in one series of twenty, "
         "so measure again"
     )
@@ -130,7 +130,7 @@ def test_a_command_against_itself_says_what_can_be_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "of_machine", "said"),
+    ("times", "of_machine", "sentence"),
     [
         (
             [1.0, 1.02] * 20,
@@ -164,11 +164,11 @@ def test_a_command_against_itself_says_what_can_be_shown() -> None:
         ([1.0], Bounds(0.002, 0.004), "one run: how much processes vary is unknown"),
     ],
 )
-def test_the_two_variances_are_told(times: list[float], of_machine: Bounds | None, said: str) -> None:
-    assert variance_words(parts_of(statistics_of(times), of_machine)) == said
+def test_variance_names_machine_and_program(times: list[float], of_machine: Bounds | None, sentence: str) -> None:
+    assert variance_words(parts_of(statistics_of(times), of_machine)) == sentence
 
 
-def test_a_selection_tells_both_and_refuses_aloud() -> None:
+def test_selection_lists_undisturbed_and_all_runs_or_the_reason_for_no_result() -> None:
     enough = select_by_cause([*_FOUR, 9.0], [True, True, True, True, False], 0.8)
     assert selection_words(enough) == "4 of 5 runs undisturbed, 1 disturbed"
     assert selection_rows(enough) == [
@@ -179,33 +179,33 @@ def test_a_selection_tells_both_and_refuses_aloud() -> None:
     assert selection_words(few) == (
         "1 of 4 runs undisturbed, 2 disturbed, 1 unknown: no result, as 25% is too few (minimum 80%)"
     )
-    ended = {
+    failures = {
         "3 failed (status 1)": ((1, 1, 1), 0),
         "2 cut short": ((), 2),
         "1 failed (status 1), 1 cut short": ((1,), 1),
     }
-    why = ["failed", "was cut short", "failed or was cut short"]
-    for (said, (statuses, cut)), ends in zip(ended.items(), why, strict=True):
+    reasons = ["failed", "was cut short", "failed or was cut short"]
+    for (counts, (statuses, cut)), reason in zip(failures.items(), reasons, strict=True):
         none = select_by_cause([], [], 0.5, statuses, cut)
-        assert selection_words(none) == f"0 of {none.count} runs undisturbed, {said}: no result, as each run {ends}"
+        assert selection_words(none) == f"0 of {none.count} runs undisturbed, {counts}: no result, as each run {reason}"
     alone = select_by_cause([], [], 0.5, (1,), 0)
     assert selection_words(alone) == "0 of 1 run undisturbed, 1 failed (status 1): no result, as the run failed"
     none = select_by_cause(_FOUR, [None] * 4, 0.8)
     assert selection_rows(none) == [("all runs", "1.235 s ± 0.013 s (4 runs, CV 1.05%)")]
 
 
-def test_the_first_command_is_held_against_the_second() -> None:
-    turned = relative_to_second(MeanDifference(25, 0.25, Bounds(0.0, 1.0), 0.5, 0.0))
-    assert turned.share == pytest.approx(-0.2)
-    assert (turned.interval, turned.smallest_shown) == (Bounds(-0.5, 0.0), 0.4)
+def test_difference_is_relative_to_the_second_command() -> None:
+    relative = relative_to_second(MeanDifference(25, 0.25, Bounds(0.0, 1.0), 0.5, 0.0))
+    assert relative.share == pytest.approx(-0.2)
+    assert (relative.interval, relative.smallest_shown) == (Bounds(-0.5, 0.0), 0.4)
 
 
-def test_an_interval_without_an_upper_end_says_so_from_the_other_side() -> None:
+def test_interval_without_an_upper_bound_is_described_from_the_other_side() -> None:
     wide = MeanDifference(3, 0.5, Bounds(-1.2, 2.2), 3.0, 0.0)
     assert "between 68.8% less and >" in difference_words(relative_to_second(wide))
 
 
-def test_a_thread_is_told_with_its_shares_and_its_moves() -> None:
+def test_thread_is_listed_with_its_shares_and_moves() -> None:
     placement = placed([thread_look(9, 1, 20, migrations=0)], [thread_look(9, 2, 100, migrations=1)], used_ns=110)
     assert placement_lines(placement) == [
         "1 thread on CPUs 1-2, by 2 looks, which saw 91% of the CPU time",
@@ -213,12 +213,12 @@ def test_a_thread_is_told_with_its_shares_and_its_moves() -> None:
     ]
 
 
-def test_nodes_are_not_told_where_there_is_one() -> None:
+def test_single_node_is_not_listed() -> None:
     lines = placement_lines(placed([thread_look(9, 1, 20)], places=ONE_NODE, used_ns=20))
     assert lines[1:] == ["bench (9): CPU 1 100%; not seen to move"]
 
 
-def test_of_many_threads_the_busiest_are_told() -> None:
+def test_busiest_of_many_threads_are_listed() -> None:
     placement = placed([thread_look(tid, 1, tid) for tid in range(1, 21)], places=ONE_NODE, used_ns=210)
     lines = placement_lines(placement, most=2)
     assert [line.split(":")[0] for line in lines[1:]] == [
@@ -228,7 +228,7 @@ def test_of_many_threads_the_busiest_are_told() -> None:
     ]
 
 
-def test_stacked_threads_are_told_with_the_cpu_that_was_free() -> None:
+def test_stacked_threads_are_listed_with_the_free_cpu() -> None:
     threads = [thread_look(tid, 2, 5, state="R", waited_ns=SECOND_NS // 4) for tid in (8, 9)]
     placement = placed(threads, threads, places=ONE_NODE, target=frozenset({2, 3}), used_ns=10)
     assert placement_lines(placement)[-1] == ("up to 2 threads shared CPU 2 while CPU 3 had none, in 100% of the looks")
@@ -245,9 +245,9 @@ def test_a_thread_that_changed_nodes_is_named_as_the_reason() -> None:
     assert describe_reason(reason) == "bench (pid 9) moved to another memory node"
 
 
-def test_memory_elsewhere_is_told_as_a_bound_where_it_is_one() -> None:
+def test_memory_of_other_nodes_is_exact_bounded_or_unknown() -> None:
     placement = placed([thread_look(9, 2, 5)], target=frozenset({2, 3}))
-    told = [
+    lines = [
         placement_lines(replace(placement, memory=memory))[-1]
         for memory in (
             MemoryElsewhere(0.25, 12_000_000, is_bound=True),
@@ -255,14 +255,14 @@ def test_memory_elsewhere_is_told_as_a_bound_where_it_is_one() -> None:
             MemoryElsewhere(None, None, reason="nobody counts"),
         )
     ]
-    assert told == [
+    assert lines == [
         "memory of other nodes: at most 12.0 MB (25.0%)",
         "memory of other nodes: 12.0 MB (25.0%)",
         "memory of other nodes: unknown: nobody counts",
     ]
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_unknown_placement_is_reported_with_the_reason() -> None:
     placement = replace(placed([thread_look(9, 1, 5)], used_ns=50), reason="no children")
     assert placement_lines(placement)[-2:] == [
         "unknown: no children",
@@ -271,18 +271,18 @@ def test_what_is_not_known_is_said() -> None:
     assert placement_lines(placed(used_ns=50))[0] == "no look at its threads: it was too short"
 
 
-def test_what_spreading_did_is_told() -> None:
+def test_threads_pinned_by_spread_are_counted() -> None:
     placement = placed([thread_look(9, 2, 5)], places=ONE_NODE)
     assert not [line for line in placement_lines(placement) if "--spread" in line]
-    for spread, told in (
+    for spread, expected in (
         (SpreadThreads(0, {}), "--spread pinned no thread"),
         (SpreadThreads(2, {}), "--spread pinned a busy thread to a CPU of its own twice"),
         (SpreadThreads(1, {"gone": 3}), "--spread pinned a busy thread to a CPU of its own once, left 3 alone: gone"),
     ):
-        assert told in placement_lines(replace(placement, spread=spread))
+        assert expected in placement_lines(replace(placement, spread=spread))
 
 
-def test_a_command_that_left_the_target_cpus_is_told() -> None:
+def test_cpus_outside_of_the_target_are_listed() -> None:
     placement = placed([thread_look(9, 7, 5)], places=ONE_NODE, target=frozenset({2, 3}))
     assert "it also ran on CPU 7, not a target CPU" in placement_lines(placement)[-1]
 
@@ -295,12 +295,12 @@ def test_advice_is_a_line_for_the_shell() -> None:
     assert advice_parts(advice, argv, False)[1] == f"{before} COMMAND"
 
 
-def test_names_are_cleaned() -> None:
+def test_control_characters_of_names_are_removed() -> None:
     placement = placed([thread_look(9, 1, 5, name="a\x1b[31m")], places=ONE_NODE, used_ns=5)
     assert "\x1b" not in "".join(placement_lines(placement))
 
 
-def test_what_a_trace_tells_is_exact() -> None:
+def test_placement_by_a_trace_is_exact() -> None:
     placement = replace(placed([thread_look(9, 1, 20)], places=ONE_NODE, used_ns=20), traced_share=1.0)
     assert placement_lines(placement) == [
         "1 thread on CPU 1, by the trace, which saw 100% of the CPU time",

@@ -1,4 +1,4 @@
-"""Series for the reports to render: tests choose what disturbed each repetition, which takes one second."""
+"""Series to render as reports: tests choose what disturbed each repetition, which takes one second."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _END = EndedCommand(
 
 
 def disturbed_by(name: str, pid: int = 900) -> RepetitionVerdict:
-    """Return the verdict on a repetition that a thread disturbed; a process is one culprit under any of its names."""
+    """Return the verdict on a repetition that a thread disturbed; one pid is one culprit under all of its names."""
     reason = RunReason(
         kind=ReasonKind.FOREIGN, name=name, noise=Kind.THREAD, cpu=2, pid=pid, ns=50 * MS, share=0.05, begin_ns=0
     )
@@ -50,7 +50,7 @@ def disturbed_by(name: str, pid: int = 900) -> RepetitionVerdict:
 
 
 @cache
-def _second() -> Repetition:
+def _one_second() -> Repetition:
     return repeat(ran(), ran(seconds=1.0))
 
 
@@ -62,13 +62,13 @@ def written_series(
     ended_by: int | None = None,
     failed: int | None = None,
 ) -> RunSeries:
-    """A repetition for each verdict; of two commands they take turns, A first."""
+    """Return a series with a repetition for each verdict; two commands take turns, A first."""
     statuses = statuses or [0] * len(verdicts)
     judged = []
     for at, (verdict, status) in enumerate(zip(verdicts, statuses, strict=True)):
         command = at % 2 if has_two else 0
-        ended_ns = _second().ended_ns + at * MS
-        repetition = replace(_second(), number=at + 1, command=command, status=status, ended_ns=ended_ns)
+        ended_ns = _one_second().ended_ns + at * MS
+        repetition = replace(_one_second(), number=at + 1, command=command, status=status, ended_ns=ended_ns)
         judged.append(
             JudgedRepetition(repetition, ALLOWED, verdict, placement_of([], frozenset({2}), {}, NOWHERE_ELSE))
         )
@@ -76,7 +76,7 @@ def written_series(
     return RunSeries(
         options=RunOptions(argv=tuple(argv), runs=len(verdicts), against=against),
         seed=1,
-        machine=_second().span.before,
+        machine=_one_second().span.before,
         repetitions=tuple(judged),
         end=_END,
         own_cost=WatchingCost(0.25, frozenset({0, 1})),
@@ -89,9 +89,9 @@ def written_series(
 def timed(series: RunSeries, seconds: Sequence[float]) -> RunSeries:
     """Return the series with repetitions of these lengths, each one directly after the last."""
     began_ns, judged = series.repetitions[0].repetition.began_ns, []
-    for each, time in zip(series.repetitions, seconds, strict=True):
+    for run, time in zip(series.repetitions, seconds, strict=True):
         ended_ns = began_ns + round(time * 1e9)
-        judged.append(replace(each, repetition=replace(each.repetition, began_ns=began_ns, ended_ns=ended_ns)))
+        judged.append(replace(run, repetition=replace(run.repetition, began_ns=began_ns, ended_ns=ended_ns)))
         began_ns = ended_ns
     return replace(series, repetitions=tuple(judged))
 
@@ -100,9 +100,9 @@ def stacked(series: RunSeries) -> RunSeries:
     """Return the series with two threads of the command sharing CPU 2 while CPU 3 was free, which yields advice."""
     threads = [thread_look(tid, 2, 5, state="R", waited_ns=10**9) for tid in (8, 9)]
     placement = placed(threads, threads, places=ONE_NODE, target=frozenset({2, 3}))
-    return replace(series, repetitions=tuple(replace(each, placement=placement) for each in series.repetitions))
+    return replace(series, repetitions=tuple(replace(run, placement=placement) for run in series.repetitions))
 
 
-def rendered(form: str, series: RunSeries, identifies: bool = False) -> str:
-    """The report in that format."""
+def render(form: str, series: RunSeries, identifies: bool = False) -> str:
+    """Return the report in a format."""
     return render_series(form, series, SeriesOptions(identifies=identifies))

@@ -1,4 +1,4 @@
-"""`explain TOPIC`: the page for a terminal, as Markdown and as JSON, beside checks and areas."""
+"""`explain TOPIC`: the page for a terminal, as Markdown and as JSON, along with checks and areas."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from noisewatch.surfaces.reports.topics import ALL_TOPICS, GLOSSARY, SUBJECTS, T
 from noisewatch.surfaces.reports.topics.report import parse_page, read_page, terms, text_of_page
 from tests.surfaces.running import Run, loaded_by, on_a_terminal
 
-_ISOLATION = [each for each in CATALOGUE if each.area == "isolation"]
-_each_topic = pytest.mark.parametrize("topic", TOPICS)
+_ISOLATION = [check for check in CATALOGUE if check.area == "isolation"]
+_all_topics = pytest.mark.parametrize("topic", TOPICS)
 
 
-@_each_topic
+@_all_topics
 def test_the_text_is_no_wider_than_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
     for columns in (100, 80, 300):
         monkeypatch.setenv("COLUMNS", str(columns))
@@ -28,8 +28,8 @@ def test_the_text_is_no_wider_than_the_terminal(run: Run, monkeypatch: pytest.Mo
         assert max(map(len, code)) <= 100
 
 
-@_each_topic
-def test_twenty_columns_are_enough_to_read_it(run: Run, monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
+@_all_topics
+def test_text_at_twenty_columns_has_the_same_words(run: Run, monkeypatch: pytest.MonkeyPatch, topic: str) -> None:
     wide = run("explain", topic)
     monkeypatch.setenv("COLUMNS", "20")
     narrow = run("explain", topic)
@@ -37,22 +37,22 @@ def test_twenty_columns_are_enough_to_read_it(run: Run, monkeypatch: pytest.Monk
     assert len(narrow.out.splitlines()) > 2 * len(wide.out.splitlines())
 
 
-@_each_topic
-def test_code_stands_as_it_is_in_the_page(run: Run, topic: str) -> None:
+@_all_topics
+def test_code_is_printed_unchanged(run: Run, topic: str) -> None:
     code = re.findall(r"```sh\n(.*?)```", read_page(topic), flags=re.DOTALL)
-    printed = run("explain", topic).out
+    text = run("explain", topic).out
     assert code
-    assert all("".join(f"    {line}\n" for line in each.splitlines()) in printed for each in code)
+    assert all("".join(f"    {line}\n" for line in block.splitlines()) in text for block in code)
 
 
-@_each_topic
-def test_nothing_but_text_goes_to_a_file(run: Run, topic: str) -> None:
-    printed = run("explain", topic).out
-    assert printed.replace("\n", "").isprintable()
-    assert "](" not in printed
+@_all_topics
+def test_output_to_a_file_is_plain_text(run: Run, topic: str) -> None:
+    text = run("explain", topic).out
+    assert text.replace("\n", "").isprintable()
+    assert "](" not in text
 
 
-def test_headings_are_bold_where_colours_are_taken() -> None:
+def test_headings_are_bold_in_colour() -> None:
     page = parse_page(read_page("layout"))
     lines = text_of_page(page, 80, in_colour=True).splitlines()
     bold = [line for line in lines if "\x1b" in line]
@@ -61,15 +61,15 @@ def test_headings_are_bold_where_colours_are_taken() -> None:
     assert plain == text_of_page(page, 80, in_colour=False).splitlines()
 
 
-def test_a_terminal_takes_colours() -> None:
+def test_output_to_a_terminal_is_in_colour() -> None:
     assert on_a_terminal("explain", "ci").startswith(b"\x1b[1m")
 
 
 @pytest.mark.parametrize("topic", SUBJECTS)
-def test_links_lead_to_numbered_sources(run: Run, topic: str) -> None:
-    printed = run("explain", topic).out
+def test_links_refer_to_numbered_sources(run: Run, topic: str) -> None:
+    text = run("explain", topic).out
     page = parse_page(read_page(topic))
-    above, _, listed = printed.partition("\nSources\n")
+    above, _, listed = text.partition("\nSources\n")
     numbers = {int(number) for number in re.findall(r"\[(\d+)\]", above)}
     assert numbers
     assert numbers <= set(range(1, len(page.sources) + 1))
@@ -78,38 +78,35 @@ def test_links_lead_to_numbered_sources(run: Run, topic: str) -> None:
     )
 
 
-@_each_topic
+@_all_topics
 def test_markdown_is_the_page_itself(run: Run, topic: str) -> None:
-    printed = run("explain", topic, "--format", "markdown").out
-    assert printed.startswith(read_page(topic))
-    kinds = [token.type for token in MarkdownIt("commonmark").enable("table").parse(printed)]
+    text = run("explain", topic, "--format", "markdown").out
+    assert text.startswith(read_page(topic))
+    kinds = [token.type for token in MarkdownIt("commonmark").enable("table").parse(text)]
     assert ("table_open" in kinds) == (topic in ("isolation", "verdict"))
 
 
-@_each_topic
-def test_json_has_all_of_it(run: Run, topic: str) -> None:
-    described = run("explain", topic, "--format", "json").json
-    assert list(described) == ["topic", "title", "summary", "sections", "sources", "checks", "grounds"]
+@_all_topics
+def test_json_has_all_parts_of_the_page(run: Run, topic: str) -> None:
+    document = run("explain", topic, "--format", "json").json
+    assert list(document) == ["topic", "title", "summary", "sections", "sources", "checks", "grounds"]
     page = read_page(topic)
-    texts = [described["summary"], *(each["text"] for each in described["sections"])]
-    assert described["topic"] == topic
-    assert page.startswith(
-        f"# {described['title']}\n\n{described['summary']}\n\n## {described['sections'][0]['heading']}"
-    )
+    texts = [document["summary"], *(section["text"] for section in document["sections"])]
+    assert document["topic"] == topic
+    assert page.startswith(f"# {document['title']}\n\n{document['summary']}\n\n## {document['sections'][0]['heading']}")
     assert all(text and text in page for text in texts)
-    assert {each["url"] for each in described["sources"]} == set(re.findall("<(https[^>]*)>", page))
-    assert set(described["checks"]) >= {each.id for each in CATALOGUE if f"`{each.id}`" in page}
+    assert {source["url"] for source in document["sources"]} == set(re.findall("<(https[^>]*)>", page))
+    assert set(document["checks"]) >= {check.id for check in CATALOGUE if f"`{check.id}`" in page}
 
 
 def test_a_topic_with_the_name_of_an_area_has_its_checks_too(run: Run) -> None:
-    printed = run("explain", "isolation")
-    above, _, below = printed.out.partition("\nChecks of this area\n")
+    above, _, below = run("explain", "isolation").out.partition("\nChecks of this area\n")
     assert above.startswith("CPU isolation: ")
-    assert [line.split("`")[1] for line in below.splitlines() if "- `" in line] == [each.id for each in _ISOLATION]
-    assert all(each.question in " ".join(below.split()) for each in _ISOLATION)
-    in_markdown = run("explain", "isolation", "--format", "markdown").out.partition("\n## Checks of this area\n")[2]
-    assert all(f"| `{each.id}` |" in in_markdown for each in _ISOLATION)
-    assert set(run("explain", "isolation", "--format", "json").json["checks"]) >= {each.id for each in _ISOLATION}
+    assert [line.split("`")[1] for line in below.splitlines() if "- `" in line] == [check.id for check in _ISOLATION]
+    assert all(check.question in " ".join(below.split()) for check in _ISOLATION)
+    markdown = run("explain", "isolation", "--format", "markdown").out.partition("\n## Checks of this area\n")[2]
+    assert all(f"| `{check.id}` |" in markdown for check in _ISOLATION)
+    assert set(run("explain", "isolation", "--format", "json").json["checks"]) >= {check.id for check in _ISOLATION}
 
 
 def test_topics_are_listed_after_the_checks_and_alone(run: Run) -> None:
@@ -117,10 +114,10 @@ def test_topics_are_listed_after_the_checks_and_alone(run: Run) -> None:
     assert everything.endswith(f"\n\n{alone}")
     assert [line.split()[0] for line in alone.splitlines()] == ["TOPIC", *TOPICS]
     assert max(map(len, alone.splitlines())) <= 100
-    in_markdown = run("explain", "--format", "markdown").out
-    assert in_markdown.endswith(f"\n\n{run('explain', ALL_TOPICS, '--format', 'markdown').out}")
+    markdown = run("explain", "--format", "markdown").out
+    assert markdown.endswith(f"\n\n{run('explain', ALL_TOPICS, '--format', 'markdown').out}")
     listed = run("explain", ALL_TOPICS, "--format", "json").json
-    assert [each["topic"] for each in listed] == list(TOPICS)
+    assert [topic["topic"] for topic in listed] == list(TOPICS)
     assert listed[0] == run("explain", TOPICS[0], "--format", "json").json
 
 
@@ -139,7 +136,7 @@ def test_topics_are_listed_after_the_checks_and_alone(run: Run) -> None:
         "cloud": "virtual-machines",
     }.items(),
 )
-def test_a_word_that_is_no_topic_has_near_ones_suggested(run: Run, word: str, topic: str) -> None:
+def test_similar_topics_are_suggested_for_an_unknown_word(run: Run, word: str, topic: str) -> None:
     ran = run("explain", word)
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert "no such check, area, topic or term; did you mean " in ran.err
@@ -156,21 +153,21 @@ def test_a_hostile_name_is_refused_in_one_line(run: Run, name: str) -> None:
 
 
 @pytest.mark.parametrize("option", ["--ignore", "--select"])
-def test_an_option_for_checks_takes_no_topic(run: Run, option: str, unchanged_tree: Path) -> None:
+def test_option_for_checks_refuses_a_topic(run: Run, option: str, unchanged_tree: Path) -> None:
     ran = run("preflight", option, "numa", "--sample", "0", "--no-calibration", "--sysroot", unchanged_tree)
     assert ran.status == 2
     assert "no such check or area" in ran.err
 
 
 @pytest.mark.parametrize("arguments", [("explain",), ("explain", "cpu-quota"), ("explain", ALL_TOPICS)])
-def test_only_a_page_needs_the_reader_of_markdown(arguments: tuple[str, ...]) -> None:
+def test_markdown_parser_is_loaded_for_pages_only(arguments: tuple[str, ...]) -> None:
     libraries = {"markdown_it", "rich", "textual"}
     assert not libraries & loaded_by(*arguments)
     assert libraries & loaded_by("explain", "layout") == {"markdown_it"}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_is_offered_topics_and_areas(run: Run, shell: str) -> None:
+def test_shell_completion_offers_topics_and_areas(run: Run, shell: str) -> None:
     script = run("completion", shell).out
     (offered,) = [line for line in script.splitlines() if "tasks-on-target" in line and "hyper-threads" in line]
     assert all(re.search(rf"\b{name}\b", offered) for name in (*TOPICS, ALL_TOPICS, "interrupts"))

@@ -1,4 +1,4 @@
-"""What the pages say is true of this noisewatch: its checks, its commands and its options are there, and named."""
+"""The topic pages match this version: the checks, commands and options that they name exist."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from noisewatch.surfaces.reports.topics.report import BlockKind, TopicPage, pars
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
 from tests import CHECKOUT
 
-_IDS = {each.id for each in CATALOGUE}
+_IDS = {check.id for check in CATALOGUE}
 _PAGES = {topic: parse_page(read_page(topic)) for topic in TOPICS}
 _LONGEST, _LONGEST_GUIDE, _WIDEST = 62, 145, 100  # lines of a page; columns of its code in a terminal
 _SECTIONS = ("What to do", "What noisewatch does", "What it cannot see")
-_each_page = pytest.mark.parametrize(("topic", "page"), _PAGES.items(), ids=_PAGES)
-_each_subject = pytest.mark.parametrize(("topic", "page"), [(topic, _PAGES[topic]) for topic in SUBJECTS], ids=SUBJECTS)
-_each_guide = pytest.mark.parametrize(("topic", "page"), [(topic, _PAGES[topic]) for topic in GUIDES], ids=GUIDES)
+_all_pages = pytest.mark.parametrize(("topic", "page"), _PAGES.items(), ids=_PAGES)
+_all_subjects = pytest.mark.parametrize(("topic", "page"), [(topic, _PAGES[topic]) for topic in SUBJECTS], ids=SUBJECTS)
+_all_guides = pytest.mark.parametrize(("topic", "page"), [(topic, _PAGES[topic]) for topic in GUIDES], ids=GUIDES)
 
 
 def _commands(page: TopicPage) -> list[str]:
-    """All that is to be typed, from the name of our program on: lines of code, and code in prose."""
+    """Return all noisewatch commands of a page, in code and in prose."""
     lines = "\n".join(_lines_of_code(page)).replace("\\\n", " ").splitlines()
     texts = [*lines, *page.code]
     return [
@@ -43,16 +43,15 @@ def _lines_of_code(page: TopicPage) -> list[str]:
 
 
 def _parts(command: str) -> list[list[str]]:
-    """The words of each program of ours in a line of shell, without comments and redirections."""
+    """Return the words of each noisewatch command in a line of shell, without comments and redirections."""
     parts = [part for part in re.split(r" (?:&&|\|\|?) |; ", command) if part.startswith("noisewatch ")]
     return [[word for word in shlex.split(part, comments=True) if not word.startswith(">")] for part in parts]
 
 
 def _options() -> set[str]:
     parser, commands = build_parsers()
-    return {
-        option for each in (parser, *commands.values()) for action in each._actions for option in action.option_strings
-    }
+    actions = [action for command in (parser, *commands.values()) for action in command._actions]
+    return {option for action in actions for option in action.option_strings}
 
 
 def test_the_folder_has_a_page_for_each_topic_and_no_other() -> None:
@@ -66,7 +65,7 @@ def test_only_an_area_may_have_the_name_of_a_topic() -> None:
     assert len(names) == len(TOPICS) + 1
 
 
-@_each_guide
+@_all_guides
 def test_a_guide_shows_its_commands_first_and_ends_with_its_limits(topic: str, page: TopicPage) -> None:
     kinds = [block.kind for block in page.summary.blocks]
     assert kinds == [BlockKind.PARAGRAPH, BlockKind.CODE]
@@ -83,25 +82,25 @@ def test_each_guide_is_linked_from_the_readme() -> None:
         assert f"noisewatch explain {topic}" in readme
 
 
-def test_the_readme_stays_short_and_its_links_lead_somewhere() -> None:
+def test_readme_is_short_and_its_links_are_valid() -> None:
     readme = (CHECKOUT / "README.md").read_text()
     assert len(readme.splitlines()) <= 220
-    linked = re.findall(r"\]\(([^)#]+)\)", readme)
-    assert [path for path in linked if not path.startswith("https:") and not (CHECKOUT / path).exists()] == []
+    links = re.findall(r"\]\(([^)#]+)\)", readme)
+    assert [path for path in links if not path.startswith("https:") and not (CHECKOUT / path).exists()] == []
 
 
-def test_a_command_of_the_readme_can_be_parsed() -> None:
+def test_commands_in_the_readme_can_be_parsed() -> None:
     blocks = re.findall(r"```(?:sh|yaml)\n(.*?)```", (CHECKOUT / "README.md").read_text(), flags=re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines()]
-    commands = [found[0] for line in lines if (found := re.search(r"(?<![/\w])noisewatch .*", line))]
+    commands = [match[0] for line in lines if (match := re.search(r"(?<![/\w])noisewatch .*", line))]
     parts = [words for command in commands for words in _parts(command)]
     assert len(parts) >= 20
     for words in parts:
         assert parse_arguments(words[1:]).command == words[1]
 
 
-@_each_subject
-def test_a_page_has_its_sections_and_is_a_page(topic: str, page: TopicPage) -> None:
+@_all_subjects
+def test_page_has_its_sections_and_fits_the_length(topic: str, page: TopicPage) -> None:
     headings = [section.heading for section in page.sections]
     assert [heading for heading in headings if heading in _SECTIONS] == list(_SECTIONS)
     assert [block.kind for block in page.summary.blocks] == [BlockKind.PARAGRAPH]
@@ -109,43 +108,43 @@ def test_a_page_has_its_sections_and_is_a_page(topic: str, page: TopicPage) -> N
     assert len(read_page(topic).splitlines()) <= _LONGEST
 
 
-@_each_page
-def test_what_a_page_calls_by_name_is_a_check_or_a_topic(topic: str, page: TopicPage) -> None:
-    named = {code for code in page.code if re.fullmatch(r"[a-z]+(-[a-z]+)+", code)}
-    assert named - _IDS - set(TOPICS) - set(FORMATS) == set()
+@_all_pages
+def test_names_in_a_page_are_checks_topics_or_formats(topic: str, page: TopicPage) -> None:
+    names = {code for code in page.code if re.fullmatch(r"[a-z]+(-[a-z]+)+", code)}
+    assert names - _IDS - set(TOPICS) - set(FORMATS) == set()
 
 
-@_each_page
-def test_a_page_names_checks_and_says_what_noisewatch_does(topic: str, page: TopicPage) -> None:
+@_all_pages
+def test_page_has_checks_and_commands(topic: str, page: TopicPage) -> None:
     assert _IDS.intersection(page.code)
     assert _commands(page)
 
 
-@_each_page
-def test_a_command_of_a_page_can_be_parsed(topic: str, page: TopicPage) -> None:
+@_all_pages
+def test_commands_in_a_page_can_be_parsed(topic: str, page: TopicPage) -> None:
     _, commands = build_parsers()
     for words in [words for command in _commands(page) for words in _parts(command)]:
         if len(words) == 2 and words[1] in commands:  # the name of a command, in prose
             continue
-        if words[-1] == "--":  # what a tool puts before its command
+        if words[-1] == "--":  # a prefix for a command
             words.append("true")
         assert parse_arguments(words[1:]).command == (None if words[1].startswith("-") else words[1])
 
 
-@_each_page
-def test_an_option_of_a_page_is_one_of_ours(topic: str, page: TopicPage) -> None:
+@_all_pages
+def test_options_in_a_page_exist(topic: str, page: TopicPage) -> None:
     options = {code.split()[0] for code in page.code if code.startswith("--")}
     assert options - _options() == set()
 
 
-def test_the_examples_would_not_pass_with_a_wrong_option() -> None:
+def test_unknown_option_would_be_detected() -> None:
     with pytest.raises(UsageError, match="--no-such-option"):
         parse_arguments(["run", "--no-such-option", "--", "true"])
     assert {"--aa", "--gate", "--profile"} <= _options()
 
 
-@_each_page
-def test_each_source_has_its_address_and_no_two_the_same(topic: str, page: TopicPage) -> None:
+@_all_pages
+def test_sources_have_different_addresses(topic: str, page: TopicPage) -> None:
     addresses = [source.url for source in page.sources]
     assert len(addresses) >= (3 if topic in SUBJECTS else 0)
     assert len(set(addresses)) == len(addresses)
@@ -156,15 +155,15 @@ def test_each_source_has_its_address_and_no_two_the_same(topic: str, page: Topic
     assert all(re.search(r"[A-Za-z]{3}.*[.?!]$", source.text) for source in page.sources)
 
 
-@_each_subject
+@_all_subjects
 def test_a_figure_of_the_summary_has_a_source(topic: str, page: TopicPage) -> None:
-    said = page.summary.blocks[0].text
-    assert re.search(r"\d", re.sub(r"\[\d+\]", "", said))
-    assert re.search(r"\[1\]", said)
+    summary = page.summary.blocks[0].text
+    assert re.search(r"\d", re.sub(r"\[\d+\]", "", summary))
+    assert re.search(r"\[1\]", summary)
 
 
-@_each_page
-def test_code_fits_beside_its_indent(topic: str, page: TopicPage) -> None:
+@_all_pages
+def test_code_fits_the_width_with_its_indent(topic: str, page: TopicPage) -> None:
     assert max(map(len, _lines_of_code(page))) <= _WIDEST - 4
 
 
@@ -173,9 +172,9 @@ def test_kinds_of_work_that_a_page_names_exist() -> None:
     assert kinds == {"throughput", "interpreter", "latency"}
 
 
-def test_the_same_work_has_one_title_on_all_pages() -> None:
+def test_source_has_the_same_text_on_all_pages() -> None:
     texts: dict[str, set[str]] = {}
     for page in _PAGES.values():
         for source in page.sources:
             texts.setdefault(source.url, set()).add(source.text)
-    assert {url: told for url, told in texts.items() if len(told) > 1} == {}
+    assert {url: titles for url, titles in texts.items() if len(titles) > 1} == {}

@@ -1,4 +1,4 @@
-"""Without -v the report of a verdict fits a screen, and its end is what one needs."""
+"""Without -v the report of a verdict fits a screen and ends with the essential line."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ _WRITTEN: Mapping[str, Callable[[], Verdict]] = {
     "nothing": verdicts.verdict_on_nothing,
 }
 _STEPS = ("now", "undo", "for good")
+_STATUSES = ("fail", "unknown")
 
 
 def _text(
@@ -56,12 +57,12 @@ def _text(
 
 
 def _rows(text: str, width: int = _COLUMNS) -> int:
-    """Return the rows of a terminal that the text takes."""
+    """Return the number of terminal rows that the text needs."""
     return sum(max(-(-len(line) // width), 1) for line in text.splitlines())
 
 
 def _prose(text: str) -> list[str]:
-    """Return the lines but for the commands and the last one."""
+    """Return all lines except the commands and the last line."""
     *lines, _ = text.splitlines()
     return [
         line
@@ -72,12 +73,12 @@ def _prose(text: str) -> list[str]:
     ]
 
 
-def _of_recording(path: Path) -> Verdict:
+def _verdict_of_recording(path: Path) -> Verdict:
     return verdicts.verdict_of_recording(path, is_profile_given=False)
 
 
 @cache
-def _with_hogs(*names: str) -> Verdict:
+def _verdict_with_hogs(*names: str) -> Verdict:
     before, after = quiet_files(), quiet_files(3.0)
     for pid, name in enumerate(names, start=900):
         before |= process(pid, name, 2, 0, allowed="0-3")
@@ -87,30 +88,31 @@ def _with_hogs(*names: str) -> Verdict:
 
 
 @pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.stem)
-def test_a_recorded_machine_fits_a_screen(path: Path) -> None:
-    text = _text(_of_recording(path))
+def test_report_on_a_recorded_machine_fits_a_screen(path: Path) -> None:
+    text = _text(_verdict_of_recording(path))
     assert _rows(text) <= _ROWS
     assert [line for line in _prose(text) if len(line) > _COLUMNS] == []
 
 
 @pytest.mark.parametrize("name", _WRITTEN)
-def test_a_written_machine_fits_a_screen(name: str) -> None:
+def test_report_on_a_written_machine_fits_a_screen(name: str) -> None:
     text = _text(_WRITTEN[name]())
     assert _rows(text) <= _ROWS
     assert [line for line in _prose(text) if len(line) > _COLUMNS] == []
 
 
-@pytest.mark.parametrize("check_id", sorted({each.id for each in all_examples()}))
-def test_every_machine_that_an_example_writes_fits_a_screen(check_id: str) -> None:
-    for example in (each for each in all_examples() if each.id == check_id and each.status in ("fail", "unknown")):
+@pytest.mark.parametrize("check_id", sorted({example.id for example in all_examples()}))
+def test_report_on_every_example_machine_fits_a_screen(check_id: str) -> None:
+    examples = [example for example in all_examples() if example.id == check_id and example.status in _STATUSES]
+    for example in examples:
         text = _text(example.judged())
         assert (_rows(text) <= _ROWS, example.name) == (True, example.name)
         assert [line for line in _prose(text) if len(line) > _COLUMNS] == []
         assert len(text.splitlines()[-1]) < _COLUMNS
 
 
-def test_all_examples_that_fail_at_once_fit_and_the_rest_is_counted() -> None:
-    failed = {each.id: each.found() for each in all_examples() if each.status == "fail"}
+def test_failures_that_do_not_fit_are_counted() -> None:
+    failed = {example.id: example.found() for example in all_examples() if example.status == "fail"}
     verdict = replace(verdicts.quiet_verdict(), verdict=Outcome.UNSTABLE, findings=(*failed.values(),), is_strict=True)
     text = _text(verdict)
     assert _rows(text) <= _ROWS
@@ -122,15 +124,15 @@ def test_all_examples_that_fail_at_once_fit_and_the_rest_is_counted() -> None:
 
 
 @pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.stem)
-def test_each_command_is_one_of_the_verdict_and_whole(path: Path) -> None:
-    verdict = _of_recording(path)
+def test_commands_are_not_shortened(path: Path) -> None:
+    verdict = _verdict_of_recording(path)
     whole = {" ".join(line.split()) for line in _text(verdict, is_verbose=True).splitlines()}
     commands = [line for line in _text(verdict).splitlines() if re.match(r" +(now|undo|for good) ", line)]
     assert [line for line in commands if " ".join(line.split()) not in whole] == []
 
 
 def test_a_culprit_is_named_first_and_last_with_its_effect_in_the_unit_of_the_budget() -> None:
-    lines = _text(_with_hogs("cp")).splitlines()
+    lines = _text(_verdict_with_hogs("cp")).splitlines()
     assert lines[0] == "UNSTABLE   CPUs 2-3: do not benchmark now"
     assert lines[3].startswith(" 1 ✗ cp [900] takes ~36% of CPU 2 ")
     assert lines[3].endswith(" (budget 1%, limit 0.5%)")
@@ -139,13 +141,13 @@ def test_a_culprit_is_named_first_and_last_with_its_effect_in_the_unit_of_the_bu
     assert lines[-1].endswith("(exit 1)")
 
 
-def test_others_who_take_time_stand_below_the_costliest() -> None:
-    text = _text(_with_hogs("cp", "sort"))
+def test_other_culprits_are_listed_below_the_costliest() -> None:
+    text = _text(_verdict_with_hogs("cp", "sort"))
     assert re.search(r"^ 1 ✗ cp \[900\] takes ~36% of CPU 2", text, re.MULTILINE)
     assert re.search(r"^     who      sort \[901\] 18%", text, re.MULTILINE)
 
 
-def test_a_stable_verdict_is_short_and_says_what_it_rests_on() -> None:
+def test_stable_verdict_is_short_and_states_its_basis() -> None:
     lines = _text(verdicts.quiet_verdict()).splitlines()
     assert len(lines) <= 8
     assert lines[0] == "STABLE   CPUs 2-3: ready to benchmark"
@@ -161,15 +163,15 @@ def test_open_questions_are_named_in_the_last_line() -> None:
     assert lines[-1] == "UNKNOWN: no answer to governor-not-performance (exit 3)"
 
 
-def test_a_chance_that_is_too_small_says_what_may_decide_it() -> None:
-    text = _text(_of_recording(MACHINES / "host-kinds.nw"))
+def test_too_small_chance_names_options_that_may_pass() -> None:
+    text = _text(_verdict_of_recording(MACHINES / "host-kinds.nw"))
     assert re.search(r"^ 1 ✗ 25 samples of 100 ms stay within 1%: chance <1% \(cache work\)", text, re.MULTILINE)
     assert "(needs 70%)" in text
     assert re.search(r"^     try +.*--max-cv \d+% \(\d+%\)", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("changes", [{3: {"state": "moved"}}, {3: {"lost_gaps": 5, "lost_gaps_ns": 10_000}}])
-def test_a_chance_that_is_in_doubt_is_not_told(changes: dict[int, Any]) -> None:
+def test_uncertain_chance_is_not_reported(changes: dict[int, Any]) -> None:
     verdict = verdict_of(changes=changes)
     assert verdict.case.calibrated is not None
     assert chance_within_budget(verdict.case.calibrated).value is None
@@ -178,19 +180,19 @@ def test_a_chance_that_is_in_doubt_is_not_told(changes: dict[int, Any]) -> None:
     assert text.splitlines()[-1].startswith("UNKNOWN: ")
 
 
-def test_the_profile_is_told_with_its_reason() -> None:
-    assert "profile shared (virtual machine)" in _text(_of_recording(MACHINES / "host-kinds.nw"))
+def test_profile_is_shown_with_its_reason() -> None:
+    assert "profile shared (virtual machine)" in _text(_verdict_of_recording(MACHINES / "host-kinds.nw"))
 
 
 def test_warnings_are_one_line_with_the_costliest_first() -> None:
-    text = _text(_of_recording(MACHINES / "lab-disturbed.nw"))
+    text = _text(_verdict_of_recording(MACHINES / "lab-disturbed.nw"))
     assert re.search(r"^ 8 warnings, the costliest:  disk sda 0\.15% \(IRQ 40, 374/s\)", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("width", [20, 40, 60])
 @pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.stem)
 def test_prose_is_wrapped_at_narrow_widths(path: Path, width: int) -> None:
-    text = _text(_of_recording(path), width)
+    text = _text(_verdict_of_recording(path), width)
     longest = [line for line in _prose(text) if len(line) > width]
     assert [line for line in longest if not re.search(r"--|sudo|/sys/|\w{15}", line)] == []
     assert text.splitlines()[-1].startswith("UNSTABLE: ")
@@ -198,7 +200,7 @@ def test_prose_is_wrapped_at_narrow_widths(path: Path, width: int) -> None:
 
 @pytest.mark.parametrize("is_short", [False, True])
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=range(len(HOSTILE_NAMES)))
-def test_a_hostile_name_is_plain_text_and_takes_no_more_room(name: str, is_short: bool) -> None:
+def test_hostile_name_is_plain_text_and_fits_a_screen(name: str, is_short: bool) -> None:
     for verdict in (short_hostile_verdict(name) if is_short else hostile_verdict(name), hostile_verdict(name * 20)):
         text = _text(verdict)
         assert [line for line in text.splitlines() if not line.isprintable()] == []
@@ -207,7 +209,7 @@ def test_a_hostile_name_is_plain_text_and_takes_no_more_room(name: str, is_short
     assert f"{printable(name)} [900]" in _text(hostile_verdict(name)) or "takes" not in _text(hostile_verdict(name))
 
 
-def test_without_other_characters_letters_mark_what_blocks_and_colour_changes_no_text() -> None:
+def test_ascii_marks_failures_with_letters_and_colour_changes_no_text() -> None:
     verdict = verdicts.failed_verdict()
     assert re.search(r"^ 1 X hog \[900\]", _text(verdict, in_unicode=False), re.MULTILINE)
     coloured = _text(verdict, in_colour=True)
@@ -216,23 +218,23 @@ def test_without_other_characters_letters_mark_what_blocks_and_colour_changes_no
 
 
 @pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.stem)
-def test_all_else_stays_with_v_and_ends_alike(path: Path) -> None:
-    verdict = _of_recording(path)
+def test_verbose_report_lists_all_checks_and_ends_with_the_same_line(path: Path) -> None:
+    verdict = _verdict_of_recording(path)
     verbose = _text(verdict, is_verbose=True)
-    assert [each.check.id for each in verdict.findings if each.check.id not in verbose] == []
+    assert [finding.check.id for finding in verdict.findings if finding.check.id not in verbose] == []
     assert "WHAT TO DO" in verbose
     assert f"ALL {len(verdict.findings)} CHECKS" in verbose
     assert verbose.splitlines()[-1] == _text(verdict).splitlines()[-1]
 
 
 @pytest.mark.parametrize("path", _RECORDED, ids=lambda path: path.stem)
-def test_no_report_advises_another_profile_or_uses_two_names_for_a_thing(path: Path) -> None:
-    text = _text(_of_recording(path), is_verbose=True)
+def test_report_advises_no_other_profile_and_uses_no_synonyms(path: Path) -> None:
+    text = _text(_verdict_of_recording(path), is_verbose=True)
     assert "--profile shared" not in text
     assert [word for word in (" settles ", " keep  ", " by hand ", " about  ", "passes up to") if word in text] == []
 
 
-def test_what_the_options_left_out_or_weigh_otherwise_is_stated() -> None:
+def test_checks_that_options_exclude_or_change_are_counted() -> None:
     rules = Rules(
         ignored=frozenset({"load"}),
         severity_by_id={"noise-floor-above-budget": Severity.INFORMATION},
