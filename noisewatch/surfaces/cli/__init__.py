@@ -43,17 +43,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _NOT_MEASURED if isinstance(error, CannotMeasure) else _USAGE_ERROR
         return _report_trouble(message, status, format_named_in(words))
     except KeyboardInterrupt:
-        return _interrupted(command)
+        return _report_interrupt(command)
     except RuntimeError as error:  # Python 3.11 wraps an exception that interrupts the creation of a class
         if not isinstance(error.__cause__, KeyboardInterrupt):
             raise
-        return _interrupted(command)
+        return _report_interrupt(command)
     except BrokenPipeError:
         drop_unwritable(sys.stdout)
         return _BROKEN_PIPE_STATUS
 
 
-def _interrupted(command: str | None) -> int:
+def _report_interrupt(command: str | None) -> int:
     if command in _MEASURING:
         _print_error("noisewatch: interrupted: no result")
     return _INTERRUPTED

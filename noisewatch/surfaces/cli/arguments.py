@@ -28,7 +28,7 @@ def parse_arguments(argv: Sequence[str]) -> Namespace:
         command.refuse_unknown(unknown)
         command.error(f"unexpected argument {quoted(unknown[0])}")
     if arguments.command == PREFLIGHT and not arguments.no_config:
-        arguments = _configured(parser, commands[PREFLIGHT], arguments, argv)
+        arguments = _apply_options_file(parser, commands[PREFLIGHT], arguments, argv)
     arguments.words = argv
     return arguments
 
@@ -43,7 +43,7 @@ def _refuse_misspelt_options(parser: Parser, commands: Mapping[str, Parser], arg
         commands[name].refuse_unknown(words)
 
 
-def _configured(
+def _apply_options_file(
     parser: ArgumentParser, command: ArgumentParser, arguments: Namespace, argv: Sequence[str]
 ) -> Namespace:
     """Parse the command line again, after the configuration file has set the defaults."""

@@ -7,8 +7,8 @@ from argparse import REMAINDER, SUPPRESS, ArgumentParser
 from noisewatch.judgement.rules import MICRO, PROFILES, SHARED
 from noisewatch.surfaces.cli.options import (
     MACHINE,
+    MAX_AUTO_S,
     MEASUREMENT,
-    MOST_AUTO_S,
     REPORT,
     SHORTEST_CALIBRATION_S,
     SHORTEST_SAMPLE_S,
@@ -44,8 +44,8 @@ from noisewatch.turbo import LEAST_S, LEAST_WORK_S
 
 CALIBRATION_S = 1.0  # before and after a series
 _SETTLE_S = 120.0
-_MOST_PROCESSES = 4096
-_MOST_RUNS = 1_000_000
+_MAX_PROCESSES = 4096
+_MAX_RUNS = 1_000_000
 
 
 def _fill_preflight(parser: ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def _fill_preflight(parser: ArgumentParser) -> None:
     measurement.value(
         "--calibration SECONDS",
         "length of the microbenchmark after the sample (default 3; auto: until the noise floor is precise enough, at "
-        f"most {MOST_AUTO_S:g}; 0: none; a recording contains its own)",
+        f"most {MAX_AUTO_S:g}; 0: none; a recording contains its own)",
         or_auto(zero_or_seconds(SHORTEST_CALIBRATION_S)),
         3.0,
     )
@@ -195,12 +195,12 @@ def _add_repetitions(parser: ArgumentParser) -> None:
     repetitions.value(
         "--runs N",
         "repetitions, each a process of its own (default 1; with --against 25, with --aa 30)",
-        whole_number(1, _MOST_RUNS),
+        whole_number(1, _MAX_RUNS),
     )
     repetitions.value(
         "--retry N",
         "add at most N repetitions, until --runs of them were undisturbed (default 0)",
-        whole_number(0, _MOST_RUNS),
+        whole_number(0, _MAX_RUNS),
         0,
     )
     repetitions.value(
@@ -241,7 +241,7 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     measurement = titled(parser, MEASUREMENT)
     measurement.value(
         "--duration SECONDS",
-        f"total duration (default 5; auto: until the noise floor is precise enough, at most {MOST_AUTO_S:g}); "
+        f"total duration (default 5; auto: until the noise floor is precise enough, at most {MAX_AUTO_S:g}); "
         "--under-load doubles it",
         or_auto(seconds(SHORTEST_CALIBRATION_S)),
         5.0,
@@ -258,7 +258,7 @@ def _fill_calibrate(parser: ArgumentParser) -> None:
     measurement.value(
         "--under-load N",
         "calibrate again while N processes are busy on all CPUs except isolated target CPUs (default: one per CPU)",
-        whole_number(1, _MOST_PROCESSES, " of processes"),
+        whole_number(1, _MAX_PROCESSES, " of processes"),
         const=0,
     )
     measurement.value("--workload COMMAND", "measure this command instead of the built-in work", words, ())

@@ -13,7 +13,7 @@ from noisewatch.errors import UsageError
 from noisewatch.machine import Machine
 from noisewatch.machine.history_file import usual_path
 from noisewatch.operations.machines import MachineOptions, require_free
-from noisewatch.surfaces.cli.options import MOST_AUTO_S
+from noisewatch.surfaces.cli.options import MAX_AUTO_S
 from noisewatch.surfaces.cli.values import AS_LONG_AS_NEEDED
 from noisewatch.surfaces.output import encoded, opened_output, takes_colour, takes_unicode
 
@@ -54,7 +54,7 @@ def calibration_options(arguments: Namespace, seconds: float) -> CalibrationOpti
     if command and arguments.work is not None:
         raise UsageError("--workload and --work exclude each other")
     return CalibrationOptions(
-        MOST_AUTO_S if is_auto else seconds, arguments.realtime, command, arguments.tracer, is_auto
+        MAX_AUTO_S if is_auto else seconds, arguments.realtime, command, arguments.tracer, is_auto
     )
 
 

@@ -29,7 +29,7 @@ from noisewatch.surfaces.cli.rules import refuse_unknown_names
 from noisewatch.surfaces.drawing.tables import align
 from noisewatch.text import printable
 
-_OWN, _PROJECT = "noisewatch.toml", "pyproject.toml"
+_OPTIONS_FILE, _PROJECT_FILE = "noisewatch.toml", "pyproject.toml"
 KEYS = (
     "profile",
     "expect",
@@ -89,7 +89,7 @@ def configure(parser: ArgumentParser, path: str | None) -> tuple[str, list[str]]
     top of the repository; outside of a repository only in the current folder. Raise UsageError, or UsageErrors with all
     mistakes in the file.
     """
-    file = _read(Path(path)) if path is not None else _nearest()
+    file = _read_file(Path(path)) if path is not None else _find_nearest()
     if file is None:
         return None
     words: list[str] = []
@@ -97,7 +97,7 @@ def configure(parser: ArgumentParser, path: str | None) -> tuple[str, list[str]]
     kind_by_key = {key: _kind_of(parser._option_string_actions[f"--{key}"]) for key in KEYS}
     for key, value in file.table.items():
         kind = kind_by_key.get(key)
-        for name, setting in _settings(kind, value):
+        for name, setting in _settings_in(kind, value):
             try:
                 words += _checked_words(parser, file.path.parent, key, kind, name, setting)
             except UsageError as error:
@@ -120,21 +120,21 @@ def _kind_of(option: Action) -> str:
     return _PATH if option.metavar == "FILE" else _TEXT
 
 
-def _settings(kind: str | None, value: Any) -> Iterator[tuple[str, Any]]:
+def _settings_in(kind: str | None, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield names and values: all of a table, each item of a list as a list of its own, any other value unchanged."""
     if kind == _TABLE and isinstance(value, dict):
-        yield from _flat(value)
+        yield from _flatten(value)
     elif kind == _LIST and isinstance(value, list):
         yield from (("", [item]) for item in value)
     else:
         yield "", value
 
 
-def _flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Flatten a table: TOML parses `id.key = 1` as a table within a table."""
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flatten(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
@@ -144,7 +144,7 @@ def _checked_words(
 ) -> list[str]:
     """Return the equivalent words of a command line. Raise UsageError if the option does not accept them."""
     option = f"--{key}"
-    words = [f"{option}{text}" for text in _texts(folder, key, kind, name, value)]
+    words = [f"{option}{text}" for text in _value_texts(folder, key, kind, name, value)]
     try:
         parser.parse_args(words)
         for word in words:
@@ -155,7 +155,7 @@ def _checked_words(
     return words
 
 
-def _texts(folder: Path, key: str, kind: str | None, name: str, value: Any) -> list[str]:
+def _value_texts(folder: Path, key: str, kind: str | None, name: str, value: Any) -> list[str]:
     """Return the texts after the option's name on a command line. Raise UsageError for a wrong key or type."""
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
     match value:
@@ -174,11 +174,11 @@ def _texts(folder: Path, key: str, kind: str | None, name: str, value: Any) -> l
     raise UsageError(f"{key}{f' {name}' * bool(name)}: wanted {_TEXT if name else kind}, found {value!r}")
 
 
-def _nearest() -> _OptionsFile | None:
+def _find_nearest() -> _OptionsFile | None:
     """Return the options file of the nearest folder that has one, or None; files that cannot be read are skipped."""
     for folder in _searched_folders():
-        for name in (_OWN, _PROJECT):
-            if os.access(folder / name, os.R_OK) and (file := _read(folder / name)) is not None:
+        for name in (_OPTIONS_FILE, _PROJECT_FILE):
+            if os.access(folder / name, os.R_OK) and (file := _read_file(folder / name)) is not None:
                 return file
     return None
 
@@ -197,17 +197,17 @@ def _searched_folders() -> list[Path]:
     return folders[: tops[0] + 1] if tops else folders[:1]
 
 
-def _read(path: Path) -> _OptionsFile | None:
+def _read_file(path: Path) -> _OptionsFile | None:
     """Return the options file, or None if it is another tool's and has no table for noisewatch. Raise UsageError."""
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: {(error.strerror or os.strerror(error.errno or 0)).lower()}") from error
-    if path.name == _PROJECT and b"noisewatch" not in content:
+    if path.name == _PROJECT_FILE and b"noisewatch" not in content:
         return None
     text = decoded_toml(content, str(path))
     whole = parsed_toml(text, str(path))
-    if path.name != _PROJECT:
+    if path.name != _PROJECT_FILE:
         return _OptionsFile(path, text, whole)
     tools = whole.get("tool")
     own = tools.get("noisewatch") if isinstance(tools, dict) else None
@@ -230,7 +230,7 @@ def text_of_options(arguments: Namespace) -> str:
             value: Any = [item for items in values for item in items]
         else:
             value, origins = (values or [default])[-1], origins[-1:]
-        rows.append((action.option_strings[-1], _text(value), ", ".join(origins) or "default"))
+        rows.append((action.option_strings[-1], _value_text(value), ", ".join(origins) or "default"))
     return f"{align([tuple(map(printable, row)) for row in rows])}\n{_NOTE}"
 
 
@@ -257,7 +257,7 @@ def _values_set_by(words: Sequence[str]) -> dict[str, Any]:
     return vars(parser.parse_args(words))
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """Return the value as a user would write it."""
     if value in (None, []):
         return _UNSET

@@ -15,9 +15,9 @@ from noisewatch.surfaces.output import AUTO, can_move_cursor, encoding_of, in_co
 if TYPE_CHECKING:
     from noisewatch.machine.spinning.calibration.run import Progress
 
-_EVERY_S = 0.25
-_LEAST_LINES = 12
-_WAITING_EVERY_S = 10.0
+_REDRAW_S = 0.25
+_MIN_LINES = 12
+_WAITING_REMARK_S = 10.0
 
 
 class _LivePicture:
@@ -40,10 +40,10 @@ class _LivePicture:
         from noisewatch.surfaces.drawing.glyphs import glyphs_for
         from noisewatch.surfaces.reports.calibration.picture import live_rows, progress_line  # only a terminal needs it
 
-        self._next_s = time.monotonic() + _EVERY_S
+        self._next_s = time.monotonic() + _REDRAW_S
         self._live.take(progress)
         columns, lines = shutil.get_terminal_size()
-        if self._can_move and lines >= _LEAST_LINES:
+        if self._can_move and lines >= _MIN_LINES:
             glyphs = glyphs_for(encoding_of(sys.stderr), os.environ.get("TERM", ""))
             rows = live_rows(self._live, columns - 1, lines - 2, glyphs)
             self._draw([painted_row(row) if self._in_colour else plain_row(row) for row in rows])
@@ -53,7 +53,7 @@ class _LivePicture:
     def clear(self) -> None:
         """Remove the picture, which the report replaces."""
         if self._drawn:
-            sys.stderr.write(self._back() + "\x1b[J" if self._can_move else "\n")
+            sys.stderr.write(self._cursor_back() + "\x1b[J" if self._can_move else "\n")
             sys.stderr.flush()
             self._drawn = 0
 
@@ -61,11 +61,11 @@ class _LivePicture:
         if not self._can_move:
             sys.stderr.write("\r" + lines[0])
         else:
-            sys.stderr.write(self._back() + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
+            sys.stderr.write(self._cursor_back() + "".join(f"\x1b[2K{line}\n" for line in lines) + "\x1b[J")
         sys.stderr.flush()
         self._drawn = len(lines)
 
-    def _back(self) -> str:
+    def _cursor_back(self) -> str:
         return f"\r\x1b[{self._drawn}A" if self._drawn else ""
 
 
@@ -96,7 +96,7 @@ class TerminalListener:
         now_s = time.monotonic()
         if reasons != self._waits_for and now_s >= self._next_remark_s and not sys.stderr.isatty():
             self.on_remark(f"waiting for {reasons} ({left_s:.0f} s left)")
-            self._waits_for, self._next_remark_s = reasons, now_s + _WAITING_EVERY_S
+            self._waits_for, self._next_remark_s = reasons, now_s + _WAITING_REMARK_S
 
     def on_remark(self, text: str) -> None:
         print(f"{self.program}: {text}", file=sys.stderr, flush=True)

@@ -17,9 +17,9 @@ USUAL_HISTORY = (
 )
 SHORTEST_SAMPLE_S = 0.5  # in a shorter sample, a tick of 10 ms or a single interrupt could decide the verdict
 SHORTEST_CALIBRATION_S = 0.5  # a shorter calibration would skip some kinds of measurement
-MOST_AUTO_S = 30.0  # upper limit for the duration of `auto`
+MAX_AUTO_S = 30.0  # upper limit for the duration of `auto`
 FAIL, PASS = "fail", "pass"  # the values of --on-unknown
-_LEAST_SAMPLES, _MOST_SAMPLES = 2, 10_000  # a single sample has no deviation
+_MIN_SAMPLES, _MAX_SAMPLES = 2, 10_000  # a single sample has no deviation
 _SHORTEST_INTERVAL_S = 0.1
 
 MACHINE, MEASUREMENT, REPORT = "machine", "measurement", "report"
@@ -156,7 +156,7 @@ def add_budget(parser: ArgumentParser) -> None:
     """Add the options that describe the next benchmark, and how the microbenchmark measures for it."""
     budget = titled(parser, "the next benchmark")
     budget.value("--at DURATION", "length of a sample (default 100ms)", sample_length, "100ms")
-    samples = whole_number(_LEAST_SAMPLES, _MOST_SAMPLES, " of samples")
+    samples = whole_number(_MIN_SAMPLES, _MAX_SAMPLES, " of samples")
     budget.value("--samples N", "number of samples (default 25)", samples, "25")
     budget.value(
         "--max-cv SHARE",

@@ -15,7 +15,7 @@ def run(arguments: Namespace) -> int:
     """Print the differences. Return 0 if no difference blocks, 1 if one does, 3 if that is unknown."""
     with opened_report(arguments) as report:
         comparison = compare_files(arguments.before, arguments.after, _judge_recording)
-        report.write(_rendered(comparison, arguments.format, report.in_unicode))
+        report.write(_render(comparison, arguments.format, report.in_unicode))
     return comparison.exit_status
 
 
@@ -32,7 +32,7 @@ def _judge_recording(path: str) -> tuple[Document, str | None]:
     return plain(describe_verdict(verdict, None, verdict.exit_status)), getattr(machine, "damage", None)
 
 
-def _rendered(comparison: SideComparison, form: str, in_unicode: bool) -> str:
+def _render(comparison: SideComparison, form: str, in_unicode: bool) -> str:
     if form == "json":
         from noisewatch.surfaces.reports.compare.json import json_of_comparison
 

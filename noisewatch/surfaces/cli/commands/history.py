@@ -32,11 +32,11 @@ def run(arguments: Namespace) -> int:
         raise UsageError(f"--cpus {arguments.cpus}: {error}") from error
     view = read_history(path, cpus)
     with opened_report(arguments) as report:
-        report.write(_rendered(view, arguments, report.in_unicode))
+        report.write(_render(view, arguments, report.in_unicode))
     return 0
 
 
-def _rendered(view: HistoryView, arguments: Namespace, in_unicode: bool) -> str:
+def _render(view: HistoryView, arguments: Namespace, in_unicode: bool) -> str:
     if arguments.format == "json":
         return json_of_history(view)
     if arguments.format == "markdown":

@@ -160,8 +160,8 @@ def _opened_scripts(arguments: Namespace) -> Iterator[list[_Script]]:
         ]
 
 
-def _markdown(verdict: Verdict, most_bytes: int) -> str:
+def _markdown(verdict: Verdict, max_bytes: int) -> str:
     from noisewatch.surfaces.reports.parts.sections import markdown_of_sections  # only a step with a summary needs it
     from noisewatch.surfaces.reports.verdict.markdown import sections_of
 
-    return markdown_of_sections(sections_of(verdict), most_bytes)
+    return markdown_of_sections(sections_of(verdict), max_bytes)

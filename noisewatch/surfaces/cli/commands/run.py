@@ -199,7 +199,7 @@ DISTURBED, UNKNOWN = 5, 3
 _GATE = {RunOutcome.UNDISTURBED: 0, RunOutcome.DISTURBED: DISTURBED, RunOutcome.UNKNOWN: UNKNOWN}
 _ON_UNKNOWN = {None: UNKNOWN, FAIL: DISTURBED, PASS: 0}
 _BY_SIGNAL = 128
-_FEWEST_OPEN_FILES = 32  # with fewer, parts of the machine cannot be read
+_MIN_OPEN_FILES = 32  # with fewer, parts of the machine cannot be read
 
 
 def run(arguments: Namespace) -> int:
@@ -212,10 +212,10 @@ def run(arguments: Namespace) -> int:
         raise UsageError("no command (noisewatch run -- COMMAND)")
     if arguments.on_unknown is not None and not arguments.gate:
         raise UsageError("--on-unknown: only with --gate")
-    most_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= most_files < _FEWEST_OPEN_FILES:
-        fewest = f"wanted at least {_FEWEST_OPEN_FILES} (ulimit -n)"
-        raise UsageError(f"only {most_files} files may be open at once: {fewest}")
+    max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= max_files < _MIN_OPEN_FILES:
+        minimum = f"wanted at least {_MIN_OPEN_FILES} (ulimit -n)"
+        raise UsageError(f"only {max_files} files may be open at once: {minimum}")
     if arguments.filtered is not None:
         if arguments.results is None:
             raise UsageError("--filtered needs --results FILE")

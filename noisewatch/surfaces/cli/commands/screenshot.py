@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     Press = Callable[[], Awaitable[None]]
 
-_LARGEST = 1000
-_SHORTEST_STILL_S = 0.1
+_MAX_SIDE = 1000
+_MIN_STILL_S = 0.1
 
 
 def run(arguments: Namespace) -> int:
@@ -73,7 +73,7 @@ def _is_animated(arguments: Namespace) -> bool:
 def _parse_size(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
     size = (int(match[1]), int(match[2])) if match is not None else (0, 0)
-    if not all(0 < side <= _LARGEST for side in size):
+    if not all(0 < side <= _MAX_SIDE for side in size):
         raise UsageError(f"--size {text}: wanted columns and lines such as 100x30")
     return size
 
@@ -123,7 +123,7 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
 
         frames = sample_frames(machine, read_options, arguments.interval)
         if _is_animated(arguments):
-            svg = await _animated(app, pressed, frames, arguments)
+            svg = await _draw_animation(app, pressed, frames, arguments)
             report_damage(machine)
             return svg
         begin_ns: int | None = None
@@ -140,7 +140,7 @@ async def _draw(arguments: Namespace, keys: list[str], width: int, height: int) 
         return svg_of_lines(app.lines(), width, app.title_of_picture, THEMES[arguments.theme])
 
 
-async def _animated(app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace) -> str:
+async def _draw_animation(app: MonitorApp, pressed: Press, frames: Iterable[Frame], arguments: Namespace) -> str:
     """Return an animated SVG of the monitor between --from and --to, in which each frame lasts its interval.
 
     Raise UsageError if the recording has no frame in between.
@@ -160,7 +160,7 @@ async def _animated(app: MonitorApp, pressed: Press, frames: Iterable[Frame], ar
         app.show_frame(frame)
         if not stills:
             await pressed()
-        seconds = max(frame.seconds, _SHORTEST_STILL_S)
+        seconds = max(frame.seconds, _MIN_STILL_S)
         stills = [
             *stills[:-1],
             *(replace(still, seconds=seconds) for still in stills[-1:]),
