@@ -122,7 +122,7 @@ def _columns() -> int:
         return _COLUMNS
 
 
-class OneRun(TerminalListener):
+class SingleRunReport(TerminalListener):
     """A listener that reports a single run on standard error; if a trace was requested, also the attribution used.
 
     These lines may end up among a benchmark's results: benchstat parses `word: text` as part of their configuration,
@@ -243,19 +243,19 @@ def run(arguments: Namespace) -> int:
         stops_at_failure=not arguments.ignore_failure,
         looks_often=arguments.results is not None,
     )
-    ran = _run(open_machine(options.machine), options, arguments, is_series)
-    if is_series and ran.series.has_ended_early:
-        return _report_early_end(ran.series)
-    if not is_series and ran.series.end.exit_status != 0:
-        return end_as(ran.series.end)
+    result = _run_and_report(open_machine(options.machine), options, arguments, is_series)
+    if is_series and result.series.has_ended_early:
+        return _report_early_end(result.series)
+    if not is_series and result.series.end.exit_status != 0:
+        return end_as(result.series.end)
     status = 0
-    if arguments.gate or ran.is_empty:
+    if arguments.gate or result.is_empty:
         gate = _GATE | {RunOutcome.UNKNOWN: _ON_UNKNOWN[arguments.on_unknown]}
-        status = gate[gate_of_run(ran.series, arguments.results is not None, ran.results)]
-    return status or (0 if ran.is_complete else CannotStart.OURS)
+        status = gate[gate_of_run(result.series, arguments.results is not None, result.results)]
+    return status or (0 if result.is_complete else CannotStart.OURS)
 
 
-class _Ran(Struct, frozen=True):
+class _SeriesResult(Struct, frozen=True):
     """A series that has ended; `is_complete` means that everything requested could be read and written.
 
     `results` is None if no results file was read.
@@ -267,25 +267,25 @@ class _Ran(Struct, frozen=True):
     is_empty: bool = False  # nothing was written, as the requested format contains only undisturbed runs
 
 
-def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _Ran:
-    """Run the series and report it; after the command has run, reporting errors are printed and change no result."""
+def _run_and_report(machine: Machine, options: RunOptions, arguments: Namespace, is_series: bool) -> _SeriesResult:
+    """Run the series and write its reports; once the command has run, errors of reports are printed, not raised."""
     series, results, is_complete, is_empty = None, None, True, False
     report_options = ReportOptions(
         arguments.format, arguments.output, not is_series, arguments.identify, arguments.gate, arguments.color
     )
-    shown: RunProgress | OneRun | SilentListener = OneRun()
+    progress: RunProgress | SingleRunReport | SilentListener = SingleRunReport()
     if arguments.quiet:
-        shown = SilentListener()
+        progress = SilentListener()
     elif is_series:
-        shown = RunProgress(options.runs * len(options.commands), arguments.color)
+        progress = RunProgress(options.runs * len(options.commands), arguments.color)
     try:
-        with recorded_to(arguments.record, machine) as recorder, opened_report(report_options, shown) as report:
+        with recorded_to(arguments.record, machine) as recorder, opened_report(report_options, progress) as report:
             try:
                 series = run_series(machine, options, report.listener, recorder)
             finally:
-                shown.on_done()  # the next message needs a line of its own
-            if isinstance(shown, OneRun):
-                shown.report_speed_change(series)
+                progress.on_done()  # the next message needs a line of its own
+            if isinstance(progress, SingleRunReport):
+                progress.report_speed_change(series)
             if arguments.results is not None:
                 results = _read_results(arguments.results, series)
             report.write_reports(series, width(), results)
@@ -302,7 +302,7 @@ def _run(machine: Machine, options: RunOptions, arguments: Namespace, is_series:
         raise
     if arguments.results is not None:
         is_complete = results is not None and _print_results(results, arguments.filtered) and is_complete
-    return _Ran(series, results, is_complete, is_empty)
+    return _SeriesResult(series, results, is_complete, is_empty)
 
 
 def _report_early_end(series: RunSeries) -> int:
