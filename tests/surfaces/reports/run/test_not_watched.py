@@ -14,7 +14,7 @@ from noisewatch.judgement.run.reasons import RepetitionVerdict, Unwatched
 from noisewatch.kinds import Tracer
 from noisewatch.operations.run.series import RunBeginning, RunSeries
 from noisewatch.operations.run.tracing import TraceLevel
-from noisewatch.surfaces.cli.commands.run import OneRun
+from noisewatch.surfaces.cli.commands.run import SingleRunReport
 from noisewatch.surfaces.reports.run.receipt import header_of, repetition_of
 from tests.surfaces.reports.consumers import workflow_command
 from tests.surfaces.reports.run.running import read
@@ -81,7 +81,7 @@ def test_pyperf_metadata_lists_what_was_not_watched(tmp_path: Path) -> None:
 def test_line_of_a_single_run_names_what_was_not_watched(
     verdict: RepetitionVerdict, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    series, display = written_series(verdict), OneRun()
+    series, display = written_series(verdict), SingleRunReport()
     display.on_begin(
         RunBeginning(
             options=series.options,
