@@ -35,7 +35,7 @@ class Ground(StrEnum):
 
     INVALIDATES = "invalidates"  # nothing that is measured can be trusted: blocks whatever the effect
     EFFECT = "takes time"  # blocks by what it takes, measured, against the budget
-    RISK = "risk"  # a short calibration cannot see it; in a guest a noise floor within the budget answers it
+    RISK = "risk"  # a short calibration cannot detect it; in a guest a noise floor within the budget answers it
 
 
 FLOOR_CHECK = "noise-floor-above-budget"  # it measures what many other checks only infer

@@ -334,8 +334,7 @@ class Plan(Struct, frozen=True):
         needs = partition_needs(case)
         had = f" (it has {' and '.join(needs.had)})" if needs.had else ""
         return (
-            "The CPUs cannot be isolated without a reboot: for that this machine lacks "
-            f"{' and '.join(needs.missing)}{had}."
+            f"The CPUs cannot be isolated without a reboot, as this machine lacks {' and '.join(needs.missing)}{had}."
         )
 
     @property

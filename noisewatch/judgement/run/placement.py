@@ -20,7 +20,7 @@ _STACKED_SHARE = 0.1  # of the looks: a thread that wakes another one shares its
 _STACKED_LOOKS = 2
 _WAITED_SHARE = 0.05  # of the repetition: the least wait that the shared CPU must have caused
 _OBSERVED_SHARE = 0.8  # of the CPU time: threads observed for less may have been anywhere
-_NOT_LOOKED = "no look at its threads: it was too short"
+_NOT_LOOKED = "its threads were not observed: it was too short"
 _UNCOUNTED = "whether its threads moved between two looks is not known: the kernel does not count it (/proc/PID/sched)"
 _MOVED_UNSEEN = "its threads moved more often than the looks saw: where they ran is known for {} of their CPU time only"
 

@@ -13,9 +13,9 @@ from noisewatch.surfaces.drawing.tables import align, table
 from noisewatch.surfaces.drawing.wraps import wrap
 
 GROUNDS: Mapping[Ground, str] = {
-    Ground.INVALIDATES: "no measurement can be trusted then, whatever the effect",
+    Ground.INVALIDATES: "no measurement can be trusted, whatever the effect",
     Ground.EFFECT: "blocks by its measured effect against the budget",
-    Ground.RISK: "a short calibration cannot see it; in a guest a noise floor within the budget answers it",
+    Ground.RISK: "a short calibration cannot detect it; in a guest a noise floor within the budget answers it",
 }
 _ASKS_STARTER = "the monitor does not start the benchmark: only settings of the machine count"
 
@@ -70,7 +70,7 @@ def _parts(check: Check) -> list[tuple[str, str | Sequence[str]]]:
         (_READS, [str(path) for path in check.reads]),
         ("Limits", [f"{limit.key}: {describe_limit(limit)}" for limit in check.limits]),
         ("Under other profiles", differences(check)),
-        ("Where it cannot be read", substitutes(check)),
+        ("If it cannot be read", substitutes(check)),
         ("In the monitor", [_ASKS_STARTER] if check.asks_starter else []),
         ("What to do", check.remedy),
         (_REFERENCES, check.sources),

@@ -49,7 +49,7 @@ def test_a_page_has_all_sections_with_all_that_is_declared(run: Run, check: Chec
         "What it reads": True,
         "Limits": check.limits,
         "Under other profiles": differences(check),
-        "Where it cannot be read": check.answered_by,
+        "If it cannot be read": check.answered_by,
         "In the monitor": check.asks_starter,
         "What to do": True,
         "References": True,

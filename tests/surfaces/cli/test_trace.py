@@ -97,7 +97,7 @@ def test_the_longest_stretches_without_the_work_come_with_what_was_in_them(run: 
 def test_without_a_trace_the_counters_have_to_do_and_the_reason_is_told(run: Run, tmp_path: Path) -> None:
     recording = _recorded(tmp_path)
     said = run("trace", "--cpus", "2", "--replay", recording).out
-    assert "by counters only: ~ marks what is inferred" in said
+    assert "by counters only, ~ marks inferred figures" in said
     assert "No trace: not in the recording." in said
     assert "hog (pid 901)" in said
     answer = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json
@@ -111,7 +111,7 @@ def test_without_a_trace_too_the_thread_that_has_the_cpu_is_what_works_there(run
     after |= process(902, "hog", 2, 500_000_000, allowed="0-3") | {"/proc/stat": stat_file({2: 250}, 300)}
     recording = record(tmp_path / "counted.nw", before, after)
     said = run("trace", "--cpus", "2", "--replay", recording).out
-    assert "CPU 2: bench (pid 901) had ~66.67%, beside it" in said
+    assert "CPU 2: bench (pid 901) had ~66.67%; also there:" in said
     assert "taskset -pc 0-1,3 902" in said
     assert "taskset -pc 0-1,3 901" not in said
     (cpu,) = run("trace", "--cpus", "2", "--replay", recording, "--format", "json").json["cpus"]

@@ -29,7 +29,7 @@ def test_target_machine_and_noise_floor_are_told() -> None:
     assert "; chance >99%)" in told["noise floor"]
     assert told["chance"].startswith("25 samples of 100 ms stay within 1%: chance >99% (")
     assert told["profile"] == "micro"
-    assert told["smallest change"].endswith(" shows here with 25 samples of 100 ms.")
+    assert told["smallest change"].endswith(" can be detected here with 25 samples of 100 ms.")
 
 
 def test_how_many_samples_show_a_change_is_a_block() -> None:

@@ -50,7 +50,7 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
     floor = calibrated.floor
     if floor is None or calibrated.is_of_any_work:
         why = why_incomplete(calibrated) or calibrated.doubt or "too little was measured"
-        sentence = f"What can be measured here is unknown: {why}."
+        sentence = f"Cannot tell what can be measured here: {why}."
         return Conclusion(Status.UNKNOWN, sentence, helps="Calibrate longer (--duration).")
     status, judged = _judged(calibrated, floor)
     helps = " ".join(
@@ -64,7 +64,7 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
 
 
 _SHARED = 2  # a ratio of CVs: from there on, beyond chance, the kinds of work have different causes of noise
-_IN_BUDGET, _NEAR = "within the budget of {limit}, showing changes of", "too near to the budget of {limit} to tell, CV"
+_IN_BUDGET, _NEAR = "within the budget of {limit}, detectable change", "too close to the budget of {limit} to tell, CV"
 _OVER, _SHORT = "over the budget of {limit}, CV", "too little was measured for samples of {length}"
 _MISSING = "not measured, or too little"
 
@@ -111,21 +111,21 @@ def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) 
     margin = calibrated.drift.margin_at(by_work.budget.at_ns)
     if alone is not None and by_work.cpus_above[ALONE]:
         of_quota = any(is_of_quota(calibrated, figures) for figures in calibrated.complete if figures.cpu == alone.cpu)
-        cause = QUOTA.said if of_quota else "move what shares this CPU"
+        cause = QUOTA.said if of_quota else "move other work off this CPU"
         share = share_text(alone.cv_expected)
         return f"Interruptions alone are over the budget (CV {share}): {cause}.{_most_of_the_gaps(gaps)}"
     chain, dense = (floors.get(work) for work in (Work.LATENCY, Work.THROUGHPUT))
     if chain is not None and dense is not None and _differs(dense, chain, margin):
         return (
-            "What slows throughput and spares latency shares the core: a busy sibling, or another virtual machine "
-            "(--cpus of another core, no SMT; --workload for your own command)."
+            "Throughput work is slowed, latency work is not: the cause shares the core, as a busy sibling or another "
+            "virtual machine does (--cpus of another core, no SMT; --workload for your own command)."
         )
     of_memory = [work for work in (Work.CACHE, Work.MEMORY) if work in floors]
     slower = [work for work in of_memory if dense is not None and _differs(floors[work], dense, margin)]
     if slower:
         return (
-            f"What slows {' and '.join(slower)} and spares throughput shares the last-level cache or the memory: move "
-            "it to another node or cache."
+            f"Work on {' and '.join(slower)} is slowed, throughput work is not: the cause shares the last-level cache "
+            "or the memory. Move it to another node or cache."
         )
     return _what_helps(calibrated, floors[by_work.worst], gaps, by_work.worst)
 
@@ -156,9 +156,10 @@ def _extrapolated(calibrated: Calibrated, floor: NoiseFloor, status: Status) -> 
     length = describe_ns(floor.sample_ns)
     if status == Status.FAIL:
         above, limit = name_cpus(calibrated.cpus_above_budget), share_text(calibrated.budget.max_cv)
-        return f"Samples of {length} vary too much for the budget of {limit} on {above}; {_LONGER} to know what shows."
+        advice = f"{_LONGER} to learn which change can be detected"
+        return f"Samples of {length} vary too much for the budget of {limit} on {above}; {advice}."
     why = why_incomplete(calibrated) or f"too little was measured for samples of {length}"
-    return f"What can be measured here is unknown: {why}; {_LONGER}."
+    return f"Cannot tell what can be measured here: {why}; {_LONGER}."
 
 
 def _varies(floor: NoiseFloor) -> str:
@@ -188,13 +189,15 @@ def _undecided(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str
     if calibrated.doubt is not None:
         return calibrated.doubt
     if calibrated.unpredicted:
-        return f"of {name_cpus(calibrated.unpredicted)} too little was measured: {_LONGER}"
+        return f"too little was measured on {name_cpus(calibrated.unpredicted)}: {_LONGER}"
     if floor.chance is not None and floor.chance < budget.least_chance:
         least, limit = describe_chance(budget.least_chance), share_text(budget.max_cv)
-        return f"within the budget of {limit} with a chance of {describe_chance(floor.chance)} (passes from {least})"
+        return (
+            f"within the budget of {limit} with a chance of {describe_chance(floor.chance)} (at least {least} needed)"
+        )
     if floor.bounded:
-        return f"the worst one may be longer than {budget.max_inflation:.2f} times"
-    return f"the calibration is too short to bound the worst one: {_LONGER}"
+        return f"the worst sample may take more than {budget.max_inflation:.2f} times as long"
+    return f"the calibration is too short to bound the worst sample: {_LONGER}"
 
 
 def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown, work: Work | None) -> str:
@@ -204,7 +207,7 @@ def _what_helps(calibrated: Calibrated, floor: NoiseFloor, gaps: GapsShown, work
     """
     if floor.cv_expected < _NOTHING:
         return ""
-    return f"It is mostly {dominating_cause(calibrated, floor, work).said}.{_most_of_the_gaps(gaps)}"
+    return f"The noise is mostly {dominating_cause(calibrated, floor, work).said}.{_most_of_the_gaps(gaps)}"
 
 
 def _most_of_the_gaps(gaps: GapsShown) -> str:
@@ -212,7 +215,7 @@ def _most_of_the_gaps(gaps: GapsShown) -> str:
     if gaps.main_cause is None or gaps.main_cause[1] < _MOSTLY:
         return ""
     cause, part = gaps.main_cause
-    return f" Of the time in gaps {part:.0%} is {cause.name}{cause.cure}."
+    return f" {part:.0%} of the time in gaps is {cause.name}{cause.cure}."
 
 
 def _longer_samples(calibrated: Calibrated) -> str:

@@ -38,7 +38,7 @@ class GapClass(Struct, frozen=True):
     cure: str = ""  # what takes its gaps away, after a sentence
 
 
-TICK = GapClass("tick", "▓", "t", "tick", cure=": nohz_full= takes it away")
+TICK = GapClass("tick", "▓", "t", "tick", cure=": nohz_full= removes it")
 INTERRUPTS = GapClass("irq+softirq", "▒", "i", "irq")
 THREADS_OF_OTHERS = GapClass("threads", "█", "#", "thread")
 QUOTA = GapClass("quota", "▚", "q", "outside")

@@ -211,7 +211,7 @@ def legend_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
     pieces += [(f"not kept {gaps.unplaced}", "unknown")] if gaps.unplaced else []
     pieces.append((f"all {gaps.count} {describe_share(gaps.share)}", "strong"))
     if gaps.is_live or gaps.unknown_because is not None:
-        pieces.append(("known at the end" if gaps.is_live else "inferred, no trace", "faint"))
+        pieces.append(("attributed at the end" if gaps.is_live else "inferred, no trace", "faint"))
     for text, style in pieces:
         if used and used + len(text) + 3 > width:
             rows.append([])

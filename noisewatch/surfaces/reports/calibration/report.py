@@ -54,7 +54,7 @@ def sections_of(result: CalibratedTarget, width: int, glyphs: Glyphs) -> list[Se
 
 
 def opening_rows(calibrated: Calibrated, width: int, glyphs: Glyphs) -> list[Row]:
-    """Return the sentence on the change that shows here, in rows no wider than `width`."""
+    """Return the sentence on the smallest detectable change, in rows of at most `width` columns."""
     lines = wrap(opening_sentence(calibrated), width)
     return rows_for(([(line, "strong")] for line in lines), glyphs.has_braille)
 
@@ -142,13 +142,13 @@ def isolation_remark(loaded: CalibratedUnderLoad, comparison: Comparison) -> str
         return f"{remark} The load ran on {name_cpus(shared)} as well." if shared else remark
     if comparison.difference is Difference.NOISIER:
         return "Isolation does not hold against this load."
-    unproven = "Whether isolation holds is not known: "
+    unproven = "Cannot tell whether isolation holds: "
     if loaded.load.busy_share < _LEAST_BUSY:
         return f"{unproven}the load had only {loaded.load.busy_share:.0%} of its CPUs."
     if comparison.difference is Difference.UNKNOWN or comparison.are_floors_apart is None:
         return f"{unproven}too little was measured."
     if comparison.are_floors_apart or (comparison.longest_ratio or 0.0) > _LONGER_GAP:
-        return f"{unproven}as much noise as without the load, but not alike."
+        return f"{unproven}there is as much noise as without the load, but not of the same kind."
     return "Isolation holds against this load."
 
 

@@ -125,15 +125,14 @@ def _share(gaps: GapsShown) -> str:
 
 
 def _floors_sentence(first: Side, second: Side, comparison: Comparison) -> str:
-    """Return which change shows on either side, and whether the noise floors differ."""
+    """Return the smallest detectable change of each side, and whether the noise floors differ."""
     one, other = first.calibrated.floor, second.calibrated.floor
     if one is None or other is None:
         missing = " and ".join(side.name for side in (first, second) if side.calibrated.floor is None)
-        return f"{missing}: too little was measured to say what change shows; calibrate longer (--duration)."
+        return f"{missing}: too little was measured to detect a change; calibrate longer (--duration)."
     samples = f"{one.samples} samples of {first.calibrated.floors_of} of {describe_ns(one.sample_ns)}"
-    sentence = (
-        f"{first.name}: a change of {_change(one)} shows; {second.name}: one of {_change(other)} ({samples} each)."
-    )
+    changes = f"{_change(one)} on {first.name}, {_change(other)} on {second.name}"
+    sentence = f"Smallest detectable change: {changes} ({samples} each)."
     if one.extrapolated or other.extrapolated:
         sentence += " Extrapolated: calibrate longer (--duration)."
     elif not comparison.are_floors_apart:
@@ -142,7 +141,7 @@ def _floors_sentence(first: Side, second: Side, comparison: Comparison) -> str:
 
 
 def _change(floor: NoiseFloor) -> str:
-    return share_text(floor.smallest_change_share) if math.isfinite(floor.smallest_change_share) else "no size"
+    return share_text(floor.smallest_change_share) if math.isfinite(floor.smallest_change_share) else "none"
 
 
 def _left_over(side: Side) -> str:
@@ -151,7 +150,7 @@ def _left_over(side: Side) -> str:
         return ""
     cause, part = side.gaps.main_cause
     inferred = "" if side.gaps.unknown_because is None else " (inferred, no trace)"
-    return f"Of the noise of {side.name} {part:.0%} is {cause.name}{inferred}{cause.cure}."
+    return f"{part:.0%} of the noise of {side.name} is {cause.name}{inferred}{cause.cure}."
 
 
 def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -> list[Row]:

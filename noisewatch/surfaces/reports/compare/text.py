@@ -44,14 +44,15 @@ def _blocking_words(comparison: SideComparison) -> str:
         names = [item.check_id for item in comparison.blocking] + [
             change_of(item) for item in comparison.different_figures
         ]
-        return f"differs in what blocks: {describe_names(names, _MOST_BLOCKING)}"
+        return f"blocking differences: {describe_names(names, _MOST_BLOCKING)}"
     if comparison.outcome == Outcome.SAME:
-        return "no difference in what blocks"
+        return "no blocking differences"
     if comparison.undecided:
         return (
-            f"unknown in what blocks: not known of both sides: {describe_names(comparison.undecided, _MOST_BLOCKING)}"
+            f"blocking differences unknown, not known on both sides: "
+            f"{describe_names(comparison.undecided, _MOST_BLOCKING)}"
         )
-    return "unknown in what blocks: nothing of it is known to both sides"
+    return "blocking differences unknown: nothing that blocks is known on both sides"
 
 
 def _blind_words(comparison: SideComparison) -> Iterator[str]:
@@ -150,7 +151,7 @@ def test_sentences(comparison: SideComparison) -> Iterator[str]:
     )
     if comparison.blind_figures:
         names = [figure.name for figure in comparison.blind_figures]
-        yield f"too noisy to tell even a large change: {', '.join(names)}"
+        yield f"too noisy to detect even a large change: {', '.join(names)}"
     for test in dict.fromkeys(figure.test for figure in comparison.different_figures):
         names = [figure.name for figure in comparison.different_figures if figure.test == test]
         yield f"{', '.join(names)}: {test}"

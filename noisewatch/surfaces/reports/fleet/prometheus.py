@@ -54,17 +54,17 @@ class _Gauges(Collector):
         )
         yield self._reported(
             "noise_floor_cv_ratio",
-            "Relative standard deviation that samples of 100 ms will show of the machine alone.",
+            "Relative standard deviation that the machine alone adds to samples of 100 ms.",
             lambda report: None if report.floor is None else report.floor.expected,
         )
         yield self._reported(
             "noise_floor_chance_ratio",
-            "Chance that the samples of a benchmark stay within the budget that the host's verdict was asked for.",
+            "Chance that a benchmark's samples stay within the budget of the host's verdict.",
             lambda report: report.chance,
         )
         yield self._by_host(
             "out_of_line",
-            "1 for figures that are out of line with those of machines of the same kind; with a CPU, the slowest.",
+            "1 for figures that are out of line with machines of the same kind; a CPU label names the slowest CPU.",
             ["figure", "cpu"],
             lambda host: [((out.figure, "" if out.cpu is None else str(out.cpu)), 1.0) for out in host.outliers],
         )

@@ -75,7 +75,7 @@ def _remarks(fleet: Fleet) -> Iterator[str]:
         names = _listed_names(fleet.perhaps_two)
         yield f"not stable by an older report in another folder: {names}; if that is another machine, rename its file"
     if fleet.passed_over:
-        yield f"{describe_count(fleet.passed_over, 'older report')} of these hosts passed over"
+        yield f"{describe_count(fleet.passed_over, 'older report')} of these hosts ignored"
 
 
 def _row(host: FleetHost, longest_name: int | None) -> list[str]:

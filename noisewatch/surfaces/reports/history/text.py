@@ -31,9 +31,9 @@ WIDTH = 120  # columns of reports that are not shown in a terminal
 _NEWEST = 20
 _MOST_OTHERS = 4  # sets of CPUs
 _MAKES_ONE = "noisewatch preflight --history makes one"
-_ACCEPT = "noisewatch history accept: from here on it is"
-_BACKWARDS = "the clock was set back between entries, which stand in the order in which they were made"
-_STEADY = f"no move found: none that lasted {LEAST_AT_A_LEVEL} entries, and that their spread does not explain"
+_ACCEPT = "to accept it: noisewatch history accept"
+_BACKWARDS = "the clock was set back between entries, which are listed in the order in which they were made"
+_STEADY = f"no move found: no change lasted {LEAST_AT_A_LEVEL} entries and exceeded their spread"
 CHARTED = (Figure.LATENCY, Figure.NOISE_10MS)
 ROWS = 4
 _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " .:#"}
@@ -77,7 +77,7 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     if view.past.doubt is not None:
         yield from hanging(f"unknown: {view.past.doubt}", width)
     elif count <= LEAST_BEFORE:
-        yield f"remembering: {count} of {LEAST_BEFORE}, then the next one is judged"
+        yield f"remembering: {count} of {LEAST_BEFORE} entries, after which the next one is judged"
     else:
         yield from _development(development, width)
     yield from hanging(_left_out(view, development), width)
@@ -112,7 +112,7 @@ def _left_out(view: HistoryView, development: Development) -> str:
         f"{_entries(past.thinned_out, 'older ')}, thinned out evenly over time" if past.thinned_out else "",
         *_others(past, development.entries[-1]),
         f"{past.accepted} from before the machine was accepted" if past.accepted else "",
-        f"those of {describe_count(past.other_machines, 'other machine')}" if past.other_machines else "",
+        f"entries of {describe_count(past.other_machines, 'other machine')}" if past.other_machines else "",
     ]
     named = "; ".join(part for part in parts if part)
     return f"not compared: {named}" if named else ""
@@ -129,7 +129,7 @@ def _others(past: Past, newest: Entry) -> list[str]:
         option = f" (--cpus {format_cpu_list(cpus)})" if cpus != newest.cpus else ""
         parts.append(f"{count} of {name_cpus(cpus)}{by}{option}")
     rest = sum(count for _, count in counts.most_common()[_MOST_OTHERS:])
-    parts += [f"{rest} of still other CPUs"] if rest else []
+    parts += [f"{rest} of other CPUs"] if rest else []
     return [*parts, f"{bare} without figures"] if bare else parts
 
 
@@ -152,7 +152,7 @@ def _development(development: Development, width: int) -> Iterator[str]:
         yield from hanging(f"not as usual now: {', '.join(map(str, departures))} ({_ACCEPT})", width)
     if development.unjudged:
         named = ", ".join(development.unjudged)
-        yield from hanging(f"not judged, as at most {LEAST_BEFORE} entries have it: {named}", width)
+        yield from hanging(f"not judged, in at most {LEAST_BEFORE} entries: {named}", width)
 
 
 def _attribution(move: FigureMove, width: int) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _attribution(move: FigureMove, width: int) -> Iterator[str]:
         for difference in changed:
             yield from hanging(f"    {difference}", width)
     if move.has_facts and move.unknown:
-        yield from hanging(f"  may have changed, as only one side knows it: {', '.join(move.unknown)}", width)
+        yield from hanging(f"  may have changed, but known on one side only: {', '.join(move.unknown)}", width)
 
 
 def _table(entries: Sequence[Entry], shown: Sequence[Entry]) -> list[list[str]]:

@@ -24,27 +24,27 @@ from noisewatch.text import printable
 from noisewatch.units import parse_frequency
 
 _HEAD = """\
-# The machine that these benchmarks want: on any other `noisewatch preflight --machine THIS-FILE` says unstable.
-# Written by `noisewatch show --format machine`. Edit it: what is deleted, or "any", is not asked.
+# The machine that these benchmarks require: on any other, `noisewatch preflight --machine THIS-FILE` is unstable.
+# Written by `noisewatch show --format machine`. Edit it: facts that are deleted, or "any", are not checked.
 #
 #   "CPU model" = "AMD EPYC 7451 24-Core Processor"      exactly this; * stands for any text
 #   "CPU model" = ["AMD EPYC 7451 *", "AMD EPYC 7551 *"]     any of these
-#   memory = { at_least = "64 GiB" }                     so much or more: sizes, clocks, counts, versions
+#   memory = { at_least = "64 GiB" }                     at least this: sizes, clocks, counts, versions
 """
 _WHY: Mapping[FactClass, str] = {
     FactClass.IDENTITY: "Results depend on the processor first. The board of a cloud's machine is its instance type.",
-    FactClass.HARDWARE: "One name, other hardware: the usual reason why runners of one pool differ.",
-    FactClass.KERNEL: "Updates will do, older kernels will not: they schedule and mitigate in other ways.",
-    FactClass.SETTINGS: "Settings that change results by percents. Preflight judges many more by itself.",
+    FactClass.HARDWARE: "The same name with other hardware is the usual reason why runners of one pool differ.",
+    FactClass.KERNEL: "Updates are accepted; older kernels are not, as they schedule and mitigate differently.",
+    FactClass.SETTINGS: "Settings that change results by some percent. Preflight judges many more by itself.",
     FactClass.SURROUNDINGS: "A hypervisor costs time, and hides what else its machine does.",
 }
 _WHY_NOT: Mapping[FactClass, str] = {
-    FactClass.FIRMWARE: "Not asked, as each update would be another machine. `noisewatch history` shows those.",
-    FactClass.KERNEL: "Not asked, as an update may change them.",
-    FactClass.SETTINGS: "Not asked. Some of these belong to one tuning, or to these target CPUs.",
+    FactClass.FIRMWARE: "Not checked, as each update would be another machine. `noisewatch history` shows updates.",
+    FactClass.KERNEL: "Not checked, as an update may change them.",
+    FactClass.SETTINGS: "Not checked. Some of these belong to one tuning, or to these target CPUs.",
 }
-_REMOVE = "Remove a # to ask:"
-_REMARKS = {"memory": f"{KEPT_BACK:.0%} less will do, as firmware and kernel keep some"}
+_REMOVE = "Remove a # to check it:"
+_REMARKS = {"memory": f"{KEPT_BACK:.0%} less is accepted, as firmware and kernel keep some"}
 _BARE = regex(r"[A-Za-z0-9_-]+")
 _KNOBS = {knob_name(knob) for knob in Knob}
 
@@ -67,7 +67,7 @@ def _table(of_class: FactClass, facts: Mapping[str, str | None], case: Case) -> 
         yield from lines.values()
     others = {name: value for name, value in others.items() if value != NONE or name not in _KNOBS}
     if others:
-        yield f"# {_WHY_NOT.get(of_class, 'Not asked.')} {_REMOVE}"
+        yield f"# {_WHY_NOT.get(of_class, 'Not checked.')} {_REMOVE}"
         yield from (f"# {_exactly(name, value)}" for name, value in others.items())
     unknown = [name for name, value in facts.items() if value is None and name not in _KNOBS]
     yield from (printable(f"# unknown here: {name} ({why_unread(case, of_class, name)})") for name in unknown)

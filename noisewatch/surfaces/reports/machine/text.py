@@ -83,7 +83,7 @@ def _targets(snapshot: Snapshot) -> str:
     by_version_1 = "" if isolation.unbalanced == frozenset() else f", {cpus(isolation.unbalanced)} by cgroup v1"
     has_option = None if config is None else config.is_set("RCU_NOCB_CPU")
     is_doubtful = isolation.rcu_nocbs and not isolation.nohz_full and has_option is None
-    doubt = " requested; whether the kernel can is unknown" if is_doubtful else ""
+    doubt = " requested; support by the kernel is unknown" if is_doubtful else ""
     rows = [
         ("target CPUs", f"{cpus(snapshot.target.cpus)} ({snapshot.target.chosen_by})"),
         ("online", f"{cpus(snapshot.online.online)}, offline {cpus(snapshot.online.offline)}"),
@@ -100,7 +100,7 @@ def _clock(snapshot: Snapshot) -> str:
     rows = [
         ("turbo", snapshot.frequency.turbo or UNKNOWN),
         ("clock source", snapshot.settings.clock_source.current or UNKNOWN),
-        ("mains power", "no supply tells" if isinstance(mains, str) else yes(mains)),
+        ("mains power", "not reported" if isinstance(mains, str) else yes(mains)),
         ("CPU quota", UNKNOWN if quota is None else ("none" if quota == UNLIMITED else f"{quota:g} CPUs")),
         ("throttled periods", number(snapshot.cgroup.throttled_periods)),
     ]
@@ -255,12 +255,12 @@ def _in_common(names: Sequence[str]) -> str:
 
 
 def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
-    """Return `silent since boot: 32 IRQs: 19 of nvme0q*, i801_smbus, 12 that nothing uses`."""
+    """Return `silent since boot: 32 IRQs: 19 of nvme0q*, i801_smbus, 12 unused`."""
     used = [line for line in silent if line.actions]
     groups = sorted(grouped(used, lambda line: line.device or line.make), key=len, reverse=True)
     parts = [_owner(group) for group in groups[:_MOST_SILENT]]
     parts += [f"{more} more (-v)"] if (more := sum(map(len, groups[_MOST_SILENT:]))) else []
-    parts += [f"{unused} that nothing uses"] if (unused := len(silent) - len(used)) else []
+    parts += [f"{unused} unused"] if (unused := len(silent) - len(used)) else []
     sentence = f"silent since boot: {len(silent)} IRQs: {', '.join(parts)}"
     return "\n".join(wrap(printable(sentence), width, "", "  "))
 
@@ -334,7 +334,7 @@ def _cpu_table(snapshot: Snapshot) -> str:
         )
         for group in grouped(_all_cpus(snapshot), lambda cpu: cpu.purpose)
     ]
-    head = ("CPUS", "COUNT", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "INTERRUPTS OF EACH")
+    head = ("CPUS", "COUNT", "ONLINE", "TARGET", "ISOLATED", "NOHZ", "KIND", "INTERRUPTS PER CPU")
     return align([head, *rows])
 
 

@@ -88,7 +88,7 @@ def _head(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
 
 
 def _why(plan: Plan, options: PlanRenderOptions) -> Iterator[str]:
-    yield "WHY THESE" if not plan.proposal.is_given else "WHAT THEY ARE LIKE"
+    yield "WHY THESE CPUS" if not plan.proposal.is_given else "ABOUT THESE CPUS"
     widest = max(len(judged_criterion.criterion) for judged_criterion in plan.criteria)
     for judged in plan.criteria:
         indent = " " * (len(_INDENT) + 2 + widest + 2)
@@ -174,8 +174,8 @@ def _boot_notes(plan: Plan) -> Iterator[str]:
         )
     if "isolcpus=" in arguments and plan.steps.partition is not None:
         yield (
-            "Prefer the partition: it needs no reboot, and can be taken back. isolcpus is deprecated, but it alone "
-            "keeps interrupts away that the kernel manages (managed_irq)."
+            "Prefer the partition: it needs no reboot, and can be undone. isolcpus is deprecated, but only it keeps "
+            "away interrupts that the kernel manages (managed_irq)."
         )
 
 
@@ -183,11 +183,11 @@ def _replaced_options(plan: Plan) -> Iterator[str]:
     """Yield what to change in the options, or on the command line, before they are added to it."""
     halves = frozenset().union(*(core.cpus for core in plan.proposal.cores if not core.has_siblings))
     if plan.steps.kernel_arguments and halves:
-        yield f"Which CPUs share a core with {name_cpus(halves)} is not known: add any that do to these options."
+        yield f"Cannot tell which CPUs share a core with {name_cpus(halves)}: add them to these options."
     if plan.steps.kernel_arguments and plan.proposal.case.snapshot.platform.options is None:
-        yield "Whether the command line has any of these options now is not known."
+        yield "Cannot tell whether the command line already has any of these options."
     for name, value in plan.given_options.items():
-        yield one_line(f"The command line has {name}={value} now: replace that.")
+        yield one_line(f"The command line already has {name}={value}: replace it.")
 
 
 def _left_out(plan: Plan) -> Iterator[str]:
@@ -252,13 +252,13 @@ def _unit(plan: Plan) -> Iterator[str]:
     partition = plan.steps.partition
     if partition is not None:
         file = f"{partition.folder.rpartition('/')[0]}/{_NAME}/cpuset.cpus.partition"
-        yield "# All threads of its cores, which nothing else may use while it runs: an isolated partition."
+        yield "# An isolated partition of all threads of the cores: nothing else may use them while the unit runs."
         yield from ["Slice=-.slice", f"AllowedCPUs={cpu_list_argument(proposal.taken)}"]
         read_back = f"grep -qx isolated {file} || {{ cat {file} >&2; exit 1; }}"
         yield f"ExecStartPre=+/bin/sh -c 'echo isolated >{file}; {read_back}'"
     elif plan.partition is not None:
-        yield f"# They are in the partition {printable(plan.partition)}, where no unit can run: take that back first."
+        yield f"# The CPUs are in the partition {printable(plan.partition)}, where no unit can run: undo it first."
     if plan.why_no_partition is not None:
         yield f"# {one_line(plan.why_no_partition)}"
-        yield "# This unit runs on them, and keeps nothing else off them."
+        yield "# This unit runs on these CPUs, but keeps nothing else off them."
     yield from ["# Put your benchmark here, with its whole path.", "ExecStart=/bin/true"]

@@ -64,7 +64,7 @@ def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: b
     """Return what ran where, whether the result can be trusted, and what speaks against that."""
     target = series.machine.target
     count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
-    repeated = f" ({requested} wanted, {count - requested} repeated)" if count > requested else ""
+    repeated = f" ({requested} requested, {count - requested} repeated)" if count > requested else ""
     about = f"noisewatch run · {name_cpus(target.cpus)} ({target.chosen_by}) · {describe_count(count, 'run')}{repeated}"
     first, *more = wrap(headline_of(conclusion), width)
     first = painted(first, _meaning_of(series, conclusion)) if in_colour else first

@@ -134,7 +134,7 @@ def opened_report(options: ReportOptions, shown: RunListener) -> Iterator[RunRep
     """
     form = options.effective_form
     if options.is_silent and form != TEXT:
-        raise UsageError(f"standard output is the command's: where to write the {form}? Add --output FILE")
+        raise UsageError(f"standard output belongs to the command: add --output FILE for the {form}")
     with ExitStack() as stack:
         has_summary = not options.is_single and not options.is_printed and form != TEXT
         summary = stack.enter_context(opened_output(None)) if has_summary else None

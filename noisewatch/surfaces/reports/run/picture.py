@@ -206,8 +206,8 @@ def picture_rows(series: RunSeries, culprits: Sequence[RunCulprit], width: int, 
         rows += _side_by_side(plotted, bars, left + 2 + places.columns) if is_side_by_side else plotted
     rows += _axis(shown, places, left, lane_rows(culprits, shown, places, width - left - 2, glyphs))
     if places.is_shared:
-        short = f"{-(-places.count // places.columns)} runs a column"
-        note = first_that_fits([f"up to {short}: of signs in one place the gravest shows", short], width)
+        short = f"{-(-places.count // places.columns)} runs per column"
+        note = first_that_fits([f"up to {short}: the gravest sign is shown", short], width)
         rows.append([(note, "faint")])
     if not is_side_by_side:
         for bars in histograms:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _MOST_CULPRITS, _MOST_PIDS = 20, 8
 MOST_THREADS = 8
 _DIGITS = 4  # of a share, which is an estimate
-_NO_LOOK = "no look at its threads: it was too short"
+_NO_LOOK = "its threads were not observed: it was too short"
 _NO_RUN_TIME_OBSERVED = "the looks at its threads saw none of their run time"
 _Key = TypeVar("_Key", bound=int | str | None)
 
@@ -446,7 +446,7 @@ class ReceiptKeeper(RunListener):
         except OSError as error:
             self.is_incomplete = True
             self._cut()
-            self._shown.on_remark(f"{self._name}: {system_reason(error)}: the receipt ends there, the run goes on")
+            self._shown.on_remark(f"{self._name}: {system_reason(error)}: the receipt ends there, the run continues")
         else:
             self._length += len(line)
 

@@ -45,8 +45,8 @@ _MOST_DECIMALS = 6
 _TOO_NARROW = "the interval of the mean is too narrow"
 _OF_PROGRAM = "the program (layout, hash seeds, allocation)"
 SAME_LAYOUT = (
-    "A command against itself does not see the layout floor: both run the same file, and what linking it again, "
-    "another path or a larger environment would change is in neither."
+    "A command against itself does not show the layout floor: both sides run the same file, so the effects of "
+    "relinking, another path or a larger environment are in neither."
 )
 _BOUNDLESS = 1e9  # a share: the runs vary so much that the interval includes a time of zero
 
@@ -57,7 +57,7 @@ def mean_words(series: SeriesStatistics, is_result: bool = True) -> str:
     If the series has no result, the interval is left out: noise may have shifted all of it.
     """
     if series.sd_s is None or series.cv is None or series.mean_interval_s is None:
-        return f"{times_text([series.mean_s], None)} (1 run: how much it varies is unknown)"
+        return f"{times_text([series.mean_s], None)} (1 run: its variation is unknown)"
     mean, sd = times_text([series.mean_s], series.sd_s), times_text([series.sd_s], series.sd_s, series.mean_s)
     spread = f"{mean} ± {sd} ({describe_count(series.count, 'run')}, CV {share_text(series.cv)}"
     if not is_result:
@@ -77,13 +77,13 @@ def doubt_words(series: SeriesStatistics, numbers: Sequence[int]) -> list[str]:
     """Return clauses on why the interval may be wrong; `numbers` are those of the runs in the statistics."""
     clauses = []
     if series.doubt == OrderDoubt.SERIAL:
-        clauses.append(f"runs resemble the one before: {_TOO_NARROW}")
+        clauses.append(f"each run resembles the one before: {_TOO_NARROW}")
     elif series.doubt is not None and series.later_share is not None:
         took = "longer" if series.doubt == OrderDoubt.SLOWER else "less"
         later = _more_or_less(series.later_share)
         clauses.append(f"later runs took {took} (the second half {later} than the first): {_TOO_NARROW}")
     elif not series.is_order_tested:
-        clauses.append(f"fewer than {FEWEST_FOR_ORDER} runs: whether later ones take longer is unknown")
+        clauses.append(f"fewer than {FEWEST_FOR_ORDER} runs: cannot tell whether later runs take longer")
     if series.far_runs:
         names = [str(numbers[at]) for at in series.far_runs]
         clauses.append(f"far from the others: run{'s' * (len(names) > 1)} {', '.join(names)}")
@@ -105,7 +105,7 @@ def difference_words(difference: MeanDifference, a: str = "A", b: str = "B") -> 
         return f"{b} takes {_more_or_less(difference.share)} time than {a} ({_from_to(difference.interval)}: {at})"
     return (
         f"no difference shown: {b} takes between {_from_to(difference.interval, ' and ')} time than {a} ({at}); "
-        f"one of less than {share_text(difference.smallest_shown)} may be missed"
+        f"one below {share_text(difference.smallest_shown)} may be missed"
     )
 
 
@@ -127,34 +127,36 @@ def relative_to_second(difference: MeanDifference) -> MeanDifference:
 def against_itself_words(difference: MeanDifference) -> str:
     """Return the smallest difference that can be shown, from a command that ran against itself."""
     if difference.interval is None or difference.smallest_shown is None:
-        return f"what difference can be shown here is unknown: {_pairs(difference)}, {FEWEST_PAIRS} at least are needed"
+        return (
+            f"cannot tell what difference can be shown here: {_pairs(difference)}, at least {FEWEST_PAIRS} are needed"
+        )
     shown = (
-        f"differences from {share_text(difference.smallest_shown)} on can be shown here with {_pairs(difference)} "
+        f"differences of {share_text(difference.smallest_shown)} or more can be shown here with {_pairs(difference)} "
         f"({SIGNIFICANCE:.0%} false alarms, {POWER:.0%} power)"
     )
     if not difference.is_shown:
         return shown
     return (
-        f"{shown}; but the command differs from itself by {_from_to(difference.interval)}: "
-        "by chance in one series of twenty, so measure again"
+        f"{shown}; but the command differs from itself by {_from_to(difference.interval)}, "
+        "which happens by chance in one series of twenty: measure again"
     )
 
 
 def variance_words(parts: VarianceParts) -> str:
     """Return how much processes vary, and how much of that the machine or the program explains."""
     if parts.cv is None or parts.cv_interval is None:
-        return "one run: how much processes vary is unknown"
+        return "one run: cannot tell how much processes vary"
     varies = f"varies {share_text(parts.cv)} between processes"
     if parts.of_machine is None or parts.of_program is None:
-        return (
-            f"{varies}; what the machine explains of it is unknown: no noise floor was measured for runs of this length"
-        )
+        return f"{varies}; the part of the machine is unknown: no noise floor was measured for runs of this length"
     machine = _range(parts.of_machine)
     if parts.explained == Explained.PROGRAM:
         rest = _range(parts.of_program)
         return f"{varies}; the machine explains {machine}: the rest, {rest}, is {_OF_PROGRAM}, or was not watched"
     if parts.explained == Explained.ORDER:
-        return f"{varies}; the machine explains {machine}: the rest depends on when a run ran, so not on {_OF_PROGRAM}"
+        return (
+            f"{varies}; the machine explains {machine}: the rest depends on the time of a run, so not on {_OF_PROGRAM}"
+        )
     if parts.explained == Explained.MACHINE:
         return f"{varies}, no more than the machine alone may cause ({machine}): nothing points to the program"
     return (
@@ -345,7 +347,7 @@ def left_sentences(series: RunSeries) -> list[str]:
     """Return what the runs left running; only the first runs are named, as later ones usually leave the same."""
     clauses = [words for judged in series.repetitions if (words := left_words(judged.repetition)) is not None]
     left = len(clauses) - _MOST_LEFT
-    return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did"] if left > 0 else [])]
+    return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did so"] if left > 0 else [])]
 
 
 def not_watched_sentences(series: RunSeries) -> list[str]:
@@ -373,7 +375,7 @@ def level_sentences(series: RunSeries) -> list[str]:
     for judged in series.repetitions:
         if isinstance(judged.repetition.trace, str):
             numbers.setdefault(judged.repetition.trace, []).append(judged.repetition.number)
-    exceptions = [f"of {_name_runs(runs)} counters, because {printable(reason)}" for reason, runs in numbers.items()]
+    exceptions = [f"for {_name_runs(runs)} counters, because {printable(reason)}" for reason, runs in numbers.items()]
     return ["; ".join(["attribution: kernel trace", *exceptions])]
 
 
@@ -387,10 +389,10 @@ def machine_sentences(conclusion: RunConclusion) -> list[str]:
     change, unknown = conclusion.speed_change, conclusion.change_unknown
     if change is not None and change.is_too_much:
         return [
-            f"the machine is not what it was: after the series the same work took {share_text(abs(change.share))} "
-            f"{'more' if change.share > 0 else 'less'} time on CPU {change.cpu} than before it"
+            f"the machine changed during the series: after it, the same work took {share_text(abs(change.share))} "
+            f"{'more' if change.share > 0 else 'less'} time on CPU {change.cpu}"
         ]
-    return [] if unknown is None else [f"whether the machine is what it was is unknown: {printable(unknown)}"]
+    return [] if unknown is None else [f"cannot tell whether the machine changed: {printable(unknown)}"]
 
 
 def ending_sentences(series: RunSeries) -> list[str]:
@@ -419,7 +421,7 @@ def advice_parts(advice: PlacementAdvice, argv: Sequence[str], identifies: bool)
 
 def _summary(placement: Placement) -> str:
     if not placement.looks and not placement.is_traced:
-        return "no look at its threads: it was too short"
+        return "its threads were not observed: it was too short"
     count = len(weighty_threads(placement)) or len(placement.threads)
     busy = f"{describe_count(count, 'thread')} on {fitting_cpu_names(placement.ns_by_cpu())}"
     looks = describe_count(placement.looks, "look")

@@ -33,7 +33,7 @@ _NOTHING = "no noise"
 
 def text_of_followed(followed: TraceRun, width: int) -> str:
     """Return the report of `noisewatch trace`."""
-    by = _BY[followed.trace.tracer] if followed.trace is not None else "counters only: ~ marks what is inferred"
+    by = _BY[followed.trace.tracer] if followed.trace is not None else "counters only, ~ marks inferred figures"
     lines = [f"noisewatch trace · {name_cpus(followed.target)} · {followed.seconds:.1f} s · by {by}"]
     if followed.reason is not None:
         lines += wrap(f"No trace: {followed.reason}.", width)
@@ -122,7 +122,7 @@ def _of_counters(followed: TraceRun, cpu: int, width: int) -> list[str]:
     ]
     head = ["", "kind", "who", "/s", "time", "share"]
     works = followed.works_on(cpu)
-    had = f" {disturbance_name(works)} had {share_of(works)}, beside it" if works is not None else ""
+    had = f" {disturbance_name(works)} had {share_of(works)}; also there:" if works is not None else ""
     return [
         f"CPU {cpu}:{had}" + ("" if rows else f" {_NOTHING}"),
         *Table(head, rows, shortened="who", spare=("time",)).lines(width),

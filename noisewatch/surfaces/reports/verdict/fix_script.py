@@ -108,8 +108,8 @@ NOT_UNDONE = "Not undone by this script:"
 
 def undo_steps(undone: Iterable[tuple[Check, str | None]], removals: Iterable[tuple[Check, str | None]]) -> list[str]:
     """Return the commands that restore what was read, then those that remove files which make fixes permanent."""
-    back = [(f"undo of {check.id}: back to what was read", command) for check, command in undone]
-    files = [(f"undo of {check.id}: remove the files that make it last", command) for check, command in removals]
+    back = [(f"undo of {check.id}: restore the value that was read", command) for check, command in undone]
+    files = [(f"undo of {check.id}: remove the files that make it permanent", command) for check, command in removals]
     return script_steps([*back, *files])
 
 

@@ -55,7 +55,7 @@ _CPU_GAUGES = (
         "How much interpreted work slowed down from first to last.",
     ),
 )
-_CV = "Relative standard deviation that samples of this length will show of the machine alone."
+_CV = "Relative standard deviation that the machine alone adds to samples of this length"
 _CHANCE = "Chance that samples of this length stay within the budget"
 _BY_WORK = "of each kind of work on the CPU that is worst for it, and of interruptions alone."
 
@@ -111,7 +111,7 @@ def _of_the_run(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
         "virtual": platform.virtual or "",
         "container": platform.container or "",
     }
-    yield _Sample("run_info", "1; its labels say what was judged, and by what.", 1.0, labels)
+    yield _Sample("run_info", "1; its labels describe the machine, its target CPUs and noisewatch.", 1.0, labels)
 
 
 def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
@@ -145,7 +145,7 @@ def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
     for floor in calibrated.floors:
         length = {"sample_seconds": f"{floor.sample_ns / 1e9:g}"}
         for bound, share in _bounds(floor).items():
-            yield _Sample("noise_floor_cv_ratio", _CV, share, {**length, "bound": bound})
+            yield _Sample("noise_floor_cv_ratio", f"{_CV}.", share, {**length, "bound": bound})
         yield _Sample("noise_floor_length_chance_ratio", f"{_CHANCE}.", calibrated.chance_of(floor), length)
         help_text = "The worst sample of this length, in medians."
         yield _Sample("noise_floor_max_inflation_ratio", help_text, floor.max_inflation, length)
@@ -162,7 +162,7 @@ def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
             yield _Sample("noise_floor_by_work_chance_ratio", f"{_CHANCE}, {_BY_WORK}", chance, labels)
             for bound, share in _bounds(floor).items():
                 bounded = {**labels, "bound": bound}
-                yield _Sample("noise_floor_by_work_cv_ratio", f"The same {_BY_WORK}", share, bounded)
+                yield _Sample("noise_floor_by_work_cv_ratio", f"{_CV}, {_BY_WORK}", share, bounded)
 
 
 def _bounds(floor: NoiseFloor) -> dict[str, float]:

@@ -61,9 +61,9 @@ _OPEN_ROWS = (3, 2, 1)  # by level
 _GAP = 2
 _LABEL = 11  # columns of `all fixes` and `details`
 _MEANINGS: dict[str, Meaning] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN": "doubt"}
-NO_CALIBRATION = "No calibration was run: settings and counters, no measured noise floor."
+NO_CALIBRATION = "No calibration was run: settings and counters were judged, but no noise floor."
 _SETTINGS_ONLY = "No sample was taken: load, tasks and interrupts of the CPUs are unknown."
-_NOTHING_ASKED = "No check could run: those selected need a sample or a calibration."
+_NOTHING_ASKED = "No check could run: the selected checks need a sample or a calibration."
 _MOST_STEPS = 3  # the level of detail with the title alone; lower levels drop further culprits first, then the undo
 
 

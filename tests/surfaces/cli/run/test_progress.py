@@ -80,6 +80,6 @@ def test_after_a_single_run_it_is_said_that_the_machine_changed(capsys: pytest.C
     OneRun().report_speed_change(replace(calibrated, closing=calibration()))
     assert capsys.readouterr().err == ""
     OneRun().report_speed_change(replace(calibrated, closing=calibration(0.03)))
-    assert "noisewatch run: the machine is not what it was" in capsys.readouterr().err
+    assert "noisewatch run: the machine changed during the series" in capsys.readouterr().err
     OneRun().report_speed_change(replace(calibrated, not_calibrated="after the series: no memory"))
     assert capsys.readouterr().err.endswith("is unknown: not calibrated after the series: no memory\n")
