@@ -4,7 +4,7 @@ A picture looks the same everywhere, and needs no external resources. Line, bloc
 geometry, because fonts leave gaps between them or lack them. A cell is 12 wide and 24 high.
 https://www.unicode.org/charts/PDF/U2500.pdf, U2580.pdf and U2800.pdf
 
-The themes have a palette of their own: dark for screens and light for paper. The eight hues stay distinct for people
+The themes have their own palettes: dark for screens and light for paper. The eight hues stay distinct for people
 who confuse red and green, or blue and yellow (simulated after Machado et al., 2009), and each has a contrast of 4 or
 more with the background.
 
@@ -33,7 +33,7 @@ from noisewatch.surfaces.drawing.colours import ROW_STYLES
 
 Rgb = tuple[int, int, int]
 
-# The tones of levels on paper, by their numbers in a terminal: each is darker than the one before it.
+# The tones of levels on paper, by their numbers in a terminal, each darker than the one before.
 _TONES_ON_PAPER: Mapping[int, str] = {
     233: "#f4f6f8",
     235: "#e2e7ee",
@@ -89,7 +89,7 @@ class Theme(Struct, frozen=True):
         return _hexed(_for_paper(rgb) if self.is_light else rgb)
 
     def _of_sixteen(self, number: int) -> str:
-        """Return one of the sixteen colours; bright ones are a little nearer to the text's colour."""
+        """Return one of the sixteen colours; bright ones are mixed with a little of the text's colour."""
         if number < len(self.hues):
             return self.hues[number]
         hue = self.hues[number - len(self.hues)]
@@ -126,7 +126,7 @@ def _hexed(rgb: tuple[int, ...]) -> str:
 
 
 def _mixed(colour: str, other: str, share: float) -> str:
-    """Mix two colours; `share` is that of the first one."""
+    """Mix two colours; `share` is the part of the first."""
     pairs = zip(_rgb(colour), _rgb(other), strict=True)
     return _hexed(tuple(round(share * one + (1 - share) * two) for one, two in pairs))
 
@@ -443,7 +443,7 @@ _Shown = tuple[bool, ...]  # whether an element is visible, for each frame
 
 
 class Still(Struct, frozen=True):
-    """A frame, and the seconds for which it is shown."""
+    """A frame of an animation, and the seconds for which it is shown."""
 
     lines: Sequence[Line]
     seconds: float

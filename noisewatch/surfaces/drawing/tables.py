@@ -1,4 +1,4 @@
-"""Tables of reports, aligned as text and safe as Markdown for any cell content, and Markdown cut to a length."""
+"""Tables of reports, aligned as text or escaped as Markdown, and Markdown cut to a length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from noisewatch.patterns import regex
 # `12`, `41 200/s`, `~0.1%`, `<0.1%`, `>99%`, `3.2 ms`, `±4%`, `1.2-2.3 GHz`: one word of a unit at most
 _FIGURE = regex(r"[~<>±+-]?\d[\d ]*(?:\.\d+)?(?:e[+-]?\d+)? ?(?:%|×|/s|[µa-zA-Z]{1,3})?|[\d.]+-[\d.]+ GHz")
 _NO_FIGURE = ("", "?", "-", "–", "—")
-_LEAST_NAME = 60  # columns of a name, below which spare columns are dropped for it
+_LEAST_NAME = 60  # columns; spare columns are dropped to give a name at least this width
 
 
 def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> str:
@@ -41,7 +41,7 @@ def align_within(width: int, rows: Sequence[Sequence[str]], name: str, spare: Se
 
 
 def right_aligned(columns: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a table whose columns all end under their headings."""
+    """Return the rows of a table whose columns are all right-aligned under their headings."""
     widths = [max(map(len, column)) for column in columns]
     return ["  ".join(map(str.rjust, row, widths)) for row in zip(*columns, strict=True)]
 
@@ -55,7 +55,7 @@ def _shortened(text: str, room: int) -> str:
 
 
 def _padded(column: Sequence[str]) -> list[str]:
-    """Pad the cells of a column; the first may be the heading, and empty or unknown cells do not decide the side."""
+    """Pad the cells of a column; the first is the heading, and empty or unknown cells do not decide the side."""
     width = max(map(_cells, column))
     figures = [cell for cell in column[1:] if cell not in _NO_FIGURE]
     is_of_figures = bool(figures) and all(map(_FIGURE.fullmatch, figures))
@@ -80,7 +80,7 @@ _HARMLESS = regex(r"(?:[^\x00-\x7f]|[A-Za-z0-9 ,;()%/+'\"?=-]|\.(?=\d|\s|$)|:(?=
 
 
 class Markdown(str):
-    """A text that is Markdown already, in which nothing from the machine can be markup."""
+    """A text that is already Markdown, in which nothing from the machine can be markup."""
 
 
 def code(text: str) -> Markdown:
@@ -122,7 +122,7 @@ def fenced(language: str, lines: Sequence[str]) -> str:
 
 
 MOST_BYTES = 60_000  # an issue on GitHub has at most 65,536 characters, and its author adds some
-_CUT = "The rest was cut off: it is too long.\n"
+_CUT = "The rest was cut off, as it is too long.\n"
 
 
 def fitting(parts: Sequence[str], most_bytes: float) -> str:

@@ -23,8 +23,8 @@ def wrap(
 ) -> list[str]:
     """Wrap the text at the width, at least `least` columns, to at most `most` lines; an empty text has no line.
 
-    `first` begins the first line, `further` (None: also `first`) all others. Text that is kept is not broken: at
-    hyphens, or within a word that is longer than a line.
+    `first` begins the first line, `further` (default: `first`) all others. `keep="hyphens"` does not break at hyphens,
+    `keep="words"` not even within a word that is longer than a line.
     """
     return textwrap.wrap(
         text,
@@ -58,7 +58,7 @@ def wrap_all(
 
 
 def wrap_after(start: str, text: str, width: int) -> list[str]:
-    """Wrap the text behind `start`, with further lines below the first one's text."""
+    """Wrap the text behind `start`, with further lines indented to the text of the first line."""
     first, *others = wrap(text, width - len(start)) or [""]
     return [start + first, *(" " * len(start) + line for line in others)]
 

@@ -1,4 +1,4 @@
-"""The conclusion of a calibration: what may be measured on these CPUs, what may not, and what would help."""
+"""The conclusion of a calibration: what can and cannot be measured on these CPUs, and what would help."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Conclusion(Struct, frozen=True):
 
 
 def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
-    """Return what the budget's samples (number and length) would show, judged against the budget."""
+    """Return the conclusion for the budget's number and length of samples."""
     by_work = floors_by_work_of(calibrated) if calibrated.budget.work is None else None
     if by_work is not None:
         return _of_any_work(calibrated, by_work, gaps)
@@ -63,14 +63,14 @@ def conclusion_of(calibrated: Calibrated, gaps: GapsShown) -> Conclusion:
     return Conclusion(status, f"{_varies(floor)}, {judged}: {_changes(floor)}.", _worst(floor), helps)
 
 
-_SHARED = 2  # a ratio of CVs: from there on, beyond chance, the kinds of work have different causes of noise
+_SHARED = 2  # a ratio of CVs: kinds of work that differ by more, and beyond chance, have different causes of noise
 _IN_BUDGET, _NEAR = "within the budget of {limit}, detectable change", "too close to the budget of {limit} to tell, CV"
 _OVER, _SHORT = "over the budget of {limit}, CV", "too little was measured for samples of {length}"
 _MISSING = "not measured, or too little"
 
 
 def _of_any_work(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> Conclusion:
-    """Conclude for all kinds of work: what may be measured of them, what makes the difference, and what removes it."""
+    """Conclude for all kinds of work: what can be measured, why they differ, and what would help."""
     budget = by_work.budget
     limit, length = share_text(budget.max_cv), describe_ns(budget.at_ns)
     groups: dict[str, list[str]] = {words: [] for words in (_IN_BUDGET, _NEAR, _OVER, _SHORT, _MISSING)}
@@ -99,14 +99,14 @@ def _words_for(by_work: FloorsByWork, work: Work) -> str:
 
 
 def _figure_of(floor: NoiseFloor | None, words: str) -> str:
-    """Return the smallest change that shows if the work is within the budget, else its CV."""
+    """Return the smallest detectable change if the work is within the budget, else its CV."""
     if floor is None or words in (_SHORT, _MISSING):
         return ""
     return f" {share_text(floor.smallest_change_share if words == _IN_BUDGET else floor.cv_expected)}"
 
 
 def _difference(calibrated: Calibrated, by_work: FloorsByWork, gaps: GapsShown) -> str:
-    """Return what slows all kinds of work if that alone exceeds the budget, else what slows some kinds only."""
+    """Return what to do about interruptions if they alone exceed the budget, else why only some work is slowed."""
     floors, alone = by_work.floor_by_work, by_work.alone
     margin = calibrated.drift.margin_at(by_work.budget.at_ns)
     if alone is not None and by_work.cpus_above[ALONE]:
@@ -183,7 +183,7 @@ def _worst(floor: NoiseFloor) -> str:
 
 
 def _undecided(calibrated: Calibrated, floor: NoiseFloor, budget: Budget) -> str | None:
-    """Return the check's reason why the floor is undecided, in a few words, or None if it is decided."""
+    """Return in a few words why the check cannot decide on the floor, or None if it can."""
     if why_undecided(calibrated, "") is None:
         return None
     if calibrated.doubt is not None:

@@ -15,12 +15,12 @@ from noisewatch.units import describe_ns, share_text
 NOT_CALIBRATED = "no calibration was run"
 _NONE = "—"
 _STEPS = (5, 2, 1)  # within a decade: the proposed changes
-_LEAST = 1e-4  # a change that no benchmark shows
+_LEAST = 1e-4  # a change that no benchmark can detect
 _ROUNDED = 1e-9  # rounding error of floats
 
 
 def change_sentence(calibrated: Calibrated) -> str:
-    """Return `A change of 1.9% can be detected here with 25 samples of 100 ms.`, or why that is unknown."""
+    """Return `A change of 1.9% can be detected here with 25 samples of 100 ms.`, or why it is unknown."""
     change = smallest_change_of(calibrated)
     if change.floor is None:
         return _unknown_sentence(calibrated, change)
@@ -58,7 +58,7 @@ def _samples(calibrated: Calibrated) -> str:
 
 
 def _size(share: float) -> str:
-    """Return `1.3%` or `0.21%`: two digits, rounded up, as a smaller change would not show; at least `0.01%`."""
+    """Return `1.3%` or `0.21%`: two digits, rounded up, as a smaller change cannot be detected; at least `0.01%`."""
     least = max(share, _LEAST)
     step = 10.0 ** (math.floor(math.log10(least)) - 1)
     return share_text(math.ceil(least / step - _ROUNDED) * step)

@@ -31,14 +31,14 @@ from noisewatch.surfaces.reports.calibration.text import (
 from noisewatch.surfaces.reports.parts.sections import Section, plain_chart
 from noisewatch.units import describe_share
 
-_LONGER_GAP = 4  # a ratio: the longest gaps of equal calibrations differ by as much
+_LONGER_GAP = 4  # a ratio by which the longest gaps of equal calibrations may differ
 _LEAST_BUSY = 0.8  # the share of its CPU that a busy process gets if hardly anything else runs there
 _CHART_ROWS = 12
 WIDTH = 120  # columns of reports that are not shown in a terminal
 
 
 def sections_of(result: CalibratedTarget, width: int, glyphs: Glyphs) -> list[Section]:
-    """Return the report as two sections: the picture below its headline, and what the picture leaves out."""
+    """Return the report as two sections: a headline with the picture, and the details."""
     settling = [] if result.settling is None else folded([settling_line(result.settling), ""], width)
     contrast = contrast_of(result)
     if contrast is None:
@@ -60,7 +60,7 @@ def opening_rows(calibrated: Calibrated, width: int, glyphs: Glyphs) -> list[Row
 
 
 def detail_lines(calibrated: Calibrated, width: int) -> list[str]:
-    """Return what the picture leaves out: samples needed, each CPU, how it was measured, notes, and the culprits."""
+    """Return the details: samples needed, each CPU, how it was measured, notes, and the culprits."""
     calibration = calibrated.calibration
     lines = folded([*cpu_lines(calibration, width), "", *how_measured(calibration), *note_lines(calibrated)], width)
     detection = detect_lines(calibrated, calibrated.budget.detect, width)
@@ -90,7 +90,7 @@ def folded(lines: Iterable[str], width: int) -> list[str]:
 
 
 def contrast_of(result: CalibratedTarget) -> Contrast | None:
-    """Return the target CPUs compared with other CPUs, or idle with loaded; None if there is nothing to compare."""
+    """Return the comparison of target CPUs with other CPUs, or of idle with loaded CPUs; None if there is none."""
     target = name_cpus(result.target)
     if result.against is not None:
         first, second = (on_cpus(result.calibrated, cpus) for cpus in (result.target, result.against))

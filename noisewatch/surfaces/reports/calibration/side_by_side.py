@@ -154,9 +154,9 @@ def _left_over(side: Side) -> str:
 
 
 def contrast_rows(contrast: Contrast, width: int, height: int, glyphs: Glyphs) -> list[Row]:
-    """Draw the contrast in at most `height` rows of at most `width` columns; sentences get their room first.
+    """Draw the contrast in at most `height` rows of at most `width` columns.
 
-    Bars come next, and the table last.
+    Sentences get their rows first, then the bars, then the table.
     """
     framed = is_framed(width, height + 2)
     room, frame = (inner(width, 0)[0], 2) if framed else (width, 1)
@@ -231,7 +231,7 @@ class _Figure(Struct, frozen=True):
 
 
 def _figures(sides: tuple[Side, Side]) -> list[_Figure]:
-    """Return the figures, the most important first, as the last ones are cut off if there are few rows."""
+    """Return the figures, the most important first: the last ones are cut off if there are few rows."""
     one, other = sides
     figures = [_Figure("noise", "share", (one.gaps.share, other.gaps.share))]
     floors = (one.calibrated.floor, other.calibrated.floor)
@@ -267,7 +267,7 @@ def _scale(room: int) -> str:
 
 
 def _ratio_bar(ratio: float | None, room: int) -> str:
-    """Draw a bar from 1 to the ratio; below 1 to its inverse, with a mark for less."""
+    """Draw a bar from 1 to the ratio, or for a ratio below 1 to its inverse, with a mark."""
     if not ratio:
         return ""
     columns = round(min(abs(math.log10(ratio)) / _DECADES, 1.0) * (room - 1))

@@ -100,7 +100,7 @@ def how_measured(calibration: Calibration) -> list[str]:
 
 
 def _memory(calibration: Calibration) -> str:
-    """Return how much memory was locked, as the kernel reported it, on the CPU with the least locked memory."""
+    """Return how much memory the kernel reported as locked, on the CPU with the least locked memory."""
     locked_and_resident = [
         (samples.locked_kb, samples.resident_kb)
         for samples in calibration.samples.cpus
@@ -143,7 +143,7 @@ _WORKS = {
 
 
 def cpu_table(cpus: Sequence[CpuFigures], width: int) -> list[str]:
-    """Return a heading and a row for each CPU, with one unit a column; columns that do not fit are left out."""
+    """Return a heading and a row for each CPU, with one unit per column; columns that do not fit are left out."""
     columns = [
         ["CPU", *(str(figures.cpu) for figures in cpus)],
         ["gaps/s", *("?" if figures.gaps_per_s is None else f"{figures.gaps_per_s:.0f}" for figures in cpus)],
@@ -188,7 +188,7 @@ def floor_lines(calibrated: Calibrated, width: int) -> list[str]:
 def _lines_by_work(calibrated: Calibrated, by_work: FloorsByWork, width: int) -> list[str]:
     """Return a row for each kind of work, with a column for each length of samples.
 
-    Further columns are on the requested length, as far as they fit.
+    Further columns, as many as fit, are on the requested length.
     """
     budget, names = by_work.budget, (ALONE, *KINDS)
     floors_by_name = {
@@ -255,7 +255,7 @@ def settling_line(settling: Settling) -> str:
 
 
 def _moved(cpu: SettledCpu) -> str:
-    """Return from which clock to which the CPU moved, or by which ratio if the frequency itself is unknown."""
+    """Return the first and last clock of the CPU, or their ratio if the frequency is unknown."""
     is_same = abs(cpu.last / cpu.first - 1) < _SAME
     if cpu.is_khz:
         last = f"{cpu.last / 1e6:.2f} GHz on CPU {cpu.cpu}"

@@ -1,7 +1,4 @@
-"""A comparison in sentences, as text and as Markdown: the answer, then the differences, blocking ones first.
-
-The Markdown is for an issue or a pull request.
-"""
+"""A comparison as text, and as Markdown for an issue: the answer, then the differences, blocking ones first."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _NATURES = {Nature.TIME: "speed", Nature.RATE: "speed", Nature.NOISE: "noise"}
 
 
 def answer_of(comparison: SideComparison) -> str:
-    """Return one line: what differs, whether that blocks, and how much is too noisy to tell."""
+    """Return one line: the number of differences, those that block, and the number of figures that are too noisy."""
     counts = (
         (len(comparison.facts), "fact"),
         (len(comparison.findings), "check"),
@@ -73,7 +70,7 @@ def change_of(figure: ComparedFigure) -> str:
 
 
 def other_machine_sentences(comparison: SideComparison) -> Iterator[str]:
-    """Yield that the sides are different machines, or different CPUs of one; this comes before all else."""
+    """Yield sentences if the sides are different machines, or different CPUs of one machine."""
     if comparison.are_other_machines:
         identities = [str(fact) for fact in comparison.facts if fact.of_class == FactClass.IDENTITY]
         yield f"two different machines: {'; '.join(identities)}"
@@ -100,7 +97,7 @@ def finding_words(finding: FindingDifference) -> str:
 
 
 def _state(state: FindingState, finding: FindingDifference) -> str:
-    """Return the status; if both sides have the same one, also what else differs: `fail, blocking`."""
+    """Return the status; if both sides have the same status, also the differing severity: `fail, blocking`."""
     is_same = finding.before.status == finding.after.status
     severity = [state.severity] if is_same and finding.before.severity != finding.after.severity else []
     return ", ".join([state.status, *severity, *_who_answered(state, is_same)])
@@ -177,7 +174,7 @@ def _least(ratio: float) -> str:
 
 
 def alone_sentences(comparison: SideComparison) -> Iterator[str]:
-    """Yield a line for each side on what only it contains, and a line on what neither contains."""
+    """Yield a sentence for each side on parts that only it has, and one on parts that neither has."""
     for when, alone in (("before", comparison.only_before), ("after", comparison.only_after)):
         parts = list(_alone(alone))
         if parts:

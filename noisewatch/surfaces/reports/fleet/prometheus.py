@@ -16,7 +16,7 @@ from noisewatch.judgement.terms import Outcome
 from noisewatch.surfaces.reports.fleet.text import FleetRendering
 from noisewatch.text import printable
 
-_Sample = tuple[Sequence[str], float]  # the values of the labels, and the gauge's
+_Sample = tuple[Sequence[str], float]  # the values of the labels, and of the gauge
 
 
 def render(fleet: Fleet, _: FleetRendering) -> str:

@@ -37,7 +37,7 @@ _MOST_REASONS = 3
 
 
 class FleetRendering(Struct, frozen=True):
-    """The limits that the report has to fit."""
+    """The options of a fleet's report."""
 
     width: int = 100
     in_colour: bool = False
@@ -140,7 +140,7 @@ def _outlier(outlier: OutOfLine) -> str:
 
 
 def _nothing_out_of_line(fleet: Fleet) -> str:
-    """Return how many hosts were compared; else a reader could take hosts that were not for inconspicuous ones."""
+    """Return a sentence with the number of compared hosts: the others must not be taken for inconspicuous ones."""
     if fleet.compared:
         return f"no figure is {_RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
     return f"figures not compared: fewer than {LEAST_MACHINES} machines of one kind (CPU model, kernel, hypervisor)"
@@ -150,7 +150,7 @@ _RAMPS = {True: " ▁▂▃▄▅▆▇█", False: " _.-=+*#@"}
 _BARS = {True: "█", False: "#"}
 _STYLES = {0: "good", 1: "bad", 3: "doubt"}
 _LONGEST_BAR, _MOST_BINS = 40, 32
-_WIDE = 110  # columns from which reasons fit beside the other cells
+_WIDE = 110  # least columns with reasons next to the other cells
 _LONGEST_NAME = 32
 _LEAST_WIDTH = 20
 
@@ -177,7 +177,7 @@ def render_markdown(fleet: Fleet, rendering: FleetRendering) -> str:
 def _sections(
     fleet: Fleet, rendering: FleetRendering, longest_name: int | None = None, shortened: str | None = None
 ) -> Iterator[Section]:
-    """Yield the hosts, what changed, and the outliers: those of the worst hosts, or all if `is_verbose`."""
+    """Yield the hosts, their changes and outliers: of the worst hosts, or of all if `is_verbose`."""
     hosts = fleet.hosts if rendering.is_verbose else fleet.hosts[:_MOST_ROWS]
     rest = fleet.hosts[len(hosts) :]
     open_ones = sum(host.outcome is not Outcome.STABLE for host in rest)

@@ -1,4 +1,4 @@
-"""A history as text: moves with the facts that changed then, two small charts, and a line for each entry."""
+"""A history as text: moves with the facts that changed, two small charts, and a line for each entry."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _value(entry: Entry, figure: Figure) -> str:
 def chart_lines(development: Development, width: int, is_unicode: bool) -> list[str]:
     """Return charts of speed and noise with a column for each entry, the newest on the right, and marks below moves.
 
-    A figure without values has no chart, and neither has a terminal that is too narrow. The monitor also shows these
+    There is no chart for a figure without values, or on a terminal that is too narrow. The monitor also shows these
     charts; its fonts and narrow windows do not suit plotext.
     """
     return [line for figure in CHARTED for line in _chart(figure, development, width, is_unicode)]
@@ -230,7 +230,7 @@ def _chart(figure: Figure, development: Development, width: int, is_unicode: boo
 
 
 def _ends(figure: Figure, measured: Sequence[float]) -> tuple[float, float]:
-    """Return the logarithms of the lowest and highest value, far enough apart that noise does not fill the chart."""
+    """Return the logarithms of the lowest and highest value, moved apart so that noise does not fill the chart."""
     values = [logarithm(figure, value) for value in measured]
     low, high = min(values), max(values)
     lacking = max(4 * TRAITS[figure].least_change - (high - low), 0.0) / 2
@@ -238,7 +238,7 @@ def _ends(figure: Figure, measured: Sequence[float]) -> tuple[float, float]:
 
 
 def _heights(figure: Figure, entries: Sequence[Entry], measured: Sequence[float], steps: int) -> list[int | None]:
-    """Return each entry's height, from 1 on, with `steps` heights a row; None where the entry lacks the figure."""
+    """Return each entry's height, from 1, with `steps` heights per row; None if the entry lacks the figure."""
     low, high = _ends(figure, measured)
     values = [entry.figures.get(figure) for entry in entries]
     return [
@@ -256,7 +256,7 @@ def _row(heights: Sequence[int | None], from_below: int, ramp: str) -> str:
 
 
 def _dates(entries: Sequence[Entry], wide: int, columns: int) -> list[str]:
-    """Return the days of the first and the last entry below them, or side by side if they are too near."""
+    """Return the days of the first and the last entry, below these entries, or as a range if these are too close."""
     first, last = (describe_minute(entry.at_s)[:_DAY] for entry in (entries[0], entries[-1]))
     between = len(entries) - len(first) - len(last)
     days = f"{first}{' ' * between}{last}" if between >= _LEAST_BETWEEN else f"{first} to {last}"

@@ -1,7 +1,7 @@
 """A description of this machine to edit (`show --format machine`), which `preflight --machine` takes.
 
-It requires what the results of a benchmark depend on and machines of one pool have in common. Other facts are comments:
-name and value, to be uncommented if required.
+It requires the facts on which results of a benchmark depend and which machines of a pool share. Other facts are
+comments, to be uncommented if required.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _at_least(name: str, value: str) -> str:
 def _series(name: str, value: str) -> str | None:
     """Return a line that requires this kernel series or a later one, or None for an unknown release.
 
-    For a release candidate of the first release of a series, it requires that candidate.
+    For a candidate of the first release of a series, the line requires that candidate.
     """
     number = release_number(value)
     if number is None:

@@ -1,4 +1,4 @@
-"""The machine's state as JSON: null is unknown; `none` and empty lists are known to be absent."""
+"""The machine's state as JSON: null is unknown; `none` and empty lists mean known absence."""
 
 from __future__ import annotations
 

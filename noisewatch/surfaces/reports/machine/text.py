@@ -162,12 +162,12 @@ class ShownIrq(Struct, frozen=True):
 
     @property
     def queue(self) -> tuple[str | None, str]:
-        """The key that the queues of a device share: its name, and the driver's name without its last number."""
+        """The key shared by the queues of a device: its name, and the driver's name without its last number."""
         return self._alike(_LAST_NUMBER)
 
     @property
     def make(self) -> tuple[str | None, str]:
-        """The key that devices of one driver share."""
+        """The key shared by the devices of a driver."""
         return self._alike(_NUMBER)
 
     def _alike(self, numbers: re.Pattern[str]) -> tuple[str | None, str]:
@@ -176,7 +176,7 @@ class ShownIrq(Struct, frozen=True):
 
 
 def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
-    """Return a table of the IRQs that occurred since boot, the busiest first, and a line on the silent ones."""
+    """Return a table of the IRQs that have occurred since boot, the busiest first, and a line on silent IRQs."""
     lines = _lines(snapshot)
     if lines is None:
         return "IRQs ?"
@@ -197,7 +197,7 @@ def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
 
 
 def _folded(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
-    """Group the IRQs by number, by device or by driver, whichever first fits on a page."""
+    """Group the IRQs by number, device or driver: the first of these that fits on a page."""
     for key in ("number", "queue"):
         if len(groups := grouped(busy, attrgetter(key))) <= _MOST_ROWS:
             return groups
@@ -226,7 +226,7 @@ def _lines(snapshot: Snapshot) -> list[ShownIrq] | None:
 
 
 def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
-    """Return the row of one or several IRQs: the CPUs that any of them uses, and the CPUs that any may use."""
+    """Return the row of one or several IRQs, with the CPUs that any of them goes to or may go to."""
     irqs = [line.irq for line in group]
     movable = {yes(irq.movable if irq is not None else None) for irq in irqs}
     numbers, counts = [line.number for line in group], [line.count for line in group]
@@ -273,7 +273,7 @@ def _owner(group: Sequence[ShownIrq]) -> str:
 
 
 class _Cpu(NamedTuple):
-    """What the tables show of one CPU; the last-level `cache` and the `interrupts` since boot are None if unknown."""
+    """A CPU in the tables; its last-level `cache` and its `interrupts` since boot are None if unknown."""
 
     number: int
     place: CpuPlace
@@ -339,7 +339,7 @@ def _cpu_table(snapshot: Snapshot) -> str:
 
 
 def _topology_table(snapshot: Snapshot, is_whole: bool) -> str:
-    """Return which CPUs share a last-level cache, a package and a node; on large machines only package and node.
+    """Return a table of CPUs by last-level cache, package and node; on large machines only by package and node.
 
     With `is_whole`, each core has its own row.
     """

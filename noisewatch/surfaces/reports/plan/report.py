@@ -28,7 +28,7 @@ from noisewatch.text import one_line, printable
 
 
 class PlanRenderOptions(Struct, frozen=True):
-    """What the text of a plan has to fit, and whether a script is the one that takes the plan back."""
+    """The options of a plan's text, and whether to render the script that undoes the plan."""
 
     width: int = 100
     in_colour: bool = False
@@ -55,7 +55,7 @@ def render_plan(plan: Plan, form: str, options: PlanRenderOptions) -> str:
 
 
 def plan_remarks(plan: Plan, form: str) -> Iterator[str]:
-    """Yield what the options for the command line replace and what they lack, as they have no comments."""
+    """Yield remarks on the options for the command line, which cannot have comments: replaced and missing options."""
     if form != "cmdline":
         return
     yield from _replaced_options(plan)
@@ -180,7 +180,7 @@ def _boot_notes(plan: Plan) -> Iterator[str]:
 
 
 def _replaced_options(plan: Plan) -> Iterator[str]:
-    """Yield what to change in the options, or on the command line, before they are added to it."""
+    """Yield notes on what to change before the options are added to the command line."""
     halves = frozenset().union(*(core.cpus for core in plan.proposal.cores if not core.has_siblings))
     if plan.steps.kernel_arguments and halves:
         yield f"Cannot tell which CPUs share a core with {name_cpus(halves)}: add them to these options."
@@ -197,13 +197,13 @@ def _left_out(plan: Plan) -> Iterator[str]:
 
 
 def _unknown_checks(plan: Plan) -> Iterator[str]:
-    """Yield the checks that could not determine whether there is anything to do, with the reasons."""
+    """Yield the checks that could not determine if there is anything to do, with the reasons."""
     for check, reason in plan.steps.unknown.items():
         yield f"{check}: {reason}"
 
 
 def _script(plan: Plan) -> str:
-    """Return the script; comments have permanent settings, what is unknown, and the lines that start the benchmark."""
+    """Return the script, with comments on permanent settings, unknown checks, and how to start the benchmark."""
     steps = plan.steps
     comments = {
         "Not isolated by this script:": [one_line(plan.why_no_partition or "")],

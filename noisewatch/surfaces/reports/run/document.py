@@ -1,4 +1,4 @@
-"""The report of a series as sections, which are rendered as text and as Markdown: what matters most comes first."""
+"""The report of a series as sections, the most important first, which are rendered as text and as Markdown."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def render_text(series: RunSeries, options: SeriesOptions) -> str:
 
 
 def _head(series: RunSeries, conclusion: RunConclusion, width: int, in_colour: bool) -> list[str]:
-    """Return what ran where, whether the result can be trusted, and what speaks against that."""
+    """Return the target CPUs, the number of runs, the headline, and doubts about the result."""
     target = series.machine.target
     count, requested = len(series.repetitions), series.options.runs * len(series.options.commands)
     repeated = f" ({requested} requested, {count - requested} repeated)" if count > requested else ""
@@ -107,7 +107,7 @@ def markdown_of_series(series: RunSeries, options: SeriesOptions, most_bytes: in
 
 
 def _sections(series: RunSeries, conclusion: RunConclusion, disturbed: Table, identifies: bool) -> Iterator[Section]:
-    """Yield the parts between the head and the picture; culprits do not matter if nothing was measured."""
+    """Yield the sections between the head and the picture; without a measurement there are no culprits."""
     is_measured = any(command.selected.of_all is not None for command in conclusion.commands)
     if is_measured:
         yield Section(sentences=difference_sentences(series, conclusion))
@@ -131,7 +131,7 @@ def _of_command(series: RunSeries, command: CommandConclusion, identifies: bool)
 
 
 def _fixes(series: RunSeries, conclusion: RunConclusion, identifies: bool) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return how to place the commands' threads better, then the remedies against the costliest culprits, each once.
+    """Return advice on the placement of threads, then the remedies against the costliest culprits, each once.
 
     A fix is a sentence with its commands as (purpose, command) pairs.
     """
@@ -187,7 +187,7 @@ def _pictures(series: RunSeries, conclusion: RunConclusion, width: int, glyphs: 
 
 
 def text_of_results(results: MarkedResults, width: int) -> str:
-    """Return the number of undisturbed runs, and a table of all runs with the reasons why the others were not."""
+    """Return the number of undisturbed runs, and a table of all runs with the reasons for other verdicts."""
     title = f"{printable(results.file.path)} · {undisturbed_words(len(results.undisturbed), len(results.marked))}"
     rows = [
         (

@@ -1,4 +1,4 @@
-"""The receipt of a series as JSON: the commands, the machine, what disturbed each repetition, and the result."""
+"""The receipt of a series as JSON: commands, machine, disturbances of each repetition, and the result."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def render(series: RunSeries, options: SeriesOptions) -> str:
 
 
 def header_of(begun: RunBeginning | RunSeries, identifies: bool) -> parts.RunDocument:
-    """Return the receipt's header: all that is known before the first repetition.
+    """Return the receipt's header, which is complete before the first repetition.
 
     It has the commands' arguments and the folders only if `identifies`.
     """
@@ -108,7 +108,7 @@ def _or_none(reason: str | None) -> str:
 
 
 def _counters(machine: Snapshot) -> Literal["ticks", "cpuacct", "schedstat"]:
-    """Return the kind of counters on which the books of the target CPUs rest: ticks, cpuacct or schedstat."""
+    """Return the counters on which the target CPUs' books are based: ticks, cpuacct or schedstat."""
     times = [(machine.run_time or {}).get(cpu) for cpu in machine.target.cpus]
     if not times or None in times:
         return "ticks"
@@ -148,7 +148,7 @@ def _calibration(calibrated: Calibrated) -> parts.RunCalibrationPart:
 def repetition_of(judged: JudgedRepetition) -> parts.RepetitionPart:
     """Return one repetition, with all that decided its verdict.
 
-    A key without a value here is that of the repetition by the same name.
+    Keys that are not set here are attributes of the repetition with the same name.
     """
     repetition, use = judged.repetition, judged.repetition.use
     trace, freezing = repetition.trace, repetition.freezing
@@ -306,9 +306,9 @@ def _results(results: MarkedResults, identifies: bool) -> parts.ResultsPart:
 
 
 def placement_of(placement: Placement) -> parts.PlacementPart:
-    """Return where the threads of the command ran; at most MOST_THREADS threads.
+    """Return the CPUs on which the command's threads ran, for at most MOST_THREADS threads.
 
-    Without any look, all shares are null, with the `reason`.
+    If they were never observed, all shares are null, with the `reason`.
     """
     spread, memory = _spread(placement.spread), _memory(placement.memory)
     if not placement.looks and not placement.is_traced:
@@ -398,8 +398,8 @@ def _memory(memory: MemoryElsewhere) -> parts.MemoryElsewherePart:
 class ReceiptKeeper(RunListener):
     """A listener that forwards all events to another listener, and writes the receipt to an open file.
 
-    The file receives only whole lines, so that it is readable however the series or noisewatch ends. After the first
-    line that cannot be written, no more lines are written: then the receipt `is_incomplete`.
+    The file receives only whole lines, so it is readable however the series or noisewatch ends. After the first line
+    that cannot be written, no more lines are written, and the receipt `is_incomplete`.
     """
 
     def __init__(self, shown: RunListener, identifies: bool, descriptor: int, name: str, is_printed: bool) -> None:
@@ -436,7 +436,7 @@ class ReceiptKeeper(RunListener):
         self._shown.on_done()
 
     def _write(self, document: DocumentPart) -> None:
-        """Write the line; show a remark if that fails, the first time only."""
+        """Write the line; show a remark at the first failure only."""
         if self.is_incomplete:
             return
         left = line = written(document).encode("utf-8", "replace")

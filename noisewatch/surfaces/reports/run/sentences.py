@@ -74,7 +74,7 @@ def range_words(series: SeriesStatistics) -> str:
 
 
 def doubt_words(series: SeriesStatistics, numbers: Sequence[int]) -> list[str]:
-    """Return clauses on why the interval may be wrong; `numbers` are those of the runs in the statistics."""
+    """Return clauses on why the interval may be wrong; `numbers` are the numbers of the runs in the statistics."""
     clauses = []
     if series.doubt == OrderDoubt.SERIAL:
         clauses.append(f"each run resembles the one before: {_TOO_NARROW}")
@@ -93,7 +93,7 @@ def doubt_words(series: SeriesStatistics, numbers: Sequence[int]) -> list[str]:
 def difference_words(difference: MeanDifference, a: str = "A", b: str = "B") -> str:
     """Return how much more time `b` takes than `a`, with the interval.
 
-    If no difference is shown, the sentence has the smallest one that could have been.
+    If no difference is shown, the sentence has the smallest difference that could have been shown.
     """
     if difference.interval is None or difference.smallest_shown is None:
         return (
@@ -125,7 +125,7 @@ def relative_to_second(difference: MeanDifference) -> MeanDifference:
 
 
 def against_itself_words(difference: MeanDifference) -> str:
-    """Return the smallest difference that can be shown, from a command that ran against itself."""
+    """Return the smallest difference that can be shown, measured with a command against itself."""
     if difference.interval is None or difference.smallest_shown is None:
         return (
             f"cannot tell what difference can be shown here: {_pairs(difference)}, at least {FEWEST_PAIRS} are needed"
@@ -143,7 +143,7 @@ def against_itself_words(difference: MeanDifference) -> str:
 
 
 def variance_words(parts: VarianceParts) -> str:
-    """Return how much processes vary, and how much of that the machine or the program explains."""
+    """Return how much processes vary, and the parts of the machine and the program."""
     if parts.cv is None or parts.cv_interval is None:
         return "one run: cannot tell how much processes vary"
     varies = f"varies {share_text(parts.cv)} between processes"
@@ -254,7 +254,7 @@ _LIST_WIDTH = 24  # columns for a list of CPUs
 _MOST_THREADS = 8
 _MOST_LEFT = 3  # runs
 _MOST_PLACES = 4
-_LEAST_SHARE = 0.005  # of a thread's time: what would be shown as none
+_LEAST_SHARE = 0.005  # of a thread's time; less would be shown as 0%
 _MB = 1_000_000
 _Key = TypeVar("_Key")
 _WHY = {
@@ -278,9 +278,9 @@ def letter_of(series: RunSeries, command: int) -> str:
 
 
 def headline_of(conclusion: RunConclusion) -> str:
-    """Return how many runs count, and which culprit took most time from the others.
+    """Return the number of undisturbed runs, and the culprit that took the most time from the others.
 
-    For a single command it also contains whether there is a result.
+    For a single command, it also has the reason for a missing result.
     """
     selected = [command.selected for command in conclusion.commands]
     counts = selection_words(selected[0]) if len(selected) == 1 else count_words(selected)
@@ -294,7 +294,7 @@ def headline_of(conclusion: RunConclusion) -> str:
 def command_sentences(command: CommandConclusion, is_alone: bool = False) -> list[str]:
     """Return the counts (unless `is_alone`, as the headline has them), the variances, the range, doubts and placement.
 
-    Without a result, what would be derived from it is left out.
+    Without a result, parts that are derived from it are left out.
     """
     statistics = command.selected.of_undisturbed or command.selected.of_all
     counts = [] if is_alone else [selection_words(command.selected)]
@@ -331,7 +331,7 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
     if difference is None:
         return []
     names = [f"{name} ({program_of(argv)})" for name, argv in zip(_NAMES, series.options.commands, strict=True)]
-    if conclusion.is_refused:  # one of them may have met more noise
+    if conclusion.is_refused:  # one of them may have been disturbed more
         undisturbed = 0 if conclusion.difference is None else conclusion.difference.pairs
         counts = f"{undisturbed} of {describe_count(conclusion.pairs, 'pair')} undisturbed"
         minimum = f"(minimum {share_text(series.options.min_undisturbed)})"
@@ -344,19 +344,19 @@ def difference_sentences(series: RunSeries, conclusion: RunConclusion) -> list[s
 
 
 def left_sentences(series: RunSeries) -> list[str]:
-    """Return what the runs left running; only the first runs are named, as later ones usually leave the same."""
+    """Return the processes left running, for the first runs only, as later ones usually leave the same."""
     clauses = [words for judged in series.repetitions if (words := left_words(judged.repetition)) is not None]
     left = len(clauses) - _MOST_LEFT
     return [*clauses[:_MOST_LEFT], *([f"and {describe_count(left, 'more run')} did so"] if left > 0 else [])]
 
 
 def not_watched_sentences(series: RunSeries) -> list[str]:
-    """Return what no verdict of the series covers."""
+    """Return sentences on what no verdict of the series covers."""
     return [f"not watched: {clause}" for clause in not_watched_clauses(series)]
 
 
 def not_watched_clauses(series: RunSeries) -> list[str]:
-    """Return what was not watched on this machine, then what was not watched in some runs only."""
+    """Return clauses on what was not watched on this machine, then on what was not watched in some runs."""
     numbers: dict[Unwatched, list[int]] = {}
     for judged in series.repetitions:
         for unwatched in judged.verdict.unwatched:
@@ -385,7 +385,7 @@ def _name_runs(numbers: list[int]) -> str:
 
 
 def machine_sentences(conclusion: RunConclusion) -> list[str]:
-    """Return that the machine's speed changed during the series, or why that is unknown; otherwise nothing."""
+    """Return a sentence if the machine's speed changed during the series, or if that is unknown; else none."""
     change, unknown = conclusion.speed_change, conclusion.change_unknown
     if change is not None and change.is_too_much:
         return [
@@ -396,7 +396,7 @@ def machine_sentences(conclusion: RunConclusion) -> list[str]:
 
 
 def ending_sentences(series: RunSeries) -> list[str]:
-    """Return why the series ended before all requested runs were made."""
+    """Return a sentence if the series ended before all requested runs were made."""
     if series.ended_by is not None:
         return [f"the series was ended by {signal.Signals(series.ended_by).name}"]
     return [] if series.failed is None else [f"the series ended with run {series.failed}, which failed"]
@@ -414,7 +414,7 @@ def placement_lines(placement: Placement, most: int = _MOST_THREADS) -> list[str
 
 
 def advice_parts(advice: PlacementAdvice, argv: Sequence[str], identifies: bool) -> tuple[str, str]:
-    """Return why, as `threads moved between memory nodes`, and `numactl --cpunodebind=1 --membind=1 ./bench`."""
+    """Return the reason (`threads moved between memory nodes`) and the command (`numactl --cpunodebind=1 ./bench`)."""
     command = shlex.join([*advice.before, *argv]) if identifies else f"{shlex.join(advice.before)} {_PLACEHOLDER}"
     return _WHY[advice.fault], printable(command)
 
@@ -494,7 +494,7 @@ def _remarks(placement: Placement) -> Iterator[str]:
 
 
 def program_of(argv: Sequence[str]) -> str:
-    """Return the program's base name, without its folder, which may name a user, and without its arguments."""
+    """Return the program's base name, without its arguments and its folder, which may name a user."""
     return clean(os.path.basename(argv[0])) or "?"
 
 

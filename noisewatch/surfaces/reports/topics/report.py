@@ -1,7 +1,7 @@
-"""A topic's page, parsed and as text, Markdown and JSON, followed by the checks of the area that has the topic's name.
+"""A topic's page as text, Markdown and JSON, followed by the checks of the area with the topic's name.
 
-The page has sections, and may have sources, whose numbers replace the addresses of links in text. The page on the
-verdict ends with the checks that can block, by their declared ground.
+A page has sections and may have sources, whose numbers replace the addresses of links in text. The page on the verdict
+ends with the checks that can block, by their declared ground.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def parse_page(page: str) -> TopicPage:
 
     Tests ensure that the pages in the package have this form.
     """
-    from markdown_it import MarkdownIt  # lists of topics need no parser
+    from markdown_it import MarkdownIt  # lists of topics do not need the parser
     from markdown_it.tree import SyntaxTreeNode
 
     root = SyntaxTreeNode(MarkdownIt("commonmark").parse(page))
@@ -301,6 +301,6 @@ def _sources(sources: Iterable[TopicSource], width: int) -> Iterator[str]:
 
 
 def _wrapped_with_code(text: str, width: int, first: str) -> str:
-    """Wrap the text, but neither short code nor a source number and the word before it."""
+    """Wrap the text without breaking short code, or between a source number and the word before it."""
     further = " " * len(first)
     return "\n".join(wrap_around(text, width, _KEPT, first, further, least=_NARROWEST, longest=width // 2))

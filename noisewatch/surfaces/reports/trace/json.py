@@ -1,4 +1,4 @@
-"""The result of following CPUs as JSON."""
+"""The result of a trace as JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _by_trace(traced: TracedCpu, followed: TraceRun) -> dict[str, Any]:
         "culprits": [
             {**plain(describe_source(culprit)), **_remedy(culprit.disturbance, followed)} for culprit in traced.culprits
         ],
-        "longest_stretches": [  # of time that others had without a break, in ns since the trace began
+        "longest_stretches": [  # that other tasks or interrupts had without a break, in ns since the trace began
             {
                 "at_ns": stretch.start_ns,
                 "length_ns": stretch.length_ns,

@@ -1,4 +1,4 @@
-"""The result of following CPUs as text: the culprits on each CPU, the costliest first."""
+"""The result of a trace as text: the culprits on each CPU, the costliest first."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _of_trace(traced: TracedCpu, followed: TraceRun, width: int) -> list[str]:
     at_work = (
         f"{disturbance_name(works)} had {describe_share(works.share, 1)}, noise {stolen}" if works else f"{stolen} used"
     )
-    if works is None and not traced.culprits:  # no event occurred: perhaps one thread ran all the time
+    if works is None and not traced.culprits:  # no event: perhaps one thread ran all the time
         at_work = f"no event at all, {describe_share(followed.interval.busy_share(traced.cpu), 1)} busy"
     lines = [f"CPU {traced.cpu}: {at_work}"]
     if traced.lost_events is None:

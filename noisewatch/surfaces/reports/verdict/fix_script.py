@@ -61,7 +61,7 @@ _NOTHING_TO_RUN = "# There is nothing to run now."
 def fix_script(verdict: Verdict) -> str:
     """Return the script of all fixes.
 
-    Comments have what needs a reboot, what makes the fixes permanent, and what has to be done by hand.
+    Comments list the steps that need a reboot, make the fixes permanent, or have to be done by hand.
     """
     fixes = [(finding, fix) for finding in _fixable(verdict) if (fix := finding.answer.fix) is not None]
     arguments = merged_arguments(fix.kernel_arguments for _, fix in fixes)
@@ -141,8 +141,7 @@ def script(
 ) -> str:
     """Return the whole script: what it does, the machine that it is for, its steps, and comments below headings.
 
-    The comments are what remains to be done by hand. `names` are the names of the threads that the steps address by
-    number.
+    The comments list what remains to be done by hand. `names` are names of threads that the steps address by number.
     """
     head = [
         "#!/bin/sh",

@@ -1,4 +1,4 @@
-"""The formats of a verdict, as data. A format's module is imported only when it is asked for."""
+"""The formats of a verdict, as data. A format's module is imported only if it is requested."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ _RAN_OUT = 4
 
 
 class RenderOptions(Struct, frozen=True):
-    """What a report shows besides the verdict, and what it has to fit.
-
-    `own_cpu_share` is noisewatch's own share of one CPU.
-    """
+    """The options of a report. `own_cpu_share` is noisewatch's own share of one CPU."""
 
     exit_status: int
     at_s: float  # Unix time
@@ -33,7 +30,7 @@ class RenderOptions(Struct, frozen=True):
     in_unicode: bool = True
     is_verbose: bool = False
     is_quiet: bool = False  # the last line only (text)
-    host: str | None = None  # its name, only if requested
+    host: str | None = None  # the host's name, only if requested
 
 
 class Format(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The verdict in Markdown, to paste into an issue: faults with culprits and fixes, the rest folded away.
 
-Names from the machine are shown unchanged and cannot act as markup: a sentence with anything that could be markup
-becomes a code span, in which there are neither mentions nor links.
+Names from the machine are shown unchanged, but not as markup: a sentence with anything that could be markup becomes a
+code span, in which there are neither mentions nor links.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
 
 
 def sections_of(verdict: Verdict) -> Iterator[Section]:
-    """Yield the verdict, the particulars, the faults with what to do, the gravest first, and all that is calm."""
+    """Yield the verdict, the particulars, the faults with remedies, the gravest first, and the other checks."""
     yield Section(f"noisewatch preflight: {verdict.verdict.upper()}", level=3, steps=[(counts(verdict), ())])
     yield Section(facts=list(_particulars(verdict)))
     detection = detect_lines(verdict.case.calibrated, verdict.case.budget.detect, _WIDTH)

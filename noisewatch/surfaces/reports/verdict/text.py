@@ -1,8 +1,8 @@
 """The verdict as text: on one screen, or with -v in full, with the verdict in the last line.
 
-The brief report has the blocking causes, the open ones, the warnings in a line, and what the verdict rests on. It fits
+The brief report has the blocking causes, the open ones, the warnings in a line, and the basis of the verdict. It fits
 24 rows of 80 columns: causes are shortened, the last ones first, until they fit. A command is shown whole or not at
-all, to be copied; one that is longer than a line counts the rows that a terminal needs. The full report precedes the
+all, to be copied; a longer one counts as the rows that it takes in a terminal. The full report precedes the
 same last lines with all causes and steps, all checks at a glance, and each finding.
 """
 
@@ -55,7 +55,7 @@ from noisewatch.text import printable
 from noisewatch.units import describe_count
 
 _ROWS, _WIDTH = 24, 80
-_MOST_CAUSES = 3  # the causes of which more than the title is shown
+_MOST_CAUSES = 3  # causes of which more than the title is shown
 _TITLE_ROWS = 2
 _OPEN_ROWS = (3, 2, 1)  # by level
 _GAP = 2
@@ -64,7 +64,7 @@ _MEANINGS: dict[str, Meaning] = {"STABLE": "good", "UNSTABLE": "bad", "UNKNOWN":
 NO_CALIBRATION = "No calibration was run: settings and counters were judged, but no noise floor."
 _SETTINGS_ONLY = "No sample was taken: load, tasks and interrupts of the CPUs are unknown."
 _NOTHING_ASKED = "No check could run: the selected checks need a sample or a calibration."
-_MOST_STEPS = 3  # the level of detail with the title alone; lower levels drop further culprits first, then the undo
+_MOST_STEPS = 3  # the level with the title alone; level 1 drops further culprits, level 2 also the undo
 
 
 def brief_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
@@ -92,7 +92,7 @@ def of_outcome(line: str, word: str, options: RenderOptions) -> str:
 
 
 def basis_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) -> list[str]:
-    """Return the warnings by cost, which change shows, where to find the rest, and what the verdict rests on."""
+    """Return the warnings by cost, the detectable change, where to find the rest, and the basis of the verdict."""
     width = options.width
     lines = [part for line in _sentences(verdict, causes) for part in wrapped(line, width, 1)]
     lines += _detection(verdict.case, width)
@@ -111,7 +111,7 @@ def basis_lines(verdict: Verdict, causes: Sequence[Cause], options: RenderOption
 
 
 def _detection(case: Case, width: int) -> list[str]:
-    """Return the table of `--detect`, if that was given."""
+    """Return the table of `--detect`, if it was given."""
     share = case.rules.budget.detect
     if share is None:
         return []
@@ -129,7 +129,7 @@ def _sentences(verdict: Verdict, causes: Sequence[Cause]) -> Iterator[str]:
     if case.calibrated is None:
         yield NO_CALIBRATION
     else:
-        # imported here, as most verdicts are without one
+        # imported here, as most verdicts have no calibration
         from noisewatch.surfaces.reports.calibration.detection import change_sentence
 
         yield change_sentence(case.calibrated)
@@ -150,7 +150,7 @@ def _details(verdict: Verdict, causes: Sequence[Cause], options: RenderOptions) 
 
 
 def _options_of(verdict: Verdict) -> str:
-    """Return the options without which the same command would judge something else."""
+    """Return the options that the same command needs to judge the same CPUs and profile."""
     case, snapshot = verdict.case, verdict.case.snapshot
     words = []
     if snapshot.target.chosen_by == "as requested":
@@ -440,7 +440,7 @@ def _calibration_lines(verdict: Verdict, width: int) -> list[str]:
     calibrated = verdict.case.calibrated
     if calibrated is None or not calibrated.floors:
         return []
-    # imported here, as most verdicts are without one
+    # imported here, as most verdicts have no calibration
     from noisewatch.surfaces.reports.calibration.text import REALTIME_REMARK, floor_lines
 
     remarks = [REALTIME_REMARK] if calibrated.calibration.samples.is_realtime else []

@@ -18,7 +18,7 @@ _KEY, _NAME = 12, 28
 
 
 def _score(command: Command, query: str) -> float:
-    """Return how well the query matches: 1 for the name or key, 0 for no match."""
+    """Return how well the query matches the command: from 0 (no match) to 1 (its name or key)."""
     name, asked = command.name.lower(), query.lower()
     if name == asked or command.key == query:
         return 1.0
@@ -47,7 +47,7 @@ def _of_keys(in_unicode: bool) -> Iterator[Command]:
         keys = " ".join(name_of_key(key, in_unicode) for key in command.key.split(","))
         name, *more = command.name.split("; ")
         action, words = command.action, ", ".join([*more, command.words])
-        if action == "quit":  # the key first closes what is open; in the palette it ends the program
+        if action == "quit":  # the key closes opened parts first; the palette's command exits
             name, action = "quit", "leave_at_once"
         yield replace(command, key=keys, name=name, words=words, action=action)
 
@@ -85,7 +85,7 @@ class KeyCommands(Provider):
 
 
 class Palette(CommandPalette):
-    """Textual's command palette, without its theme."""
+    """Textual's command palette in the terminal's own colours."""
 
     CSS = """
     Palette { background: transparent; color: ansi_default; }

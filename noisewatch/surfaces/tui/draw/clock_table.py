@@ -23,7 +23,7 @@ _AWAKE = "POLL"  # an idle state in which a CPU spins: counted as C0
 
 
 class _Scale(Struct, frozen=True):
-    """The common scale of all clock ranges, in kHz."""
+    """The common scale (kHz) of all clock ranges."""
 
     low: float
     high: float
@@ -47,7 +47,7 @@ def clock_table(
 ) -> list[Row]:
     """Return a heading and the CPUs by topology; if not all fit, cores with target CPUs come first.
 
-    The heading shows the position within all CPUs, unless `tells_place` is false because a title shows it.
+    The heading shows the position within all CPUs, unless `shows_place` is false because a title shows it.
     """
     frame = model.frame
     if frame is None or height < 2:
@@ -77,7 +77,7 @@ def clock_table(
 
 
 def tables_across(count: int, width: int, height: int) -> int:
-    """Return the number of tables side by side that gives as many CPUs as possible a row."""
+    """Return the number of tables side by side with which the most CPUs have a row."""
     return max(min(width // _LEAST_WIDTH, -(-count // max(height - 1, 1))), 1)
 
 
@@ -174,7 +174,7 @@ def _scale_heading(scale: _Scale | None, room: int) -> str:
 def _columns(
     reported: ReportedFigures, figures: _Figures, lines: Sequence[CpuLine], glyphs: Glyphs
 ) -> list[Column[CpuLine]]:
-    """Return the columns: none for figures never reported for these CPUs; the deepest idle states stay longest."""
+    """Return the columns, without figures never reported for these CPUs; the deepest idle states are dropped last."""
     names = reported.names({line.cpu for line in lines if line.role != Role.OFFLINE})
     ranges, by_cpu, unit = figures.ranges, figures.figures, "°C" if glyphs.has_braille else "C"
     wide = max((len(_slowdown(by_cpu.get(line.cpu))[0]) for line in lines), default=0)
@@ -233,7 +233,7 @@ def _heat(figures: ClockCpu | None, unit: str) -> Piece:
 
 
 def _slowdown(figures: ClockCpu | None) -> Piece:
-    """Return how long, or else how often, heat slowed the CPU since boot, and how often power did (`700× P`)."""
+    """Return how long, or else how often, heat slowed the CPU since boot, and how often the power limit (`700× P`)."""
     heat_ms, times = (figures.slowed_ms, figures.throttles) if figures is not None else (None, None)
     limited = figures.power_limit_count if figures is not None else None
     heat = f"{times}×" if times is not None else "?"

@@ -1,7 +1,7 @@
 """The second row of every screen: the verdict, the most important noise with its culprit, and helpful keys.
 
 Some screens have their own sentence next to the verdict, or behind the worst CPU. A headline is a list of parts with
-their ranks, which decide what is left out where not all fit.
+ranks, by which parts are left out if not all fit.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ _HELPFUL_KEYS_BY_SCREEN = {
     Screen.PREFLIGHT: (COPY, _PREFLIGHT),
 }
 
-# The ranks of parts: the core is always shown, a lower rank before a higher one, and none without the one it needs.
+# The ranks of parts: the core is always shown, a lower rank before a higher one, and none without the rank it needs.
 _CORE, _FIGURES, _OWN, _NAMES, _LIMIT, _OWN_DETAIL, _OWN_NAME = range(7)
 _NEEDS = {_NAMES: _FIGURES, _LIMIT: _NAMES, _OWN_DETAIL: _OWN, _OWN_NAME: _OWN_DETAIL}
 Parts = list[tuple[int, Piece]]
 
 
 def headline_row(model: ScreenModel, width: int, glyphs: Glyphs) -> Row:
-    """Return the headline; if it does not fit, details go first, then the keys, then the sentence's end.
+    """Return the headline; if it does not fit, details are dropped first, then the keys, then the sentence's end.
 
     The verdict is never cut.
     """
@@ -93,7 +93,7 @@ def head_rows(model: ScreenModel, tabs: Row, status: Row, width: int, height: in
 
 
 def _fitting(parts: Parts, width: int, right: Row | None = None) -> Row | None:
-    """Return the parts that fit, those with low ranks first, or None if the core does not fit.
+    """Return the parts that fit, low ranks first, or None if the core does not fit.
 
     Parts with one rank are shown together. `right` is shown at the right, before any rank but the core.
     """
@@ -140,7 +140,7 @@ def _headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the text behind the verdict; on a noisy machine the screen's own sentence follows the culprit."""
+    """Return the sentences behind the verdict; on a noisy machine the screen's own sentence follows the culprit."""
     sentence, describe = _noise_sentence(model, frame, glyphs), _OWN_SENTENCES.get(model.screen)
     own = describe(model, frame, glyphs) if describe is not None and frame.seconds > 0 and not model.is_past else []
     if not own:
@@ -152,7 +152,7 @@ def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
 
 
 def _keys(model: ScreenModel, frame: Frame) -> Row:
-    """Return the keys to offer: none if there is nothing to fix; `f` only for a selected culprit of the headline."""
+    """Return the offered keys: none if the verdict is good; `f` only if the headline's culprit is selected."""
     if verdict_of(model)[1] == "good":
         return []
     if model.screen in _HELPFUL_KEYS_BY_SCREEN:
@@ -213,7 +213,7 @@ def over_now(model: ScreenModel) -> list[int]:
 
 
 def states_of(model: ScreenModel) -> list[str]:
-    """Return the shown snapshot if it is not the newest of a running machine, and what went wrong."""
+    """Return texts on the shown snapshot, unless it is the newest of a running machine, and on trouble."""
     states = [_snapshot(model)] if model.cursor is not None else []
     if model.trouble or model.silence:
         return [*states, str(model.trouble or model.silence)]
@@ -223,7 +223,7 @@ def states_of(model: ScreenModel) -> list[str]:
 
 
 def _snapshot(model: ScreenModel) -> str:
-    """Return a text for the shown snapshot; of a recording also its state of playing."""
+    """Return a text on the shown snapshot; for a recording also whether it plays."""
     if not model.is_recorded or model.newest is None:
         at = model.wall_clock()
         age = f"{model.behind_s():.0f} s {'before the last frame' if model.is_stale else 'ago'}"
@@ -236,7 +236,7 @@ def _snapshot(model: ScreenModel) -> str:
 
 
 def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the worst target CPU and its culprit if the noise is notable, or else the failed or unknown checks."""
+    """Return the worst target CPU and its culprit, preceded by failed or unknown checks if the noise is not notable."""
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.is_past else ""
     if frame.seconds <= 0:
@@ -273,7 +273,7 @@ def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
 
 
 def culprit_of_headline(frame: Frame) -> CulpritLine | None:
-    """Return the costliest culprit on the worst target CPU, all its threads together; None without notable noise."""
+    """Return the costliest culprit on the worst target CPU, all its threads together, or None without notable noise."""
     targets = [line for line in frame.cpus if line.role == Role.TARGET and (line.stolen_ns_per_s or 0) >= NOTABLE_NS]
     if not targets:
         return None
@@ -329,7 +329,7 @@ def _first_names(checks: Sequence[str]) -> str:
 def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the verdict, the worst CPU and the culprit's name, in that order, below the shown snapshot or tabs.
 
-    In one row a figure gives way to the following name, and then signs between words do.
+    In a single row, a figure is dropped before the following name, and then signs between words are.
     """
     if model.is_past:
         return _trouble_rows(model, tabs, width, height)
@@ -360,7 +360,7 @@ def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height
 
 
 def _trouble_rows(model: ScreenModel, tabs: Row, width: int, height: int) -> list[Row]:
-    """Return the reason of the trouble, before the last observed state."""
+    """Return the reason of the trouble, instead of the last observed state."""
     verdict, wrong = verdict_of(model), str(model.trouble or model.silence)
     above = [tabs] if width >= NARROW and height > 2 else []
     if height == 1 or above:
@@ -373,7 +373,7 @@ def _trouble_rows(model: ScreenModel, tabs: Row, width: int, height: int) -> lis
 
 
 def _state_row(model: ScreenModel, width: int) -> Row | None:
-    """Return the shown snapshot if it is not the newest, or that a CPU is over its limit; None otherwise."""
+    """Return a row if the shown snapshot is not the newest, or if a CPU is over its limit; else None."""
     if states := states_of(model):
         texts = [*states, *(state.partition(" at ")[2] for state in states if " at " in state)]
         return cut([(f" {first_that_fits(texts, width - 1)}", "doubt")], width)
@@ -386,7 +386,7 @@ _FRESH_S = 5.0
 
 
 def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
-    """Return the device that interrupts a target CPU most; empty if rates are unknown or no target is online."""
+    """Return the IRQ with the highest rate on a target CPU; empty if rates are unknown or no target is online."""
     if frame.irqs is None or not any(line.role == Role.TARGET for line in frame.cpus):
         return []
     unknown_cpus = uncounted_cpus(frame) & set(frame.target)

@@ -16,18 +16,18 @@ from noisewatch.surfaces.tui.draw.places import ROLE_MARKS
 from noisewatch.surfaces.tui.state.irq_history import RATES, IrqRow, level_of_rate, uncounted_cpus
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 
-_NOTABLE, _GRAVE = 100, 1_000  # a second on a target CPU: some 0.05% and 0.5% of it
+_NOTABLE, _GRAVE = 100, 1_000  # per second on a target CPU: some 0.05% and 0.5% of it
 _LEAST_GROUPS = 8  # columns; fewer caches or nodes are not used as columns
 _MARK_EVERY = 8  # columns of one character
 
 
 class Columns(Struct, frozen=True):
-    """The CPUs of each column, in topology order; `cell` is a column's width, with the gap behind it."""
+    """The CPUs of each column, in topology order; `cell` is a column's width, including the gap behind it."""
 
     groups: tuple[tuple[int, ...], ...]
     cell: int
     ends: frozenset[int]  # columns that end a node
-    description: str  # description of a column that is not a single CPU
+    description: str  # `8 CPUs`; empty for single CPUs
     role_by_cpu: Mapping[int, Role]
     uncounted: CpuSet = frozenset()
 
@@ -38,7 +38,7 @@ class Columns(Struct, frozen=True):
 
 
 def may_go(glyphs: Glyphs) -> str:
-    """Return the sign for a CPU that an IRQ may go to but did not interrupt."""
+    """Return the sign of a CPU that an IRQ may go to but did not interrupt."""
     return "·" if glyphs.has_braille else "_"
 
 
@@ -56,7 +56,7 @@ def rate_style(per_s: float | None, role: Role | None) -> Style:
 
 
 def columns_for(model: ScreenModel, room: int) -> Columns | None:
-    """Return the finest columns that fit: CPUs, caches, nodes, or groups of neighbours; None if none fit."""
+    """Return the narrowest groups that fit: CPUs, caches, nodes, or neighbours; None if none fit."""
     frame = model.frame
     if frame is None or not frame.cpus:
         return None
@@ -82,7 +82,7 @@ def _groupings(
         for cpu in cpus:
             by_place.setdefault(getattr(places.get(cpu), name, None), []).append(cpu)
         if None not in by_place and len(by_place) >= _LEAST_GROUPS:
-            yield [tuple(group) for group in by_place.values()], "each L3" if name == "cache" else "each node"
+            yield [tuple(group) for group in by_place.values()], "an L3" if name == "cache" else "a node"
     size = 2
     while size < 2 * len(cpus):
         yield [tuple(cpus[at : at + size]) for at in range(0, len(cpus), size)], f"{size} CPUs"
@@ -127,8 +127,8 @@ def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
 def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
     """Return the level of the rate on each column's busiest CPU, where the IRQ may go, and which CPUs are offline.
 
-    If rates are unknown, so are the cells of the CPUs that the IRQ goes to, or else may go to; if neither is known, all
-    cells are.
+    With unknown rates, the cells of the CPUs that the IRQ goes to, or else may go to, are unknown; all cells if these
+    CPUs are unknown too.
     """
     allowed = row.allowed if row.is_numbered else None
     unknown: CpuSet | None = frozenset()

@@ -1,4 +1,4 @@
-"""Levels of noise on one logarithmic scale, readable without colour."""
+"""Levels of noise on a logarithmic scale, readable without colour."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LEAST_NS = 1_000  # noise from which the first level grows
 
 
 def level_of(noise_ns_per_s: float) -> int:
-    """Return the level of noise: 0 for none, up to 8 for a fifth of all time and more."""
+    """Return the level of noise: 0 for none, up to 8 for at least a fifth of the time."""
     return bisect_right(LEVELS_NS, noise_ns_per_s)
 
 
 def style_of(noise_ns_per_s: float | None) -> Meaning:
-    """Return the style of noise; it repeats what the figure shows."""
+    """Return the style of noise: calm, notable, grave or unknown."""
     if noise_ns_per_s is None:
         return "unknown"
     if noise_ns_per_s >= GRAVE_NS:
@@ -55,7 +55,7 @@ def level_legend(glyphs: Glyphs) -> str:
 
 
 def scale_label(row: int, height: int) -> str:
-    """Return the noise whose bar ends in a row of `tall_rows`, counted from below; of several levels the highest."""
+    """Return the noise whose bar ends in a row of `tall_rows`, counted from below: the highest if there are several."""
     level = row * len(LEVELS_NS) // height
     begins_here = level * height > (row - 1) * len(LEVELS_NS)
     return short_duration(LEVELS_NS[level - 1]) if begins_here and level > 1 and height > 1 else ""
@@ -71,7 +71,7 @@ def _height_of(lost: float, most: int) -> int:
     return max(int((level + beyond) / len(LEVELS_NS) * most), 1)
 
 
-_BOUNDS_NS = sorted({*LEVELS_NS, NOTABLE_NS, GRAVE_NS})  # the beginnings of levels and styles
+_BOUNDS_NS = sorted({*LEVELS_NS, NOTABLE_NS, GRAVE_NS})  # lower bounds of levels and styles
 
 
 def _marks_of(noise: Iterable[float | None], glyphs: Glyphs) -> list[Piece]:

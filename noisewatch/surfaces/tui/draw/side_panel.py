@@ -1,4 +1,4 @@
-"""The panel next to the culprits: how one CPU spent its second, its conditions, and the checks."""
+"""The panel next to the culprits: how one CPU spent its second, conditions of the target CPUs, and the checks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _parts(model: ScreenModel, width: int, glyphs: Glyphs) -> tuple[tuple[str, l
 
 
 def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]]:
-    """Return how the selected culprit's CPU spent its second, by kind, if all of the CPU is known."""
+    """Return how the selected culprit's CPU spent its second, by kind; empty if a part of it is unknown."""
     line = _cpu_in_question(model, frame)
     if line is None or line.taken_ns_per_s is None:
         return "", []

@@ -30,8 +30,8 @@ from noisewatch.surfaces.tui.overlays.overlay import (
 )
 
 SECONDS = 5.0
-_LEAST_ROWS = 22  # of the picture, from which it has frames; on a lower screen the detectable change is below it
-_MOST_ROWS = 48  # of the picture; on a higher screen the details are below it
+_LEAST_ROWS = 22  # of a picture with frames; on a lower screen the detectable change is below the picture
+_MOST_ROWS = 48  # of the picture; on a higher screen the details are below the picture
 
 
 @dataclass(slots=True)

@@ -33,18 +33,18 @@ _LOWEST_WITH_CELL_HEADING = 6
 _NARROW = 60
 _NARROWEST_PANEL = 58  # columns: with frame, figures and a history of a few intervals
 _AROUND = 3  # further rows of a panel: two edges and a heading
-COLUMN_WIDTH = 27  # mark, number, loss, and some history
+COLUMN_WIDTH = 27  # mark, number, noise, and some history
 LABEL_WIDTH = 5  # the number of the first CPU of the row
 _TOGETHER = 16  # cells without a gap
 
 
 def cpu_panel_height(cpu_count: int, height: int) -> int:
-    """Return the rows for the CPUs and their heading: all of them if half of the screen is left for the culprits."""
+    """Return the rows for the CPUs and their heading: as many as needed, but at most half of the screen."""
     return max(min(cpu_count + 1, int(height * _CPU_PANEL_SHARE)), min(height, 2))
 
 
 def panels_across(cpu_count: int, width: int, most: int) -> int | None:
-    """Return the number of panels side by side that gives each CPU its own row in `most` rows, or None if none does."""
+    """Return the number of panels side by side with which each CPU has its own row in `most` rows, or None."""
     fitting = range(1, width // _NARROWEST_PANEL + 1)
     return next((across for across in fitting if -(-cpu_count // across) + _AROUND <= most), None)
 
@@ -98,7 +98,7 @@ def row_room(cpu_count: int, width: int, height: int) -> int:
 
 
 def _has_cell_heading(layout: Density, height: int) -> bool:
-    """Return whether cells have a heading; where rows are scarce, the row is used for another CPU instead."""
+    """Return whether cells have a heading; if rows are scarce, the row is used for another CPU instead."""
     return layout.form not in (Form.ROWS, Form.COLUMNS) and height >= _LOWEST_WITH_CELL_HEADING
 
 
@@ -147,7 +147,7 @@ def _clock(line: CpuLine) -> Piece:
     return "?" if line.current_khz is None else f"{line.current_khz / 1e6:.2f}", _role_style(line)
 
 
-# The columns between the noise and its history; they give way to the history.
+# The columns between the noise and its history; they are dropped before the history.
 _CPU_FIGURES = (
     Column[CpuLine]("irq/s ", 8, lambda line: (short_rate(line.interrupts_per_s), _role_style(line)), 1, 16),
     Column[CpuLine]("sirq/s ", 8, lambda line: (short_rate(line.softirqs_per_s), _role_style(line)), 4, 24),
@@ -197,7 +197,7 @@ def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs) -> Table[CpuLi
 def _history_descriptions(model: ScreenModel, width: int) -> list[str]:
     """Return descriptions of the history, from long to short."""
     count = len(fitting_intervals(model, width))
-    per_column = f", {model.zoom} a column" if model.zoom > 1 else ""
+    per_column = f", {model.zoom} per column" if model.zoom > 1 else ""
     return [f"last {describe_count(count, 'interval')}{per_column}", f"last {count}{per_column}", f"last {count}", ""]
 
 
@@ -227,7 +227,7 @@ class Density(Struct, frozen=True):
 
 
 def density(count: int, width: int, rows: int) -> Density:
-    """Return the widest form that shows all CPUs: rows, columns with their history, cells, or several CPUs a cell.
+    """Return the widest form that shows all CPUs: rows, columns with history, cells, or several CPUs per cell.
 
     Cells take no more than half of the rows, so that the worst CPUs have rows too.
     """
@@ -304,7 +304,7 @@ def _can_be_paired(group: Sequence[CpuLine]) -> bool:
 
 
 def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
-    """Return a column of dots for each of two CPUs, one dot for two levels, in the colour of the worse target CPU."""
+    """Return a column of dots for each of two CPUs, one dot per two levels, in the colour of the worse target CPU."""
     losses = [line.stolen_ns_per_s or 0.0 for line in group]
     coloured = [line for line in group if line.role != Role.HOUSEKEEPING] or group
     dots = sum(sum(column[: -(-level_of(lost) // 2)]) for column, lost in zip(_DOT_COLUMNS, losses, strict=False))
@@ -315,9 +315,11 @@ def _pair(group: Sequence[CpuLine], glyphs: Glyphs) -> Piece:
 
 def cell_heading(layout: Density, width: int, glyphs: Glyphs) -> Row:
     """Return the heading that explains the cells."""
-    meaning = "one CPU a cell" if layout.cpus_per_cell == 1 else f"worst of {layout.cpus_per_cell} CPUs a cell"
+    meaning = (
+        "one CPU per cell" if layout.cpus_per_cell == 1 else f"each cell: the worst of {layout.cpus_per_cell} CPUs"
+    )
     if layout.form == Form.PAIRS and glyphs.has_braille:
-        meaning = "two CPUs a cell, side by side"
+        meaning = "two CPUs per cell, side by side"
     marks = "   T target  s sibling  x offline" if layout.cell_width > 1 else "   x offline"
     what = f"  CPU noise/s now, {meaning}"
     return [(first_that_fits([what + marks, what], width), "heading")]
@@ -329,7 +331,7 @@ def fitting_intervals(model: ScreenModel, width: int) -> range:
 
 
 def history_pieces(model: ScreenModel, cpu: int, width: int, glyphs: Glyphs) -> Row:
-    """Return the CPU's noise up to the shown interval, drawn from the left, next to its figures."""
+    """Return the CPU's noise up to the shown interval, drawn from the left."""
     numbers = fitting_intervals(model, width)
     shown = columns_of(model.history.lane(cpu, numbers), model.zoom)[-width:] if width > 0 else []
     return [*level_pieces(shown, glyphs), (" " * (width - len(shown)), "plain")]

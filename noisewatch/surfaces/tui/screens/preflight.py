@@ -1,7 +1,7 @@
 """The checks of the shown interval: fixes by cause, all checks at a glance, and the basis of the verdict.
 
 A cause has one row; the selected cause also has its fix, the checks that the fix settles, and why they matter. At a
-glance a check is one character by area, or its name if there is room.
+glance, a check is one character in the row of its area, or its name if there is room.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def all_checks() -> tuple[Check, ...]:
 
 
 def check_named(name: str) -> Check | None:
-    """Return the check of that id, or None, as for a recording of another version."""
+    """Return the check of that id, or None, as may be in a recording of another version."""
     return next((check for check in all_checks() if check.id == name), None)
 
 
 def grid_rows(gravities: str, width: int, glyphs: Glyphs, selected: Area | None = None) -> list[Row]:
-    """Return one character a check, by area in columns, the gravest first; the `selected` area is highlighted."""
+    """Return one character per check, by area in columns, the gravest first; the `selected` area is highlighted."""
     checks = checks_with_gravities(gravities)
     by_area = marks_by_area((Area(check.area), gravity) for check, gravity in checks)
     rows = [_selected(row, selected) for row in grid(by_area, width, glyphs.has_braille)]
@@ -94,7 +94,7 @@ _NAMES_SHARE = 0.4
 def cause_list(
     listing: Listing[FindingLine], frame: Frame, width: int, room: int, glyphs: Glyphs, is_selected: bool
 ) -> list[Row]:
-    """Return the causes that fit, the selected one among them."""
+    """Return rows of the causes that fit, including the selected one."""
     if room < 1 or not listing.lines:
         return []
     first = listing.first_in(room)
@@ -142,7 +142,7 @@ def _of_cause(frame: Frame, number: int) -> list[FindingLine]:
 
 
 def _cause_text(frame: Frame, number: int) -> str:
-    """Return what is wrong: the cause's text, or else as many findings as fit."""
+    """Return the cause's text, or else as many of its findings as fit."""
     cause = frame.causes[number - 1]
     if cause.said is not None:
         return cause.said
@@ -156,7 +156,7 @@ def _cause_text(frame: Frame, number: int) -> str:
 def cause_detail(
     model: ScreenModel, frame: Frame, listing: Listing[FindingLine], width: int, glyphs: Glyphs
 ) -> list[Row]:
-    """Return what is wrong, the commands to fix it now, to undo that and to keep it, and the checks that it fixes."""
+    """Return the cause's text, the commands to fix it, undo the fix and make it permanent, and the fixed checks."""
     finding = listing.selected
     if finding is None:
         return [[("all checks that were asked pass" if frame.passed else "no check was asked", "plain")]]
@@ -239,7 +239,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     if frame is None or frame.verdict is None:
         text: Row = [("no verdict yet", "faint")]
         return space.draw([Section("preflight", [text], height=space.room, has_heading=True)])
-    room = space.height - space.is_framed  # of all sections, with one row more for each
+    room = space.height - space.is_framed  # of all sections, with one more row for each
     if (expanded := _expanded_checks(model, frame, width, glyphs)) is not None:
         return space.draw([_scrolled(model, *expanded, room - 1)])
     listing, area = model.findings(), model.area
@@ -269,7 +269,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
         Section(title, _cut(model, detail, shown + left), position, shown + left),
         _causes_section(frame, causes, describe_hidden(listing, len(causes)), space),
         Section(f"all {len(frame.gravities)} checks", checks, f"{_heading(frame)} · v all"),
-        Section("what this rests on", basis),
+        Section("basis of the verdict", basis),
     ]
     if not space.is_framed:
         sections = [sections[1], sections[0], sections[2]]
@@ -277,7 +277,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
 
 
 def _causes_section(frame: Frame, causes: list[Row], hidden: str, space: Space) -> Section:
-    """Return the causes; without a frame their heading counts the checks, of which there may be no other section."""
+    """Return the causes; without a frame their heading counts the checks, which may have no section of their own."""
     if not space.is_framed:
         return Section("", [_list_heading(frame, hidden, space.width), *causes], has_heading=True)
     rates = f"rates over {short_seconds(frame.judged_s)}" if frame.judged_s is not None else "without rates"
@@ -298,7 +298,7 @@ def _cut(model: ScreenModel, rows: list[Row], room: int) -> list[Row]:
 
 
 def _expanded_checks(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tuple[str, list[Row]] | None:
-    """Return title and rows of the checks that are shown in full, or None."""
+    """Return title and rows of all checks, or of one area, if they are expanded; else None."""
     if model.shows_all_checks:
         return f"all {len(frame.gravities)} checks", all_rows(frame, width, glyphs)
     if model.area is not None and model.opens_check:
@@ -349,10 +349,10 @@ def _position(frame: Frame, listing: Listing[FindingLine], area: Area | None) ->
 
 
 def _basis(model: ScreenModel, frame: Frame) -> list[Row]:
-    """Return the noise floor, the sample, and the command for scripts."""
+    """Return rows on the noise floor, the sample, and the command for scripts."""
     floor = "not measured: c calibrates the target CPUs, p runs all of preflight with a calibration"
     if model.is_recorded:
-        floor = "c shows what the recording holds of it"
+        floor = "c shows the recording's calibration, if it has one"
     if model.calibration is not None and model.calibrated_at_ns is not None:
         ago = max(frame.taken_at_ns - model.calibrated_at_ns, 0) / 1e9
         floor = f"calibrated {ago:.0f} s before this: c shows it"
@@ -375,7 +375,7 @@ def brief_rows(frame: Frame, area: Area, width: int, glyphs: Glyphs) -> list[Row
 
 
 def _answers(frame: Frame, area: Area, glyphs: Glyphs) -> list[tuple[Row, Piece]]:
-    """Return for each check its mark and name, and its finding; of a passed check its answer or question."""
+    """Return for each check its mark and name, and its finding, or for a passed check its answer or question."""
     text_by_check = {finding.id: finding.said for finding in frame.findings}
     checks = _of_area(frame, area)
     widest = max((len(check.id) for check, _ in checks), default=0)

@@ -82,10 +82,10 @@ def _device_row(device: str, rows: Sequence[IrqRow]) -> IrqRow:
 
 
 def listed_rows(model: ScreenModel) -> tuple[list[IrqRow], int]:
-    """Return the rows to show, devices first, and the number of silent rows left out.
+    """Return the rows to show, devices first, and the number of hidden silent rows.
 
-    An IRQ is silent if it has not interrupted in the last 60 intervals and was not moved in the last minute. Rows
-    that match a filter are shown, silent or not.
+    An IRQ is silent if it has not interrupted in the last 60 intervals and was not moved in the last minute. A filter
+    also shows silent rows.
     """
     words = model.irq_filter.casefold().split()
     rows = [row for row in all_rows(model) if all(_matches(model, row, word) for word in words)]
@@ -124,7 +124,7 @@ def _is_silent(model: ScreenModel, row: IrqRow) -> bool:
 
 
 def _in_order(model: ScreenModel, rows: list[IrqRow]) -> list[IrqRow]:
-    """Return the rows by level of rate, so that small changes do not move rows; by rate or by CPU if requested."""
+    """Return the rows by level of rate, so small changes do not move rows; by rate or CPU if requested."""
 
     def key(row: IrqRow) -> tuple[bool, float]:
         if model.sort == SortOrder.CPU:

@@ -15,11 +15,11 @@ RUNNING, ENDED = "running", "ended"
 UNDISTURBED = "undisturbed"
 _MOST_KEPT = 4096  # repetitions of one run: an hour of one a second
 _MOST_RUNS = 64
-_MOST_EVENTS = 8  # events in one frame, so that they do not fill the log
+_MOST_EVENTS = 8  # events per frame: they must not fill the log
 
 
 class TrackedRun(Struct):
-    """The last known state of a run. `is_over`: it has ended, or its process is gone."""
+    """The last known state of a run. With `is_over`, it has ended or its process is gone."""
 
     line: RunLine
     is_over: bool = False
@@ -57,7 +57,7 @@ class RunHistory(Struct):
         for name, run in self.by_id.items():
             if not run.is_over and name not in there:
                 run.is_over = True
-                yield frame.taken_at_ns, f"run of {run.program} is gone without saying how it ended", ""
+                yield frame.taken_at_ns, f"run of {run.program} is gone, its end was not reported", ""
         while len(self.by_id) > _MOST_RUNS:
             del self.by_id[next(iter(self.by_id))]
 
@@ -127,7 +127,7 @@ def describe_run(line: RunLine, target: Collection[int]) -> str:
 
 
 def overlapping(repetitions: Sequence[RepetitionLine], begin_ns: int, end_ns: int) -> list[RepetitionLine]:
-    """Return the repetitions, which are ordered by their start, that overlap the time."""
+    """Return the repetitions that overlap the time; `repetitions` are ordered by start."""
     first = bisect_right(repetitions, begin_ns, key=lambda repetition: repetition.ended_ns)
     overlapping_ones = []
     for repetition in repetitions[first:]:

@@ -51,7 +51,7 @@ async def preflight_of_shown(app: MonitorApp, pilot: Pilot[None]) -> None:
     """Asks for a whole preflight of the replay, and waits for its verdict; before it `F` writes nothing."""
     app.show_frame(frame(4, target=(2, 3), origin="replay of machine.nw"))
     await pilot.press("p", "F")
-    assert "Judges the replay of machine.nw" in "".join(shown(app))
+    assert "Judges the whole replay of machine.nw" in "".join(shown(app))
     assert not list(Path().iterdir())
     await pilot.press("enter")
     await until(pilot, lambda: "CHECKS" in "".join(shown(app)))

@@ -75,7 +75,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 def test_of_a_recording_there_is_none(tmp_path: Path) -> None:
-    assert "Only this host keeps a history" in " ".join(_text(_shown(tmp_path / "none", "recording x.nw"), 100, 24))
+    assert "only this host keeps one" in " ".join(_text(_shown(tmp_path / "none", "recording x.nw"), 100, 24))
 
 
 def test_without_a_file_it_says_how_to_begin(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def test_its_axis_stands_still_while_longer_gaps_come() -> None:
 
 
 def test_it_says_that_the_causes_are_not_known_yet() -> None:
-    assert "known at the end" in "\n".join(_drawn(_live(2_000), 80, 24))
-    assert "known at the end" in "\n".join(_drawn(_live(2_000), 120, 40))
+    assert "attributed at the end" in "\n".join(_drawn(_live(2_000), 80, 24))
+    assert "attributed at the end" in "\n".join(_drawn(_live(2_000), 120, 40))
 
 
 def test_what_all_cpus_have_together_is_what_each_has() -> None:

@@ -174,7 +174,7 @@ def test_what_was_said_stays_while_the_rows_move_until_another_is_selected_or_it
     assert command_to_copy(model)[0] == "one"
     model.select(-1)
     assert model.shows_fix
-    assert command_to_copy(model) == (None, "nothing to copy yet: what helps is being read")
+    assert command_to_copy(model) == (None, "nothing to copy yet: the fix is being looked up")
     model.go_back()
     assert (model.screen, command_to_copy(model)) == ("culprits", (None, "no command to copy: press f for a fix"))
 

@@ -241,5 +241,5 @@ def test_the_right_end_of_the_graph_has_its_time_in_a_recording_too() -> None:
 
 def test_where_heat_and_power_find_no_room_the_graph_says_so() -> None:
     model = _model(2)
-    assert any(line.rstrip().endswith("heat and power: no room, on a higher screen") for line in _lines(model, 80, 24))
+    assert any(line.rstrip().endswith("heat and power: shown on a taller screen") for line in _lines(model, 80, 24))
     assert not any("no room" in line for line in _lines(model, 120, 34))

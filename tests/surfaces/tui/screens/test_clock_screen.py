@@ -170,7 +170,7 @@ def test_a_virtual_machine_is_offered_the_measured_clock() -> None:
     for size in ((120, 34), (80, 24)):
         text = " ".join(_text(model, *size).replace("│", " ").split())
         assert "unknown: no such file (/sys/x)" in text
-        assert "c measures it" in text
+        assert "Press c to measure it" in text
 
 
 def test_figures_that_were_not_recorded_are_said_to_be_missing() -> None:
@@ -306,4 +306,4 @@ def test_both_packages_are_told_and_why_idle_states_of_some_cpus_are_unknown() -
     text = _text(_slowed(3, clock=figures))
     assert "80 of 95 W" in text
     assert re.search(r"package 0 +50 of 90 °C, 40 of 95 W", text)
-    assert "? C-states: asked of CPU 2 only" in text
+    assert "? C-states: read on CPU 2 only" in text

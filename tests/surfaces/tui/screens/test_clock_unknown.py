@@ -98,7 +98,7 @@ def test_the_line_of_the_slowest_has_a_gap_where_the_clock_of_a_target_cpu_is_un
 def test_where_the_clock_of_a_target_cpu_is_never_known_the_screen_names_it_and_can_draw_the_others() -> None:
     model = _clocks(*[None] * 9)
     text = "\n".join(screen_of(model, "clock", 120, 34))
-    assert "The clock is unknown on CPU 3: so are the slowest and the mean. g shows each." in text
+    assert "The clock of CPU 3 is unknown, so the slowest and the mean clock are unknown too. Press g" in text
     model.go_to("clock")
     model.toggle_folding()
     assert _line(model) == "x" * 9
@@ -110,7 +110,7 @@ def test_of_several_intervals_a_column_the_clock_is_unknown_where_one_is_unless_
     assert _line(model) == "x xx"
     blind = _clocks(*[*[None] * 9, 2_000_000] * 3)
     blind.zoom = 10
-    assert "intervals in which the clock is unknown: w shows them" in "\n".join(screen_of(blind, "clock", 130, 34))
+    assert "intervals with an unknown clock. Press w to show" in "\n".join(screen_of(blind, "clock", 130, 34))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_the_window_of_a_target_cpu_is_its_own(cpus: str, said: set[str]) -> Non
     rows = ["".join(text for text, _ in row)[9:].strip() for row in settings_rows(model, 60, UNICODE)]
     names = ["".join(text for text, _ in row)[:9].strip() for row in settings_rows(model, 60, UNICODE)]
     begin, end = names.index("window"), names.index("EPP")
-    assert {row.replace("? read at the next look", "?") for row in rows[begin:end]} == said
+    assert {row.replace("? read next interval", "?") for row in rows[begin:end]} == said
 
 
 def test_the_spread_of_a_cpu_without_a_tick_in_sight_is_unknown() -> None:

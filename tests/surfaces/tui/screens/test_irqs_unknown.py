@@ -63,9 +63,9 @@ def test_an_irq_has_stayed_only_for_as_long_as_the_kernel_told_where_it_goes() -
     assert _not_moved(known, known, known) == f"not in the 20 s {every}"
     assert _not_moved(lost, lost, lost) == f"not in the 20 s {every}"
     assert _not_moved(unread, known, known) == f"not in the 10 s {every}"
-    assert _not_moved(known, lost, known) == "unknown before this look; affinities are read every 10 s"
-    assert _not_moved(known, lost, lost) == "unknown for 10 s: the kernel no longer tells where it goes"
-    assert _not_moved(known, known, unread) == "unknown: the kernel does not tell where it goes"
+    assert _not_moved(known, lost, known) == "unknown before this snapshot; affinities are read every 10 s"
+    assert _not_moved(known, lost, lost) == "unknown for 10 s: the kernel no longer reports where it goes"
+    assert _not_moved(known, known, unread) == "unknown: the kernel does not report where it goes"
 
 
 def test_another_driver_of_the_same_number_has_stayed_for_as_long_as_it_has_been_there() -> None:

@@ -109,7 +109,7 @@ def test_a_clock_that_is_older_than_its_interval_is_unknown_on_the_map() -> None
     scale = scale_of(_model(told), Quantity.CLOCK)
     assert [scale.values(cpu, range(1)) for cpu in (0, 1)] == [[3_000_000], [None]]
     text = _text(_drawn(_model(replace(told, irqs=()), quantity=Quantity.CLOCK), height=40))
-    assert "clocks unknown: no CPU is known to have had a tick" in text
+    assert "clocks unknown: a clock is measured up to the last tick" in text
 
 
 @pytest.mark.parametrize("count", [2, 512])
@@ -132,9 +132,9 @@ def test_rates_are_kept_closely_enough_and_unknown_as_unknown() -> None:
 @pytest.mark.parametrize(
     ("clock", "said"),
     [
-        (None, "heat unknown: read at the next look"),
+        (None, "heat unknown: read next interval"),
         (ClockFigures(reasons={"celsius": "no driver"}), "heat unknown: no driver"),
-        (ClockFigures(), "heat unknown: no sensor of a core or a package tells it"),
+        (ClockFigures(), "heat unknown: no sensor of a core or a package reports it"),
     ],
 )
 def test_heat_that_is_unknown_is_not_drawn_as_none_and_the_reason_is_said(

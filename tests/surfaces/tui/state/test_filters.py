@@ -79,7 +79,7 @@ def _drawn(text: str, is_typing: bool = False) -> str:
 @pytest.mark.parametrize(("text", "told"), [("kind:t", "t"), ("!kind:irqs >1us", "irqs"), ("kind:", "")])
 def test_a_kind_that_is_none_is_told_with_those_that_there_are(text: str, told: str) -> None:
     said = _drawn(text)
-    assert f"no kind {told!r}" in said
+    assert f"unknown kind {told!r}" in said
     assert all(kind in said for kind in KINDS)
 
 
@@ -100,7 +100,7 @@ def test_a_duration_or_a_list_of_cpus_that_makes_no_sense_is_told(text: str, tol
 
 
 def test_a_cpu_that_the_machine_does_not_have_is_told() -> None:
-    assert "no CPU 99 here" in _drawn("cpu:2,99")
+    assert "this machine has no CPU 99" in _drawn("cpu:2,99")
     assert "no CPU" not in _drawn("cpu:2-3")
 
 

@@ -171,7 +171,7 @@ def test_the_moves_of_a_driver_that_has_gone_are_told_of_its_time() -> None:
     model.go_to_number(1)
     assert "came to CPU 5, was on CPU 1" in _about(model)
     model.go_to_number(2)
-    assert "moved     unknown before this look" in _about(model)
+    assert "moved     unknown before this snapshot" in _about(model)
 
 
 @pytest.mark.parametrize("lost", [None, ""])
