@@ -29,7 +29,7 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
     if path in (None, "-"):
         if sys.stdout is None:
             raise UsageError("standard output is closed")
-        with _reported("standard output"):
+        with _report_errors("standard output"):
             try:
                 yield sys.stdout.buffer
                 sys.stdout.buffer.flush()
@@ -37,11 +37,11 @@ def opened_output(path: str | None) -> Iterator[BinaryIO]:
                 drop_unwritable(sys.stdout)
                 raise
     elif _is_special(path):
-        with _reported(path), open(path, "wb") as file:
+        with _report_errors(path), open(path, "wb") as file:
             yield file
     else:
-        with _reported(path):
-            yield from _replaced(path)
+        with _report_errors(path):
+            yield from _open_replacement(path)
 
 
 def drop_unwritable(stream: TextIO | None) -> None:
@@ -86,7 +86,7 @@ def _is_special(path: str) -> bool:
         return False
 
 
-def _replaced(path: str) -> Iterator[BinaryIO]:
+def _open_replacement(path: str) -> Iterator[BinaryIO]:
     import tempfile  # most answers go to standard output
 
     target = os.path.realpath(path)
@@ -112,7 +112,7 @@ def _target_mode(path: str) -> int:
 
 
 @contextmanager
-def _reported(path: str) -> Iterator[None]:
+def _report_errors(path: str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:

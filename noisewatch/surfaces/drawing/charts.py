@@ -21,7 +21,7 @@ def strip(histogram: Histogram, width: int, ramp: str, from_ns: int = 1_000) -> 
     """Draw the number of gaps of `from_ns` or more by length: one character per bar, its height logarithmic."""
     bars = _bars(histogram, from_ns)
     first = _place(from_ns)
-    heights = [math.log10(bars.get(first + at, 0) + 1) for at in range(width)]
+    heights = [math.log10(bars.get(first + index, 0) + 1) for index in range(width)]
     top = max(max(heights, default=0.0), 1.0)
     return "".join(ramp[math.ceil(height / top * (len(ramp) - 1))] for height in heights)
 
@@ -71,7 +71,7 @@ def _round_places(lowest_ns: float, highest_ns: float) -> list[float]:
     steps = (size * 10.0**power for power in itertools.count(least) for size in (1, 2, 5))
     ranges = ((step, math.floor(lowest_ns / step), math.floor(highest_ns / step) + 1) for step in steps)
     step, first, last = next(candidate for candidate in ranges if candidate[2] - candidate[1] < _MOST_PLACES)
-    return [step * at for at in range(first, last + 1)]
+    return [step * index for index in range(first, last + 1)]
 
 
 _LEAST_WIDTH, _FEWEST = 40, 20

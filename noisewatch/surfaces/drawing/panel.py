@@ -114,7 +114,7 @@ class Space(Struct, frozen=True):
         return rows
 
     def _heading(self, section: Section) -> Row:
-        texts = [f" {section.title}   {right}" for right in _shortened(section.right)]
+        texts = [f" {section.title}   {right}" for right in _shorter_texts(section.right)]
         return [(fitted(first_that_fits([*texts, f" {section.title}"], self.width), self.width), "heading")]
 
 
@@ -125,7 +125,7 @@ def rows_in(sections: Iterable[Section]) -> int:
 
 def side_by_side(left: Sequence[Row], right: Sequence[Row]) -> list[Row]:
     """Return two frames of one height next to each other."""
-    return [[*one, *other] for one, other in zip(left, right, strict=True)]
+    return [[*left_row, *right_row] for left_row, right_row in zip(left, right, strict=True)]
 
 
 def _inside(row: Row, width: int, edges: Edges) -> Row:
@@ -140,7 +140,7 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
     """Return the upper edge, `╭─ title ─── right ─╮`; the right part is dropped before the title is cut."""
     room = width - 4
     titled = cut([(f" {title} ", "strong")], room) if title else []
-    choices = [f" {part} " for part in _shortened(right)]
+    choices = [f" {part} " for part in _shorter_texts(right)]
     text = first_that_fits([*choices, ""], max(room - length(titled) - 1, 0))
     line = edges.across * (room - length(titled) - text_width(text))
     return [
@@ -152,7 +152,7 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
     ]
 
 
-def _shortened(right: str) -> list[str]:
+def _shorter_texts(right: str) -> list[str]:
     """Return the text with all of its parts, then without the last one, and so on down to the first."""
     parts = right.split(" · ")
     return [" · ".join(parts[:count]) for count in range(len(parts), 0, -1)] if right else []

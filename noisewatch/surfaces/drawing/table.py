@@ -83,11 +83,11 @@ class Table(Generic[Line]):
         return [*row, (joined, last)] if last is not None else row
 
 
-def first_row(wanted: int, count: int, room: int) -> int:
+def first_row(requested: int, count: int, room: int) -> int:
     """Return the first of `count` rows in a window of `room` rows: the requested row, or the last that fills it."""
-    return max(min(wanted, count - room), 0)
+    return max(min(requested, count - room), 0)
 
 
-def around(at: int, count: int, room: int) -> int:
-    """Return the first of `count` rows in a window of `room` rows, with row `at` in the middle if possible."""
-    return first_row(at - room // 2, count, room)
+def around(index: int, count: int, room: int) -> int:
+    """Return the first of `count` rows in a window of `room` rows, with row `index` in the middle if possible."""
+    return first_row(index - room // 2, count, room)

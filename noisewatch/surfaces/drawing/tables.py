@@ -18,7 +18,7 @@ _LEAST_NAME = 60  # columns; spare columns are dropped to give a name at least t
 def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> str:
     """Align the columns of a table; columns of figures are right-aligned under their heading."""
     columns = list(zip(*rows, strict=True))
-    padded = [_padded(column) for column in columns]
+    padded = [_pad_column(column) for column in columns]
     return "\n".join(gap.join(line).rstrip() for line in zip(*padded, strict=True))
 
 
@@ -36,7 +36,7 @@ def align_within(width: int, rows: Sequence[Sequence[str]], name: str, spare: Se
         room = longest - max(map(_cells, align(table).splitlines())) + width
         if room >= min(longest, _LEAST_NAME) or count == len(spare):
             break
-    cut = [[*row[:at], _shortened(row[at], max(room, len(name))), *row[at + 1 :]] for row in table]
+    cut = [[*row[:at], _shorten(row[at], max(room, len(name))), *row[at + 1 :]] for row in table]
     return [line[:width] for line in align(cut).splitlines()]
 
 
@@ -46,7 +46,7 @@ def right_aligned(columns: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(map(str.rjust, row, widths)) for row in zip(*columns, strict=True)]
 
 
-def _shortened(text: str, room: int) -> str:
+def _shorten(text: str, room: int) -> str:
     if _cells(text) <= room:
         return text
     while text and _cells(text) >= room:
@@ -54,7 +54,7 @@ def _shortened(text: str, room: int) -> str:
     return f"{text}…"
 
 
-def _padded(column: Sequence[str]) -> list[str]:
+def _pad_column(column: Sequence[str]) -> list[str]:
     """Pad the cells of a column; the first is the heading, and empty or unknown cells do not decide the side."""
     width = max(map(_cells, column))
     figures = [cell for cell in column[1:] if cell not in _NO_FIGURE]
@@ -125,17 +125,17 @@ MOST_BYTES = 60_000  # an issue on GitHub has at most 65,536 characters, and its
 _CUT = "The rest was cut off, as it is too long.\n"
 
 
-def fitting(parts: Sequence[str], most_bytes: float) -> str:
-    """Return as many of the first parts as fit in `most_bytes`; an empty text if not even the first one does."""
+def fitting(parts: Sequence[str], max_bytes: float) -> str:
+    """Return as many of the first parts as fit in `max_bytes`; an empty text if not even the first one does."""
     lengths = [len("\n".join(parts[: count + 1]).encode("utf-8", "replace")) for count in range(len(parts))]
     kept = [
         part
         for part, _ in takewhile(
-            lambda part_and_length: part_and_length[1] <= most_bytes, zip(parts, lengths, strict=True)
+            lambda part_and_length: part_and_length[1] <= max_bytes, zip(parts, lengths, strict=True)
         )
     ]
     if len(kept) == len(parts):
         return "\n".join(parts)
-    while kept and len("\n".join([*kept, _CUT]).encode("utf-8", "replace")) > most_bytes:
+    while kept and len("\n".join([*kept, _CUT]).encode("utf-8", "replace")) > max_bytes:
         kept.pop()
     return "\n".join([*kept, _CUT]) if kept else ""

@@ -83,10 +83,10 @@ def cut_at_word(row: Row, width: int) -> Row:
     return [*kept, (" …" if length(kept) < width - 1 else "…", "faint")]
 
 
-def lines_of(text: str, width: int, most: int) -> list[str]:
-    """Return the text wrapped to at most `most` lines, of which the last contains the rest."""
-    lines = wrap(text, width, keep="hyphens", least=1)
-    return [*lines[: most - 1], " ".join(lines[most - 1 :])] if len(lines) > most > 0 else lines
+def lines_of(text: str, width: int, max_lines: int) -> list[str]:
+    """Return the text wrapped to at most `max_lines` lines, of which the last contains the rest."""
+    lines = wrap(text, width, keep="hyphens", min_width=1)
+    return [*lines[: max_lines - 1], " ".join(lines[max_lines - 1 :])] if len(lines) > max_lines > 0 else lines
 
 
 def with_notice(rows: list[Row], notice: str, width: int) -> list[Row]:
@@ -100,7 +100,7 @@ def first_that_fits(texts: Sequence[str], width: int) -> str:
     return next((text for text in texts if text_width(text) <= width), texts[-1])
 
 
-def _shortened(text: str, room: int) -> str:
+def _shorten(text: str, room: int) -> str:
     """Return the text cut to `room` columns, with an ellipsis unless only blanks are cut off."""
     if room < 1 or not text[room - 1 :].strip():
         return set_cell_size(text, room)
@@ -112,7 +112,7 @@ def ends(left: Row, right: Row, width: int) -> Row:
     room = max(width - length(right), 0)
     kept: Row = []
     for text, style in left:
-        piece = text if text_width(text) <= room else _shortened(text, room)
+        piece = text if text_width(text) <= room else _shorten(text, room)
         room -= text_width(piece)
         kept.append((piece, style))
         if piece != text:
@@ -127,7 +127,7 @@ def fact(name: str, value: str, label: int, style: Style = "plain") -> Row:
 
 def facts(name: str, lines: Sequence[str], label: int, style: Style = "plain") -> list[Row]:
     """Return rows of a value of several lines, with its name before the first line."""
-    return [fact("" if at else name, line, label, style) for at, line in enumerate(lines)]
+    return [fact("" if index else name, line, label, style) for index, line in enumerate(lines)]
 
 
 def in_ascii(text: str) -> str:

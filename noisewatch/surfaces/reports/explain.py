@@ -37,7 +37,7 @@ def by_area(checks: Iterable[Check]) -> list[Check]:
 def text_of_check(check: Check, width: int) -> str:
     """Return a check's page as text: question, reasons, what it reads, limits, remedy and references."""
     paragraphs = [
-        "\n".join(wrap(f"{check.id} ({check.area}, {check.severity})", width, keep="hyphens", least=40)),
+        "\n".join(wrap(f"{check.id} ({check.area}, {check.severity})", width, keep="hyphens", min_width=40)),
         _paragraph(check.question, width),
     ]
     for heading, content in _parts(check):
@@ -99,12 +99,12 @@ def substitutes(check: Check) -> list[str]:
 
 
 def _paragraph(text: str, width: int) -> str:
-    return "\n".join(wrap(text, width, "  ", keep="hyphens", least=40))
+    return "\n".join(wrap(text, width, "  ", keep="hyphens", min_width=40))
 
 
 def _items(texts: Iterable[str], width: int) -> str:
     """Return indented items, wrapped between words, never within a path or an address."""
-    return "\n".join(line for text in texts for line in wrap(text, width, "  ", "    ", keep="words", least=40))
+    return "\n".join(line for text in texts for line in wrap(text, width, "  ", "    ", keep="words", min_width=40))
 
 
 def markdown_of_catalogue(checks: Iterable[Check]) -> str:

@@ -40,12 +40,12 @@ def opening_sentence(calibrated: Calibrated) -> str:
     if calibrated.is_of_any_work:
         of_what += ", which varies most"
     sentence = f"A change of {_size(shown)} can be detected here with {_samples(calibrated)} ({of_what})"
-    other = calibrated.budget.detect or _smaller_than(shown)
-    if other is None:
+    share = calibrated.budget.detect or _smaller_than(shown)
+    if share is None:
         return f"{sentence}."
-    samples = samples_needed(change.floor.cv_high, other)
+    samples = samples_needed(change.floor.cv_high, share)
     needed = f"more than {MOST_SAMPLES:,} are needed" if samples is None else f"take {samples}"
-    return f"{sentence}; for {_requested(other)} {needed}."
+    return f"{sentence}; for {_requested_text(share)} {needed}."
 
 
 def _unknown_sentence(calibrated: Calibrated, change: SmallestChange) -> str:
@@ -64,7 +64,7 @@ def _size(share: float) -> str:
     return share_text(math.ceil(least / step - _ROUNDED) * step)
 
 
-def _requested(share: float) -> str:
+def _requested_text(share: float) -> str:
     return f"{share * 100:g}%"
 
 
@@ -88,8 +88,10 @@ def detect_lines(calibrated: Calibrated | None, share: float | None, width: int)
     reasons = {NOT_CALIBRATED} if rows is None else {row.reason for row in rows}
     if rows is None or (len(reasons) == 1 and None not in reasons):
         (reason,) = reasons
-        return wrap(f"The number of samples that show a change of {_requested(share)} is unknown: {reason}.", width)
-    heading = f"samples of each version that show a change of {_requested(share)}, by sample length ({TEST})"
+        return wrap(
+            f"The number of samples that show a change of {_requested_text(share)} is unknown: {reason}.", width
+        )
+    heading = f"samples of each version that show a change of {_requested_text(share)}, by sample length ({TEST})"
     notes = wrap_all(_notes(rows), width)
     return [*wrap(heading, width), *align(detect_table(rows)).splitlines(), *notes]
 

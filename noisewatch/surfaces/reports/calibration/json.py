@@ -185,12 +185,12 @@ def _comparison(
 
 
 def _side_by_side(names: tuple[str, str], values: Sequence[Sequence[float]]) -> SidesPart:
-    one, other = (summary(side) for side in values)
+    first, second = (summary(side) for side in values)
     ratio = {
-        name: None if one is None or other is None or not one[at] else other[at] / one[at]
-        for at, name in enumerate(_SUMMARY)
+        name: None if first is None or second is None or not first[index] else second[index] / first[index]
+        for index, name in enumerate(_SUMMARY)
     }
-    return SidesPart(ratio=ratio, **dict(zip(names, (_summary(one), _summary(other)), strict=True)))
+    return SidesPart(ratio=ratio, **dict(zip(names, (_summary(first), _summary(second)), strict=True)))
 
 
 def _summary(figures: Sequence[float] | None) -> SummaryPart | None:
@@ -205,8 +205,8 @@ def _round_number_of(times_ns: Sequence[float]) -> list[float]:
 
     pyperf compares only benchmarks with the same number of values.
     """
-    wanted = max(digit * 10**power for digit in (1, 2, 5) for power in range(8) if digit * 10**power <= len(times_ns))
-    return [times_ns[number * len(times_ns) // wanted] for number in range(wanted)]
+    size = max(digit * 10**power for digit in (1, 2, 5) for power in range(8) if digit * 10**power <= len(times_ns))
+    return [times_ns[number * len(times_ns) // size] for number in range(size)]
 
 
 def describe_for_pyperf(calibration: Calibration) -> dict[str, Any]:

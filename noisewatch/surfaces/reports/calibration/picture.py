@@ -232,13 +232,13 @@ def _worst_rows(calibrated: Calibrated) -> list[Row]:
     facts = [
         ("noise", describe_share(worst.stolen_share), ""),
         ("p99", describe_ns(worst.gap_p99_ns), ""),
-        *_speed(worst),
+        *_speed_facts(worst),
     ]
     rows: list[Row] = [[(f"{name:<7}{value:>9}  {more}".rstrip(), "plain")] for name, value, more in facts]
     return [[], [(title, "strong")], *rows]
 
 
-def _speed(worst: CpuFigures) -> list[tuple[str, str, str]]:
+def _speed_facts(worst: CpuFigures) -> list[tuple[str, str, str]]:
     rows = []
     if worst.effective_khz is not None:
         spread = describe_share(worst.effective_khz_spread_share)
@@ -253,18 +253,18 @@ def _speed(worst: CpuFigures) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> list[Row]:
+def _cpu_rows(calibrated: Calibrated, width: int, max_rows: int, glyphs: Glyphs) -> list[Row]:
     """Return a row for each CPU that fits, most time lost first; no row for a single CPU."""
     ordered = sorted(calibrated.complete, key=lambda figures: -(figures.stolen_share or 0.0))
-    if len(ordered) < 2 or most < 3:
+    if len(ordered) < 2 or max_rows < 3:
         return []
-    lines = cpu_table(ordered[: most - 2], width)
+    lines = cpu_table(ordered[: max_rows - 2], width)
     rows: list[Row] = [[(line, "plain" if number else "faint")] for number, line in enumerate(lines)]
     room = width - max(map(len, lines)) - 2
     if room >= _LEAST_STRIP:
         strips = [strip(figures.gap_histogram, min(room, _MOST_STRIP), glyphs.ramp) for figures in ordered]
-        rows = [row if not at else [*row, ("  " + strips[at - 1], "notable")] for at, row in enumerate(rows)]
-    hidden = len(ordered) - (most - 2)
+        rows = [row if not index else [*row, ("  " + strips[index - 1], "notable")] for index, row in enumerate(rows)]
+    hidden = len(ordered) - (max_rows - 2)
     if hidden > 0:
         rows.append([(f"and {hidden} more CPUs, which lost less", "faint")])
     return rows
@@ -273,14 +273,14 @@ def _cpu_rows(calibrated: Calibrated, width: int, most: int, glyphs: Glyphs) -> 
 _STYLES: Mapping[Status, Style] = {Status.PASS: "calm", Status.FAIL: "grave", Status.UNKNOWN: "unknown"}
 
 
-def conclusion_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, most: int) -> list[Row]:
-    """Return the conclusion behind its mark in at most `most` rows; if the whole does not fit, a shorter text."""
+def conclusion_rows(conclusion: Conclusion, width: int, glyphs: Glyphs, max_rows: int) -> list[Row]:
+    """Return the conclusion behind its mark in at most `max_rows` rows; if the whole does not fit, a shorter text."""
     marks = {Status.PASS: glyphs.passing, Status.FAIL: glyphs.failing, Status.UNKNOWN: glyphs.unknown}
     folded = [wrap(text, width - 2) for text in conclusion.texts]
-    lines = next((wrapped for wrapped in folded if len(wrapped) <= most), folded[-1])
+    lines = next((wrapped for wrapped in folded if len(wrapped) <= max_rows), folded[-1])
     rows: list[Row] = [[(f"{marks[conclusion.status]} ", _STYLES[conclusion.status]), (lines[0], "strong")]]
     rows += [[("  " + line, "plain")] for line in lines[1:]]
-    return rows[:most]
+    return rows[:max_rows]
 
 
 def ladder_rows(

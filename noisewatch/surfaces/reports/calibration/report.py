@@ -86,7 +86,7 @@ def _work_lines(calibrated: Calibrated, width: int) -> list[str]:
 
 def folded(lines: Iterable[str], width: int) -> list[str]:
     """Fold sentences at the width; table rows, recognized by their double blanks, stay whole."""
-    return [part for line in lines for part in ([line] if "  " in line else wrap_all([line], width, least=40))]
+    return [part for line in lines for part in ([line] if "  " in line else wrap_all([line], width, min_width=40))]
 
 
 def contrast_of(result: CalibratedTarget) -> Contrast | None:

@@ -245,7 +245,7 @@ def settling_line(settling: Settling) -> str:
     slowest, worked = settling.slowest, f"worked for {settling.seconds} s"
     if slowest is None:
         return "not settled: not all of the CPUs could be measured"
-    moved = _moved(slowest)
+    moved = _clock_change(slowest)
     if settling.after_s is not None:
         after = f"after {settling.after_s} s" if settling.after_s else "at once"
         return f"settled {after}: {moved} ({worked})"
@@ -254,7 +254,7 @@ def settling_line(settling: Settling) -> str:
     return f"not settled in time: {moved}, and the clock may still move ({worked})"
 
 
-def _moved(cpu: SettledCpu) -> str:
+def _clock_change(cpu: SettledCpu) -> str:
     """Return the first and last clock of the CPU, or their ratio if the frequency is unknown."""
     is_same = abs(cpu.last / cpu.first - 1) < _SAME
     if cpu.is_khz:

@@ -100,10 +100,10 @@ def _state(state: FindingState, finding: FindingDifference) -> str:
     """Return the status; if both sides have the same status, also the differing severity: `fail, blocking`."""
     is_same = finding.before.status == finding.after.status
     severity = [state.severity] if is_same and finding.before.severity != finding.after.severity else []
-    return ", ".join([state.status, *severity, *_who_answered(state, is_same)])
+    return ", ".join([state.status, *severity, *_answered_by(state, is_same)])
 
 
-def _who_answered(state: FindingState, is_same: bool) -> Iterator[str]:
+def _answered_by(state: FindingState, is_same: bool) -> Iterator[str]:
     if state.status == Status.UNKNOWN and state.answered_by is not None:
         yield f"answered by {state.answered_by}"
     elif state.status == Status.UNKNOWN and is_same:
@@ -119,10 +119,10 @@ def _detail(state: FindingState) -> str:
 def figure_words(figure: ComparedFigure) -> str:
     """Return `203 µs → 212 µs, 4.1% slower, ratio 1.041 (1.022 to 1.060)`."""
     words = words_of_change(figure.traits.nature, figure.ratio.value - 1)
-    return f"{' → '.join(_values(figure))}, {words}, ratio {ratio_words(figure)}"
+    return f"{' → '.join(_value_texts(figure))}, {words}, ratio {ratio_words(figure)}"
 
 
-def _values(figure: ComparedFigure) -> list[str]:
+def _value_texts(figure: ComparedFigure) -> list[str]:
     return [describe_figure(estimate.value, figure.traits.unit) for estimate in (figure.before, figure.after)]
 
 
@@ -176,14 +176,14 @@ def _least(ratio: float) -> str:
 def alone_sentences(comparison: SideComparison) -> Iterator[str]:
     """Yield a sentence for each side on parts that only it has, and one on parts that neither has."""
     for when, alone in (("before", comparison.only_before), ("after", comparison.only_after)):
-        parts = list(_alone(alone))
+        parts = list(_alone_parts(alone))
         if parts:
             yield f"known only {when}: {'; '.join(parts)}"
     if comparison.unknown_on_both:
         yield f"unknown on both sides, so not compared: {describe_names(comparison.unknown_on_both, _MOST_ALONE)}"
 
 
-def _alone(alone: KnownAlone) -> Iterator[str]:
+def _alone_parts(alone: KnownAlone) -> Iterator[str]:
     for part in alone.parts:
         yield f"all {part}"
     for word, names in (("facts", alone.facts), ("checks", alone.checks), ("figures", alone.figures)):
@@ -217,7 +217,7 @@ def _sections(comparison: SideComparison) -> Iterator[Section]:
     if comparison.findings:
         yield Section("checks:", sentences=[_mark(finding) + finding_words(finding) for finding in comparison.findings])
     if figures := comparison.different_figures:
-        rows = [(figure.name, *_values(figure), ratio_words(figure)) for figure in figures]
+        rows = [(figure.name, *_value_texts(figure), ratio_words(figure)) for figure in figures]
         texts = [f"{figure.name}: {figure_words(figure)}" for figure in figures]
         yield Section("figures:", table=Table(("figure", "before", "after", "ratio"), rows, sentences=texts))
     if sentences := [*test_sentences(comparison), *alone_sentences(comparison)]:

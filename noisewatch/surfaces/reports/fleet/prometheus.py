@@ -49,15 +49,15 @@ class _Gauges(Collector):
             ["standing"],
             lambda host: [((host.standing,), 1.0)] if host.standing is not Standing.REPORTED else [],
         )
-        yield self._reported(
+        yield self._report_gauge(
             "report_timestamp_seconds", "When the host's verdict was reached.", lambda report: report.at_s
         )
-        yield self._reported(
+        yield self._report_gauge(
             "noise_floor_cv_ratio",
             "Relative standard deviation that the machine alone adds to samples of 100 ms.",
             lambda report: None if report.floor is None else report.floor.expected,
         )
-        yield self._reported(
+        yield self._report_gauge(
             "noise_floor_chance_ratio",
             "Chance that a benchmark's samples stay within the budget of the host's verdict.",
             lambda report: report.chance,
@@ -77,7 +77,7 @@ class _Gauges(Collector):
         ]
         return _gauge(name, about, ["host", *labels], samples)
 
-    def _reported(self, name: str, about: str, value_of: Callable[[Report], float | None]) -> Metric:
+    def _report_gauge(self, name: str, about: str, value_of: Callable[[Report], float | None]) -> Metric:
         """Return a gauge of a value in the hosts' reports; hosts without the value have no sample."""
 
         def samples(host: FleetHost) -> list[_Sample]:

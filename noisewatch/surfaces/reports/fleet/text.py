@@ -87,19 +87,19 @@ def _row(host: FleetHost, longest_name: int | None) -> list[str]:
         host.outcome.upper() if host.outcome is not Outcome.STABLE else host.outcome,
         "?" if floor is None else share_text(floor.expected),
         describe_chance(report.chance if report is not None else None),
-        _changed_in_a_word(host),
-        _reported(report or host.earlier),
-        _why(host),
+        _changed_cell(host),
+        _reported_cell(report or host.earlier),
+        _reason_cell(host),
     ]
 
 
-def _reported(latest: Report | None) -> str:
+def _reported_cell(latest: Report | None) -> str:
     if latest is None:
         return "never"
     return "?" if latest.at_s is None else describe_minute(latest.at_s)
 
 
-def _why(host: FleetHost) -> str:
+def _reason_cell(host: FleetHost) -> str:
     """Return the worst reason; for a stable host its outliers, or else its gravest warning."""
     if host.outcome is not Outcome.STABLE:
         return host.why or ""
@@ -108,7 +108,7 @@ def _why(host: FleetHost) -> str:
     return "" if host.why is None else f"warning: {host.why}"
 
 
-def _changed_in_a_word(host: FleetHost) -> str:
+def _changed_cell(host: FleetHost) -> str:
     """Return `was stable`, `yes` or `no`; `-` if there is nothing to compare with."""
     if host.changes is None or host.earlier is None:
         return "-"
@@ -139,7 +139,7 @@ def _outlier(outlier: OutOfLine) -> str:
     return f"{whose} {value} (median of the slowest of {outlier.machines}: {median})"
 
 
-def _nothing_out_of_line(fleet: Fleet) -> str:
+def _no_outlier_sentence(fleet: Fleet) -> str:
     """Return a sentence with the number of compared hosts: the others must not be taken for inconspicuous ones."""
     if fleet.compared:
         return f"no figure is {_RULE}; {fleet.compared} of {len(fleet.hosts)} hosts compared"
@@ -189,7 +189,7 @@ def _sections(
             more = [f"and {len(lines) - len(hosts)} more"] if len(lines) > len(hosts) else []
             yield Section(title, sentences=[*lines[: len(hosts)], *more])
     if not any(host.outliers for host in fleet.hosts):
-        yield Section(steps=[(_nothing_out_of_line(fleet), ())])
+        yield Section(steps=[(_no_outlier_sentence(fleet), ())])
 
 
 def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:

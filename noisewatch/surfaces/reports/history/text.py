@@ -64,7 +64,7 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     """Yield the findings of the history, its charts and its table."""
     development = view.development
     if development is None or not development.entries:
-        yield from hanging(_nothing(view), width)
+        yield from hanging(_no_entry_sentence(view), width)
         return
     newest, count = development.entries[-1], len(development.entries)
     first, last = describe_minute(development.entries[0].at_s), describe_minute(newest.at_s)
@@ -92,7 +92,7 @@ def history_lines(view: HistoryView, width: int, is_unicode: bool, is_verbose: b
     yield from align_within(width, _table(development.entries, shown), "changed", ["noise 10 ms", "clock"])
 
 
-def _nothing(view: HistoryView) -> str:
+def _no_entry_sentence(view: HistoryView) -> str:
     if view.past.acceptance is not None:
         accepted = _acceptance(view.past.acceptance)
         return f"{view.path}: no entry since this machine was {accepted} ({_MAKES_ONE})"
@@ -110,7 +110,7 @@ def _left_out(view: HistoryView, development: Development) -> str:
     past = view.past
     parts = [
         f"{_entries(past.thinned_out, 'older ')}, thinned out evenly over time" if past.thinned_out else "",
-        *_others(past, development.entries[-1]),
+        *_other_entries(past, development.entries[-1]),
         f"{past.accepted} from before the machine was accepted" if past.accepted else "",
         f"entries of {describe_count(past.other_machines, 'other machine')}" if past.other_machines else "",
     ]
@@ -118,7 +118,7 @@ def _left_out(view: HistoryView, development: Development) -> str:
     return f"not compared: {named}" if named else ""
 
 
-def _others(past: Past, newest: Entry) -> list[str]:
+def _other_entries(past: Past, newest: Entry) -> list[str]:
     """Return the number of entries of other CPUs (and the option for them), of another core, and without figures."""
     counts = Counter((entry.cpus, entry.core) for entry in past.usual if entry.figures)
     del counts[newest.cpus, newest.core]
@@ -214,7 +214,7 @@ def _chart(figure: Figure, development: Development, width: int, is_unicode: boo
     heights = _heights(figure, entries, measured, len(_RAMPS[is_unicode]) - 1)
     low, high = (f"{label:>{wide}}" for label in labels)
     sides = [high, *[" " * wide] * (ROWS - 2), low]
-    bars = [_row(heights, ROWS - 1 - at, _RAMPS[is_unicode]) for at in range(ROWS)]
+    bars = [_row(heights, ROWS - 1 - index, _RAMPS[is_unicode]) for index in range(ROWS)]
     lines = [f"{side} {_AXIS[is_unicode]}{bar}".rstrip() for side, bar in zip(sides, bars, strict=True)]
     first_new = {id(move.first_new) for move in development.moves if move.figure == figure}
     marks = "".join(_MARK[is_unicode] if id(entry) in first_new else " " for entry in entries)

@@ -74,10 +74,10 @@ def _table(of_class: FactClass, facts: Mapping[str, str | None], case: Case) -> 
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _quoted(name)
+    return name if _BARE.fullmatch(name) else _toml_string(name)
 
 
-def _quoted(text: str) -> str:
+def _toml_string(text: str) -> str:
     """Return a basic string of TOML, which allows all escapes of JSON: https://toml.io/en/v1.0.0#string"""
     quoted = json.dumps(text, ensure_ascii=False)
     return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in quoted)
@@ -86,7 +86,7 @@ def _quoted(text: str) -> str:
 def _exactly(name: str, value: str) -> str:
     """Return a line that requires this value; decimal numbers are not quoted."""
     is_number = value.isascii() and value.isdecimal() and str(int(value)) == value
-    return f"{_key(name)} = {value if is_number else _quoted(value)}"
+    return f"{_key(name)} = {value if is_number else _toml_string(value)}"
 
 
 def _unless_none(name: str, value: str) -> str | None:
@@ -99,7 +99,7 @@ def _unless_none(name: str, value: str) -> str | None:
 
 def _at_least(name: str, value: str) -> str:
     remark = f"  # {_REMARKS[name]}" if name in _REMARKS else ""
-    return f"{_key(name)} = {{ {AT_LEAST} = {_quoted(shown(name, value))} }}{remark}"
+    return f"{_key(name)} = {{ {AT_LEAST} = {_toml_string(shown(name, value))} }}{remark}"
 
 
 def _series(name: str, value: str) -> str | None:

@@ -163,14 +163,14 @@ class ShownIrq(Struct, frozen=True):
     @property
     def queue(self) -> tuple[str | None, str]:
         """The key shared by the queues of a device: its name, and the driver's name without its last number."""
-        return self._alike(_LAST_NUMBER)
+        return self._key_without(_LAST_NUMBER)
 
     @property
     def make(self) -> tuple[str | None, str]:
         """The key shared by the devices of a driver."""
-        return self._alike(_NUMBER)
+        return self._key_without(_NUMBER)
 
-    def _alike(self, numbers: re.Pattern[str]) -> tuple[str | None, str]:
+    def _key_without(self, numbers: re.Pattern[str]) -> tuple[str | None, str]:
         """Return the device and its driver's name without these numbers; without both, a key that no other IRQ has."""
         return self.device, numbers.sub("*", self.driver) or (str(self.number) if self.device is None else "")
 
@@ -184,7 +184,7 @@ def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
     silent = [line for line in lines if line.count == 0]
     if is_whole:
         return align([_HEAD, *(_row_of([line]) for line in [*busy, *silent])])
-    groups = _folded(busy)
+    groups = _group_irqs(busy)
     groups.sort(key=lambda group: -sum(line.count or 0 for line in group))
     shown, rest = groups[:_MOST_ROWS], groups[_MOST_ROWS:]
     rows = [_row_of(group) for group in shown]
@@ -196,7 +196,7 @@ def _irq_tables(snapshot: Snapshot, width: int, is_whole: bool) -> str:
     return "\n".join(blocks + ([_silent_words(silent, width)] if silent else []))
 
 
-def _folded(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
+def _group_irqs(busy: Sequence[ShownIrq]) -> list[list[ShownIrq]]:
     """Group the IRQs by number, device or driver: the first of these that fits on a page."""
     for key in ("number", "queue"):
         if len(groups := grouped(busy, attrgetter(key))) <= _MOST_ROWS:
@@ -236,7 +236,7 @@ def _row_of(group: Sequence[ShownIrq]) -> tuple[str, ...]:
         cpus_of([irq.effective if irq is not None else None for irq in irqs]),
         cpus_of([irq.allowed if irq is not None else None for irq in irqs]),
         movable.pop() if len(movable) == 1 else "some",
-        _in_common([line.driver for line in group]),
+        _common_name([line.driver for line in group]),
         or_dash(group[0].device),
     )
 
@@ -247,7 +247,7 @@ def cpus_of(sets: Sequence[CpuSet | None]) -> str:
     return brief(frozenset().union(*readable)) if len(readable) == len(sets) else UNKNOWN
 
 
-def _in_common(names: Sequence[str]) -> str:
+def _common_name(names: Sequence[str]) -> str:
     """Return `iavf-ens*-TxRx-*` for names that differ only in numbers; a number that all share stays."""
     by_place = zip(*(_NUMBER.findall(name) for name in names), strict=False)
     numbers = iter([digits[0] if len(set(digits)) == 1 else "*" for digits in by_place])
@@ -268,7 +268,7 @@ def _silent_words(silent: Sequence[ShownIrq], width: int) -> str:
 def _owner(group: Sequence[ShownIrq]) -> str:
     """Return `12 of eth0`: the device, or else the driver."""
     device = group[0].device
-    name = device if device not in (None, "none") else _in_common([line.driver for line in group])
+    name = device if device not in (None, "none") else _common_name([line.driver for line in group])
     return f"{len(group)} of {name}" if len(group) > 1 else name
 
 
@@ -288,12 +288,12 @@ def _all_cpus(snapshot: Snapshot) -> list[_Cpu]:
     online, isolation, interrupts = snapshot.online, snapshot.isolation, snapshot.interrupts
     reported = (online.online or frozenset()) | (online.present or frozenset())
     listed = reported | snapshot.topology.keys() | snapshot.target.cpus
-    counted = interrupts.cpus if interrupts is not None and not listed else ()
+    counted_cpus = interrupts.cpus if interrupts is not None and not listed else ()
     caches = cache_names(snapshot.topology)
     totals = interrupts.total_by_cpu() if interrupts is not None else {}
     cpus_of_purpose = (online.online, snapshot.target.cpus, isolation.isolated, isolation.nohz_full)
     rows = []
-    for cpu in sorted({*listed, *counted}):
+    for cpu in sorted({*listed, *counted_cpus}):
         place = snapshot.topology.get(cpu, _NOWHERE)
         purpose = [yes(None if purpose_cpus is None else cpu in purpose_cpus) for purpose_cpus in cpus_of_purpose]
         clock = snapshot.frequency.cpus.get(cpu) or CpuFrequency(cpu)

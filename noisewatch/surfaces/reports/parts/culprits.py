@@ -19,10 +19,10 @@ _LENGTHS = "0.5 µs … 16 ms"
 _MOST_PARTS = 4
 
 
-def culprit_lines(culprits: Sequence[MeasuredCulprit], most: int, width: int) -> list[str]:
-    """Return a table of the first `most` culprits, at most `width` columns wide, and the number of the others."""
+def culprit_lines(culprits: Sequence[MeasuredCulprit], max_rows: int, width: int) -> list[str]:
+    """Return a table of the first `max_rows` culprits, at most `width` columns wide, and the number of the others."""
     head = ["", "kind", "who", "times", "time", "share", "p50", "p99", "longest", _LENGTHS]
-    rows = [["", *_row(culprit)] for culprit in culprits[:most]]
+    rows = [["", *_row(culprit)] for culprit in culprits[:max_rows]]
     return Table(head, rows, len(culprits) - len(rows), "who", (_LENGTHS, "p50", "p99", "time")).lines(width)
 
 
@@ -97,11 +97,11 @@ def interruption_lines(stretches: Iterable[Interruption], width: int) -> list[st
     return Table(["", "at", "length", "who"], rows, shortened="who").lines(width)
 
 
-def suspect_words(suspects: Sequence[Disturbance], most: int) -> str:
+def suspect_words(suspects: Sequence[Disturbance], max_names: int) -> str:
     """Return the first suspects, the costliest first: `hog (pid 901) ~3.1%, RCU 12.0/s`."""
     texts = [
         f"{disturbance_name(suspect)} {rate_of(suspect) + '/s' if suspect.rate_per_s else share_of(suspect)}"
-        for suspect in suspects[:most]
+        for suspect in suspects[:max_names]
     ]
     rest = len(suspects) - len(texts)
     return ", ".join(texts + ([f"and {rest} more"] if rest else []))

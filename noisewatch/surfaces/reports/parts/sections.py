@@ -138,6 +138,6 @@ def markdown_of_section(section: Section) -> Iterator[str]:
         yield "</details>\n"
 
 
-def markdown_of_sections(sections: Iterable[Section], most_bytes: float = inf) -> str:
-    """Return as many of the first sections as fit in `most_bytes`; an empty text if not even the first one does."""
-    return fitting(["\n".join(markdown_of_section(section)) for section in sections], most_bytes)
+def markdown_of_sections(sections: Iterable[Section], max_bytes: float = inf) -> str:
+    """Return as many of the first sections as fit in `max_bytes`; an empty text if not even the first one does."""
+    return fitting(["\n".join(markdown_of_section(section)) for section in sections], max_bytes)

@@ -303,7 +303,7 @@ def lane_rows(
     for culprit in list(culprits)[:_MOST_LANES]:
         columns = {column_by_number[number] for number in culprit.numbers if number in column_by_number}
         if columns:
-            rows += _lane(columns, _named(culprit, min(_MOST_NAME, width)), width, glyphs)
+            rows += _lane(columns, _fitted_name(culprit, min(_MOST_NAME, width)), width, glyphs)
     return rows
 
 
@@ -319,9 +319,9 @@ def _lane(columns: Collection[int], name: str, width: int, glyphs: Glyphs) -> li
     return [[(" " * first, "plain"), (signs, "grave")], [(name, "strong")]]
 
 
-def _named(culprit: RunCulprit, most: int) -> str:
+def _fitted_name(culprit: RunCulprit, max_width: int) -> str:
     name = printable(culprit.name)
-    return name if text_width(name) <= most else fitted(name, most - 1).rstrip() + "…"
+    return name if text_width(name) <= max_width else fitted(name, max_width - 1).rstrip() + "…"
 
 
 _MOST_MARKS = 20
@@ -376,16 +376,16 @@ class SeriesProgress:
         whole = [[count, self._marks(marks, times, in_unicode), rest, self._count_pieces()] for marks, times in _SHAPES]
         short = [[count, self._marks(marks, 0, in_unicode), rest] for marks in (5, 1)]
         room = width - (_LEAST_WHO if who else 0)
-        row = next((row for row in map(_joined, whole) if length(row) <= room), None)
+        row = next((row for row in map(_joined_rows, whole) if length(row) <= room), None)
         if row is not None:
-            row = cut(_joined([row, who]), width)
+            row = cut(_joined_rows([row, who]), width)
         else:
-            row = next((row for row in map(_joined, short) if length(row) <= width), cut(count, width))
+            row = next((row for row in map(_joined_rows, short) if length(row) <= width), cut(count, width))
         return rows_for([row], in_unicode)[0]
 
-    def _marks(self, most: int, times: int, in_unicode: bool) -> Row:
-        """Return the signs of the last `most` runs, with the times of the newest `times`."""
-        last = list(self._last)[-most:]
+    def _marks(self, max_marks: int, times: int, in_unicode: bool) -> Row:
+        """Return the signs of the last `max_marks` runs, with the times of the newest `times`."""
+        last = list(self._last)[-max_marks:]
         timed = last[len(last) - min(times, len(last)) :]
         row: Row = [(mark_of(standing, in_unicode), STYLES[standing]) for standing, _ in last[: len(last) - len(timed)]]
         for standing, ns in timed:
@@ -399,10 +399,10 @@ class SeriesProgress:
             for standing in gravest_first
             if self._counts[standing]
         ]
-        return _joined([[piece] for piece in pieces])
+        return _joined_rows([[piece] for piece in pieces])
 
 
-def _joined(parts: Sequence[Row]) -> Row:
+def _joined_rows(parts: Sequence[Row]) -> Row:
     row: Row = []
     for part in parts:
         if part:

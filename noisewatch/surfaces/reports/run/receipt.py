@@ -332,7 +332,7 @@ def placement_of(placement: Placement) -> parts.PlacementPart:
     return parts.PlacementPart(
         source="trace" if placement.is_traced else "looks",
         looks=placement.looks,
-        seen_share=_rounded(placement.seen_share),
+        seen_share=_round_share(placement.seen_share),
         cpus=_shares(placement.ns_by_cpu()),
         cores=_shares(placement.ns_by_core()),
         nodes=_shares(placement.ns_by_node()),
@@ -365,7 +365,7 @@ def _shares(ns_by_place: Mapping[_Key, float]) -> parts.Residency | None:
     return [(place, round(ns / total, _DIGITS)) for place, ns in ordered if ns] if total else None
 
 
-def _rounded(share: float | None) -> float | None:
+def _round_share(share: float | None) -> float | None:
     return None if share is None else round(share, _DIGITS)
 
 
@@ -388,7 +388,7 @@ def _spread(spread: SpreadThreads | None) -> parts.SpreadThreadsPart | Literal["
 def _memory(memory: MemoryElsewhere) -> parts.MemoryElsewherePart:
     """Return the memory on other nodes; null with the reason if it is unknown."""
     return parts.MemoryElsewherePart(
-        share=_rounded(memory.share),
+        share=_round_share(memory.share),
         bytes=memory.size_bytes,
         reason=UNSET if memory.reason is None else printable(memory.reason),
         is_bound=True if memory.is_bound and memory.reason is None else UNSET,

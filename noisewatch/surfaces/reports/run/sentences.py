@@ -402,15 +402,15 @@ def ending_sentences(series: RunSeries) -> list[str]:
     return [] if series.failed is None else [f"the series ended with run {series.failed}, which failed"]
 
 
-def placement_lines(placement: Placement, most: int = _MOST_THREADS) -> list[str]:
-    """Return a line on all threads, a line for each of the `most` first ones, and the remarks on all of them."""
-    lines = [_summary(placement), *(_of_thread(thread, placement) for thread in placement.threads[:most])]
-    rest = len(placement.threads) - most
+def placement_lines(placement: Placement, max_threads: int = _MOST_THREADS) -> list[str]:
+    """Return a line on all threads, a line for each of the `max_threads` first ones, and the remarks on all of them."""
+    lines = [_summary(placement), *(_thread_line(thread, placement) for thread in placement.threads[:max_threads])]
+    rest = len(placement.threads) - max_threads
     if rest > 0:
-        rest_ns = sum(thread.ran_ns for thread in placement.threads[most:]) + placement.other_ns
+        rest_ns = sum(thread.ran_ns for thread in placement.threads[max_threads:]) + placement.other_ns
         share = rest_ns / placement.seen_ns if placement.seen_ns else 0.0
         lines.append(f"{rest} more, with {describe_share(share, 0)} of the run time")
-    return lines + list(_remarks(placement))
+    return lines + list(_placement_remarks(placement))
 
 
 def advice_parts(advice: PlacementAdvice, argv: Sequence[str], identifies: bool) -> tuple[str, str]:
@@ -430,7 +430,7 @@ def _summary(placement: Placement) -> str:
     return f"{busy}, by {'the trace' if placement.is_traced else looks}{of}"
 
 
-def _of_thread(thread: ThreadPlacement, placement: Placement) -> str:
+def _thread_line(thread: ThreadPlacement, placement: Placement) -> str:
     """Return `worker (812): CPU 3 61%, CPU 2 39%; moved at least 12 times, 2 of them to another memory node`."""
     parts = [_shares(thread.ns_by_cpu, "CPU {}"), _moves(thread, placement.is_traced)]
     if len(placement.nodes) > 1:
@@ -444,13 +444,13 @@ def _shares(ns_by_place: Mapping[_Key, float], form: str) -> str:
     total = sum(ns_by_place.values())
     places = sorted(ns_by_place.items(), key=lambda item: (-item[1], str(item[0])))
     if not total:
-        return form.format(_named(places[0][0]))
+        return form.format(_place_name(places[0][0]))
     shown = [(key, ns / total) for key, ns in places if ns >= _LEAST_SHARE * total]
-    texts = [f"{form.format(_named(key))} {describe_share(share, 0)}" for key, share in shown]
+    texts = [f"{form.format(_place_name(key))} {describe_share(share, 0)}" for key, share in shown]
     return describe_names(texts, _MOST_PLACES)
 
 
-def _named(key: object) -> str:
+def _place_name(key: object) -> str:
     return "?" if key is None else str(key)
 
 
@@ -469,7 +469,7 @@ def _times(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _remarks(placement: Placement) -> Iterator[str]:
+def _placement_remarks(placement: Placement) -> Iterator[str]:
     if placement.spread is not None:
         pinned, left = placement.spread.pinned, placement.spread.left_by_reason.items()
         did = f"pinned a busy thread to a CPU of its own {_times(pinned)}" if pinned else "pinned no thread"

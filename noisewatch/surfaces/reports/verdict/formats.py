@@ -60,13 +60,13 @@ class Format(Struct, frozen=True):
 
     def render(self, verdict: Verdict, options: RenderOptions) -> str:
         """Return the whole report."""
-        return self._loaded(self.renderer)(verdict, options)
+        return self._load(self.renderer)(verdict, options)
 
     def describe_trouble(self, message: str) -> str:
         """Return the text that replaces the report if there is none."""
-        return self._loaded("describe_trouble")(message)
+        return self._load("describe_trouble")(message)
 
-    def _loaded(self, name: str) -> Callable[..., str]:
+    def _load(self, name: str) -> Callable[..., str]:
         loaded: Callable[..., str] = getattr(import_module(f"noisewatch.surfaces.reports.verdict.{self.module}"), name)
         return loaded
 

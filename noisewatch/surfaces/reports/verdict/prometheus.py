@@ -84,14 +84,14 @@ def render(verdict: Verdict, options: RenderOptions) -> str:
 
 
 def _samples(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
-    yield from _of_the_run(verdict, options)
+    yield from _run_samples(verdict, options)
     for finding in verdict.findings:
-        yield from _of_a_finding(finding)
+        yield from _finding_samples(finding)
     if verdict.case.calibrated is not None:
-        yield from _of_the_calibration(verdict.case.calibrated)
+        yield from _calibration_samples(verdict.case.calibrated)
 
 
-def _of_the_run(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
+def _run_samples(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
     for word in (Outcome.STABLE, Outcome.UNSTABLE, Outcome.UNKNOWN):
         yield _Sample("verdict", "1 for the verdict.", float(verdict.verdict == word), {"verdict": word})
     yield _Sample("exit_status", "Exit status of the run.", options.exit_status)
@@ -114,7 +114,7 @@ def _of_the_run(verdict: Verdict, options: RenderOptions) -> Iterator[_Sample]:
     yield _Sample("run_info", "1; its labels describe the machine, its target CPUs and noisewatch.", 1.0, labels)
 
 
-def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
+def _finding_samples(finding: Finding) -> Iterator[_Sample]:
     check, answer = finding.check, finding.answer
     labels = {"check": check.id, "area": check.area, "severity": finding.severity, "status": finding.status}
     yield _Sample("finding_status", "1 for the status of the check.", 1.0, labels)
@@ -134,7 +134,7 @@ def _of_a_finding(finding: Finding) -> Iterator[_Sample]:
         yield _Sample("finding_culprit_ratio", help_text, costliest.share, {"check": check.id, **who})
 
 
-def _of_the_calibration(calibrated: Calibrated) -> Iterator[_Sample]:
+def _calibration_samples(calibrated: Calibrated) -> Iterator[_Sample]:
     seconds = calibrated.calibration.seconds
     yield _Sample("calibration_duration_seconds", "Duration of the microbenchmark.", seconds)
     for figures in calibrated.complete:

@@ -49,7 +49,7 @@ def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_tim
     stem = time.strftime("noisewatch-%Y%m%d-%H%M%S", now)
     names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
     name = next(free for free in names if not any(os.path.lexists(f"{free}.{suffix}") for suffix in text_by_suffix))
-    for at, (suffix, text) in enumerate(text_by_suffix.items()):
+    for index, (suffix, text) in enumerate(text_by_suffix.items()):
         path = f"{name}.{suffix}"
         try:
             with open(path, "xb") as file:
@@ -58,7 +58,7 @@ def export_files(text_by_suffix: Mapping[str, str | bytes], now: time.struct_tim
                     os.fchmod(file.fileno(), _RUNNABLE)
         except OSError as error:
             reason = system_reason(error)
-            return name, f"{'written in part' if at else 'nothing was written'}: {path}: {reason}"
+            return name, f"{'written in part' if index else 'nothing was written'}: {path}: {reason}"
     return name, None
 
 
@@ -131,9 +131,9 @@ def _when(model: ScreenModel, frame: Frame, event: Event) -> str:
 
 def _cpu_table(model: ScreenModel, frame: Frame, numbers: range) -> str:
     """Return the table of CPUs: target CPUs first, the costliest on top."""
-    there = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
+    listed = [line for line in frame.cpus if line.role != Role.OFFLINE or line.cpu in frame.target]
     ordered = sorted(
-        there, key=lambda line: (line.cpu not in frame.target, -noise_or_grave(line.stolen_ns_per_s), line.cpu)
+        listed, key=lambda line: (line.cpu not in frame.target, -noise_or_grave(line.stolen_ns_per_s), line.cpu)
     )
     header = ["CPU", "role", "noise/s", "worst", "intervals over 0.5%", "irq/s", "softirq/s", "load"]
     rows = [_cpu_cells(line, model.history.noise(line.cpu, numbers)) for line in ordered[:_MOST_CPUS]]

@@ -208,8 +208,8 @@ def help_rows(width: int, height: int, offset: int = 0, in_unicode: bool = True)
 def _events() -> list[str]:
     """Return the letters below the timeline."""
     letters = [f"{kind.mark} {kind}" for kind in EventKind] + [f"{SEVERAL} several"]
-    lines = ["   ".join(letters[at : at + _EVENTS_A_LINE]) for at in range(0, len(letters), _EVENTS_A_LINE)]
-    return [f"  {'events' if not at else '':<8} {line}" for at, line in enumerate(lines)]
+    lines = ["   ".join(letters[index : index + _EVENTS_A_LINE]) for index in range(0, len(letters), _EVENTS_A_LINE)]
+    return [f"  {'events' if not index else '':<8} {line}" for index, line in enumerate(lines)]
 
 
 def _by_group(in_unicode: bool) -> list[list[Row]]:
@@ -243,8 +243,8 @@ def _in_columns(groups: Sequence[Sequence[Row]], count: int) -> list[Row]:
         min(columns, key=len).extend(group)
     height = max(map(len, columns))
     return [
-        [piece for column in columns for piece in _cell(column[at] if at < len(column) else [], _COLUMN)]
-        for at in range(height)
+        [piece for column in columns for piece in _cell(column[index] if index < len(column) else [], _COLUMN)]
+        for index in range(height)
     ]
 
 

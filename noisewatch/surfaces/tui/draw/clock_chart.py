@@ -163,9 +163,11 @@ def _references(model: ScreenModel, span: _Span, tall: int, axis: TimeAxis, glyp
 def _pieces(line: str, is_stale: Sequence[bool], reference: str, cursor: int | None) -> Row:
     """Return the row as runs of one style; the column of the shown interval is highlighted."""
     row: Row = []
-    for at, drawn in enumerate(line):
-        style: Style = "faint" if drawn == " " else "strong" if at == cursor else "faint" if is_stale[at] else "calm"
-        row.append((reference[at] if drawn == " " else drawn, style))
+    for index, drawn in enumerate(line):
+        style: Style = (
+            "faint" if drawn == " " else "strong" if index == cursor else "faint" if is_stale[index] else "calm"
+        )
+        row.append((reference[index] if drawn == " " else drawn, style))
     return runs(row)
 
 
@@ -230,22 +232,24 @@ def braille_dots(values: Sequence[Collection[float]], height: int, low: float, h
 
 def _braille(dots_by_column: Sequence[Sequence[int]], height: int) -> list[str]:
     cells = [[0] * (-(-len(dots_by_column) // 2)) for _ in range(height)]
-    for at, dots in enumerate(dots_by_column):
+    for index, dots in enumerate(dots_by_column):
         for dot in dots:
-            cells[dot // _TALL][at // 2] |= _DOTS[at % 2][dot % _TALL]
+            cells[dot // _TALL][index // 2] |= _DOTS[index % 2][dot % _TALL]
     return ["".join(chr(_FIRST + bits) if bits else " " for bits in row) for row in cells]
 
 
 def plain_dots(values: Sequence[Collection[float]], height: int, low: float, high: float) -> list[str]:
     """Return the rows of `braille_dots` in ASCII: a `*` for the values of two columns."""
-    pairs = [[*values[at], *(values[at + 1] if at + 1 < len(values) else ())] for at in range(0, len(values), 2)]
+    pairs = [
+        [*values[index], *(values[index + 1] if index + 1 < len(values) else ())] for index in range(0, len(values), 2)
+    ]
     return _plain([[(row_of(value, height, low, high), "*") for value in pair] for pair in pairs], height)
 
 
 def plain_line(values: Sequence[float | None], height: int, low: float, high: float) -> list[str]:
     """Return the rows of `braille_line` in ASCII, two values per character: `*` is the second, `|` leads to it."""
     dots_by_column = _dots(values[1::2], height, low, high)
-    return _plain([[(dot, "|" if at else "*") for at, dot in enumerate(dots)] for dots in dots_by_column], height)
+    return _plain([[(dot, "|" if index else "*") for index, dot in enumerate(dots)] for dots in dots_by_column], height)
 
 
 def _plain(signs_by_column: Sequence[Sequence[tuple[int, str]]], height: int) -> list[str]:

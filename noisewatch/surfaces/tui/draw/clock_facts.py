@@ -275,7 +275,7 @@ def fact(name: str, value: str | None, width: int, mark: Piece | None = None, wh
     text = value or f"? {(why or '').partition(' (')[0]}".rstrip()
     sign, style = (mark or (" ", "plain")) if value else (" ", "unknown")
     lines = wrap(text, width - _LABEL, "", "" if value else "  ", keep="hyphens")
-    marked = [f"{' ' if at else sign} {line}" for at, line in enumerate(lines)]
+    marked = [f"{' ' if index else sign} {line}" for index, line in enumerate(lines)]
     return facts(name, marked, _LABEL - 2, style)
 
 

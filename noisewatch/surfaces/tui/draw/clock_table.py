@@ -53,7 +53,7 @@ def clock_table(
     if frame is None or height < 2:
         return []
     across = tables_across(len(frame.cpus), width, height)
-    lines = _in_order(model, frame, fits=len(frame.cpus) <= across * (height - 1))
+    lines = _cpus_by_topology(model, frame, fits=len(frame.cpus) <= across * (height - 1))
     room = across * (height - 1)
     first = first_row(model.offset, len(lines), room)
     shown = lines[first : first + room]
@@ -70,9 +70,9 @@ def clock_table(
     columns = _columns(reported, figures, shown, glyphs)
     tables = [_table(model, part, columns, figures, wide, where if part is parts[-1] else "", glyphs) for part in parts]
     rows = [list(row) for row in tables[0]] if tables else []
-    for at, table in enumerate(tables[1:], start=1):
+    for index, table in enumerate(tables[1:], start=1):
         for row, more in zip(rows, table, strict=False):
-            row += [(" " * (at * (wide + 2) - length(row)), "plain"), *more]
+            row += [(" " * (index * (wide + 2) - length(row)), "plain"), *more]
     return rows
 
 
@@ -90,7 +90,7 @@ def clock_room(count: int, width: int, height: int) -> int:
     return tables_across(count, width, height) * max(height - 1, 0)
 
 
-def _in_order(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
+def _cpus_by_topology(model: ScreenModel, frame: Frame, fits: bool) -> list[CpuLine]:
     lines = in_topology_order(model, frame.cpus)
     if fits:
         return lines
@@ -189,10 +189,10 @@ def _columns(
     if not figures.has_ranges:
         del columns["age"], columns["spread"]
     count = len(reported.idle_names)
-    for at, name in enumerate(reported.idle_names):
+    for index, name in enumerate(reported.idle_names):
         if name != _AWAKE:
             wide = max(len(name[:8]) + 1, 7)
-            columns[name] = Column(name[:8], wide, _idle_cell(figures, at), 5 + count - at, least)
+            columns[name] = Column(name[:8], wide, _idle_cell(figures, index), 5 + count - index, least)
     clock = Column[CpuLine]("GHz", 6, lambda line: _clock(line, figures))
     return [clock, *(column for name, column in columns.items() if name == "spread" or name in names)]
 
@@ -267,7 +267,7 @@ def _bar(figures: _Figures, cpu: int, room: int, glyphs: Glyphs) -> Row:
     if clock_range is None or figures.scale is None:
         return [(" " + out * room, "faint")]
     low, high = figures.scale.column(clock_range.lowest_khz, room), figures.scale.column(clock_range.highest_khz, room)
-    marks = [between if low <= at <= high else out for at in range(room)]
+    marks = [between if low <= index <= high else out for index in range(room)]
     marks[low], marks[high] = left, right
     marks[figures.scale.column(clock_range.last_khz, room)] = now
     style: Style = "faint" if clock_range.age_s != 0 else "calm"

@@ -44,14 +44,14 @@ def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
     """Return why no culprit is listed, with a style: none was observed, or the CPUs could not be read."""
     if frame.seconds <= 0:
         return "no rates: `noisewatch show` prints what is known", "faint"
-    there = [line for line in frame.cpus if is_covered(model, line)]
-    if model.screen == Screen.OVERVIEW and not there:
+    covered = [line for line in frame.cpus if is_covered(model, line)]
+    if model.screen == Screen.OVERVIEW and not covered:
         return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"
     if unknown_cpus := unreadable_cpus(model):
         return f"unknown on {name_cpus(unknown_cpus)}", "doubt"
-    if not all(frame.tells_all_of(line.cpu) for line in there):
+    if not all(frame.tells_all_of(line.cpu) for line in covered):
         return f"none among the {MOST_CULPRITS} costliest culprits: there may be others", "doubt"
-    if listed_filter(model) or not there:
+    if listed_filter(model) or not covered:
         return "none", "faint"
     return "no culprit seen", "calm"
 
@@ -112,7 +112,7 @@ def _table(
     """
     longest = max((len(_cpus(line)) for line in listing.lines), default=0)
     cpu_width = max(longest, _CPU) if width >= _LEAST_WITH_LISTS else _CPU
-    gone = listing.selected if listing.is_gone else None
+    missing = listing.selected if listing.is_gone else None
 
     def cpus(line: CulpritLine) -> Piece:
         listed = _cpus(line)  # of many CPUs only the first may fit
@@ -120,20 +120,20 @@ def _table(
 
     def rate(line: CulpritLine) -> Piece:
         often = short_rate(line.rate_per_s) if line.rate_per_s is not None else glyphs.dash
-        return "" if line is gone else often, _role_style(line)
+        return "" if line is missing else often, _role_style(line)
 
     def noise(line: CulpritLine) -> Piece:
-        if line is gone:
+        if line is missing:
             last = history(line, 1) if history is not None else ()
             return "unknown" if None in last or NOT_FOLLOWED_NS in last else "not seen", "plain"
         marks = (glyphs.at_least if is_least(line) else "") + (glyphs.estimate if line.is_estimate else "")
         return marks + short_duration(line.stolen_ns_per_s), style_of(line.stolen_ns_per_s)
 
     def share(line: CulpritLine) -> Piece:
-        return "" if line is gone else short_share(line.stolen_ns_per_s / 1e9), style_of(line.stolen_ns_per_s)
+        return "" if line is missing else short_share(line.stolen_ns_per_s / 1e9), style_of(line.stolen_ns_per_s)
 
     def change(line: CulpritLine) -> Piece:
-        text = short_change(baseline.change_of_culprit(line)) if baseline is not None and line is not gone else ""
+        text = short_change(baseline.change_of_culprit(line)) if baseline is not None and line is not missing else ""
         return text, style_of(line.stolen_ns_per_s)
 
     names = Column[CulpritLine](who, 0, lambda line: [])

@@ -125,7 +125,7 @@ def _cut_behind_verdict(parts: Parts, width: int) -> Row:
     return cut([verdict, *cut_at_word(_core(rest), width - length([verdict]))], width)
 
 
-def _ranked(rank: int, *pieces: Piece) -> Parts:
+def _with_rank(rank: int, *pieces: Piece) -> Parts:
     return [(rank, piece) for piece in pieces]
 
 
@@ -136,7 +136,7 @@ def _headline(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         row += [(state, "doubt"), ("  ", "plain")]
     if over := over_now(model):
         row += [(f"{name_cpus(over)} over {'its' if len(over) == 1 else 'their'} limit now", "grave"), ("  ", "plain")]
-    return [*_ranked(_CORE, *row), *_sentences(model, frame, glyphs)]
+    return [*_with_rank(_CORE, *row), *_sentences(model, frame, glyphs)]
 
 
 def _sentences(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
@@ -240,7 +240,7 @@ def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     targets = [line for line in frame.cpus if line.role == Role.TARGET]
     until = "until then " if model.is_past else ""
     if frame.seconds <= 0:
-        return _ranked(_CORE, *checks_row(model, frame))
+        return _with_rank(_CORE, *checks_row(model, frame))
     if not targets:
         text = "no target CPU is online" if frame.target else "there is no target CPU"
         return [(_CORE, (f"{until}{text}", "doubt"))]
@@ -250,22 +250,22 @@ def _noise_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     noise_ns = worst.stolen_ns_per_s or 0
     is_notable, is_grave = noise_ns >= NOTABLE_NS, noise_ns >= GRAVE_NS
     if doubt and not is_notable:
-        return _ranked(_CORE, (until, "plain"), *doubt)
+        return _with_rank(_CORE, (until, "plain"), *doubt)
     checks = [] if is_notable else checks_row(model, frame)
     before: Row = [*checks, ("  ", "plain"), (until, "plain")] if checks else [(until, "plain")]
     culprit = culprit_of_headline(frame)
     noise = _noise(worst, glyphs, is_worst=is_grave or not unknown_cpus)
     noise += _culprit(frame, culprit, glyphs) if culprit is not None else []
     if is_grave and doubt:
-        return [*_ranked(_CORE, *before), *noise, (_CORE, (f"  CPU {unknown_cpus} unknown", "unknown"))]
-    return [*_ranked(_CORE, *before, *([*doubt, ("  ", "plain")] if doubt else [])), *noise]
+        return [*_with_rank(_CORE, *before), *noise, (_CORE, (f"  CPU {unknown_cpus} unknown", "unknown"))]
+    return [*_with_rank(_CORE, *before, *([*doubt, ("  ", "plain")] if doubt else [])), *noise]
 
 
 def _noise(line: CpuLine, glyphs: Glyphs, *, is_worst: bool) -> Parts:
     noise_ns = line.stolen_ns_per_s or 0
     figure = f"{glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)}"
     cpu: Piece = (f"{'worst ' if is_worst else ''}CPU {line.cpu}: ", "strong")
-    noise = _ranked(_CORE, cpu, (figure, style_of(line.stolen_ns_per_s)))
+    noise = _with_rank(_CORE, cpu, (figure, style_of(line.stolen_ns_per_s)))
     if noise_ns < GRAVE_NS:
         return noise
     share, limit = f" ({short_share(noise_ns / 1e9)}", f", limit {_LIMIT_TEXT}"
@@ -293,14 +293,14 @@ def _culprit(frame: Frame, culprit: CulpritLine, glyphs: Glyphs) -> Parts:
     """Return the culprit with its rate, the device of an IRQ, and the IRQ that likely raises a softirq."""
     bare, irq = bare_name(culprit), likely_irq(culprit, frame.culprits)
     parts: Parts = [
-        *_ranked(_CORE, (f"  {glyphs.cause} ", "faint"), (culprit.kind.with_name(bare), "strong")),
+        *_with_rank(_CORE, (f"  {glyphs.cause} ", "faint"), (culprit.kind.with_name(bare), "strong")),
         (_NAMES, (culprit.name[len(bare) :], "strong")),
         (_CORE, (culprit.process_mark, "strong")),
     ]
     if irq is not None:
         number, gap, name = bare_name(irq).partition(" ")
         parts += [
-            *_ranked(_CORE, (", likely by ", "plain"), (f"IRQ {number}", "strong")),
+            *_with_rank(_CORE, (", likely by ", "plain"), (f"IRQ {number}", "strong")),
             (_NAMES, (gap + name, "strong")),
         ]
     return [*parts, (_FIGURES, (f": {describe_rate(culprit.rate_per_s)}" if culprit.rate_per_s else "", "plain"))]
@@ -333,11 +333,11 @@ def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height
     """
     if model.is_past:
         return _trouble_rows(model, tabs, width, height)
-    first, culprit = _ranked(_CORE, verdict_of(model)), culprit_of_headline(frame)
+    first, culprit = _with_rank(_CORE, verdict_of(model)), culprit_of_headline(frame)
     if culprit is not None:
         line = next(line for line in frame.cpus if line.cpu == culprit.cpu)
         figure = f": {glyphs.estimate if line.is_estimate else ''}{short_noise(line.stolen_ns_per_s)}"
-        first += _ranked(_CORE, (" ", "plain"), (f"CPU {line.cpu}", "strong"))
+        first += _with_rank(_CORE, (" ", "plain"), (f"CPU {line.cpu}", "strong"))
         first.append((_LIMIT, (figure, style_of(line.stolen_ns_per_s))))
         second: Parts = [
             (_CORE, (f"{glyphs.cause} ", "faint")),
@@ -348,7 +348,7 @@ def _narrow_head(model: ScreenModel, frame: Frame, tabs: Row, width: int, height
     else:
         second, checks = _sentences(model, frame, glyphs), checks_row(model, frame)
         if checks and _fitting(second, width) is None:
-            second = [*_ranked(_FIGURES, *checks[:-1]), (_CORE, checks[-1])]
+            second = [*_with_rank(_FIGURES, *checks[:-1]), (_CORE, checks[-1])]
     if height == 1:
         both = _fitting([*first, (_CORE, (" ", "plain")), *second], width)
         (_, (verdict, style)), *cpu = first
@@ -399,7 +399,7 @@ def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         if cpu in frame.target and rate > 0
     ]
     if not candidates:
-        return _ranked(_CORE, *doubt) or [(_CORE, ("no device interrupts a target CPU", "calm"))]
+        return _with_rank(_CORE, *doubt) or [(_CORE, ("no device interrupts a target CPU", "calm"))]
     rate, cpu, label = max(candidates)
     setting = model.irq_settings.get(label)
     text: Row = [
@@ -410,7 +410,7 @@ def _irqs_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     ]
     name: Parts = [(_OWN_DETAIL, (f" {setting.name}", "strong"))] if setting is not None else []
     gap: Parts = [(_CORE, ("  ", "plain"))] if doubt else []
-    return [*_ranked(_CORE, *text), *name, *gap, *_ranked(_CORE, *doubt)]
+    return [*_with_rank(_CORE, *text), *name, *gap, *_with_rank(_CORE, *doubt)]
 
 
 def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
@@ -438,7 +438,7 @@ def _clock_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     ]
     unknown_cpus = format_cpu_list(cpu for cpu in frame.target if cpu not in range_by_cpu)
     doubt: Row = [(f"  unknown on CPU {unknown_cpus}", "unknown")] if unknown_cpus else []
-    return _ranked(_CORE, *text, *doubt)
+    return _with_rank(_CORE, *text, *doubt)
 
 
 def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
@@ -459,7 +459,7 @@ def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Par
     tail = f": {len(causes)} of {describe_count(len(frame.causes), 'cause')}" if causes else ""
     first = next((finding.id for finding in frame.findings if finding.id in blocking), None)
     named: Row = [(f"  {glyphs.cause} ", "faint"), (first, "strong")] if first is not None else []
-    return [*_ranked(_CORE, *text), (_OWN_DETAIL, (tail, "plain")), *_ranked(_OWN_NAME, *named)]
+    return [*_with_rank(_CORE, *text), (_OWN_DETAIL, (tail, "plain")), *_with_rank(_OWN_NAME, *named)]
 
 
 _BLOCKING: tuple[tuple[Gravity, str, str, Style], ...] = (
@@ -476,7 +476,7 @@ def _passing(model: ScreenModel, frame: Frame) -> Parts:
     count = number_of.get(Gravity.OPEN, 0)
     names = [finding.id for finding in frame.findings if finding.gravity == Gravity.OPEN]
     return [
-        *_ranked(_CORE, (f"{passed} checks pass", "calm" if is_calm else "plain"), (f", {warned} warn", "plain")),
+        *_with_rank(_CORE, (f"{passed} checks pass", "calm" if is_calm else "plain"), (f", {warned} warn", "plain")),
         (_CORE, (f", {count} unknown" if count else "", "unknown")),
         (_OWN_DETAIL, (f": {_first_names(names)}" if count and names else "", "unknown")),
     ]
@@ -500,7 +500,7 @@ def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     unknown += ["unknown", f"on {name_cpus(unknown_cpus)}"] if unknown_cpus else ["unknown"] if unknown_count else []
     doubt: Piece = (f", {' '.join(unknown)}" if unknown else "", "unknown")
     if not count:
-        return _ranked(
+        return _with_rank(
             _CORE, (f"no target CPU over {_LIMIT_TEXT} in {describe_count(read, 'interval')}", "calm"), doubt
         )
     lost = [noise or 0.0 for noise in history.worst(numbers)]
@@ -512,8 +512,8 @@ def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     at_ns = round((model.clocks.end_time_s(worst_at) or 0.0) * 1e9)
     when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
     return [
-        *_ranked(_CORE, (f"over {_LIMIT_TEXT} in {count} of {len(numbers)} intervals{where}", "grave"), doubt),
-        *_ranked(_OWN_DETAIL, (f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(most)} at {when}", "plain")),
+        *_with_rank(_CORE, (f"over {_LIMIT_TEXT} in {count} of {len(numbers)} intervals{where}", "grave"), doubt),
+        *_with_rank(_OWN_DETAIL, (f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(most)} at {when}", "plain")),
     ]
 
 

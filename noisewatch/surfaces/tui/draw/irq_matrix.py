@@ -65,7 +65,7 @@ def columns_for(model: ScreenModel, room: int) -> Columns | None:
     for groups, description in _groupings(cpus, places, room):
         widest = max(len(str(group[0])) for group in groups)
         nodes = [getattr(places.get(group[0]), "node", None) for group in groups]
-        ends = frozenset(at for at, (one, other) in enumerate(pairwise(nodes)) if one != other)
+        ends = frozenset(index for index, (left, right) in enumerate(pairwise(nodes)) if left != right)
         for cell in (max(widest, 2) + 1, 1):
             columns = Columns(tuple(groups), cell, ends, description, roles, uncounted)
             if columns.width <= room:
@@ -85,7 +85,7 @@ def _groupings(
             yield [tuple(group) for group in by_place.values()], "an L3" if name == "cache" else "a node"
     size = 2
     while size < 2 * len(cpus):
-        yield [tuple(cpus[at : at + size]) for at in range(0, len(cpus), size)], f"{size} CPUs"
+        yield [tuple(cpus[index : index + size]) for index in range(0, len(cpus), size)], f"{size} CPUs"
         size *= 2
 
 
@@ -109,18 +109,18 @@ def mark_cells(columns: Columns, glyphs: Glyphs) -> Row:
         marks = {ROLE_MARKS.get(columns.role_by_cpu[cpu], " ") for cpu in group}
         mark = next(candidate for candidate in "Ts x" if candidate in marks)
         cells.append((mark * (columns.cell - 1 or 1), "strong" if mark == "T" else "faint"))
-    return _joined(columns, cells, glyphs)
+    return _join_cells(columns, cells, glyphs)
 
 
 def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
     """Return the first CPU of each column; if columns are too narrow, of every eighth column."""
     numbers = [str(group[0]) for group in columns.groups]
     if columns.cell > 1:
-        return _joined(columns, [(f"{number:>{columns.cell - 1}}", "faint") for number in numbers], glyphs)
+        return _join_cells(columns, [(f"{number:>{columns.cell - 1}}", "faint") for number in numbers], glyphs)
     text = ""
-    for at, number in enumerate(numbers):
-        if at % _MARK_EVERY == 0 and len(text) <= at + sum(end < at for end in columns.ends):
-            text = text.ljust(at + sum(end < at for end in columns.ends)) + number + " "
+    for index, number in enumerate(numbers):
+        if index % _MARK_EVERY == 0 and len(text) <= index + sum(end < index for end in columns.ends):
+            text = text.ljust(index + sum(end < index for end in columns.ends)) + number + " "
     return [(text[: columns.width].ljust(columns.width), "faint")]
 
 
@@ -135,31 +135,31 @@ def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
     if row.total is None:
         unknown = (allowed if row.effective is None else row.effective) if allowed else None
     cells = [_cell(row, group, allowed or frozenset(), unknown, columns, glyphs) for group in columns.groups]
-    return _joined(columns, cells, glyphs)
+    return _join_cells(columns, cells, glyphs)
 
 
 def _cell(
     row: IrqRow, group: Sequence[int], allowed: CpuSet, unknown: CpuSet | None, columns: Columns, glyphs: Glyphs
 ) -> Piece:
     wide = 1 if columns.cell == 1 else 2
-    there = [cpu for cpu in group if columns.role_by_cpu[cpu] != Role.OFFLINE]
-    if not there:
+    online = [cpu for cpu in group if columns.role_by_cpu[cpu] != Role.OFFLINE]
+    if not online:
         return OFFLINE_MARK * wide, "faint"
-    busiest = max(there, key=lambda cpu: row.rate_by_cpu.get(cpu, 0.0))
+    busiest = max(online, key=lambda cpu: row.rate_by_cpu.get(cpu, 0.0))
     rate = row.rate_by_cpu.get(busiest, 0.0)
-    may_be_more = row.total is not None and rate < _NOTABLE and not columns.uncounted.isdisjoint(there)
-    if may_be_more or unknown is None or unknown.intersection(there):
+    may_be_more = row.total is not None and rate < _NOTABLE and not columns.uncounted.isdisjoint(online)
+    if may_be_more or unknown is None or unknown.intersection(online):
         return glyphs.unknown * wide, "unknown"
     if rate > 0:
         return glyphs.ramp[level_of_rate(rate)] * wide, rate_style(rate, columns.role_by_cpu[busiest])
-    return (may_go(glyphs) if allowed.intersection(there) else " ") * wide, "faint"
+    return (may_go(glyphs) if allowed.intersection(online) else " ") * wide, "faint"
 
 
-def _joined(columns: Columns, cells: Sequence[Piece], glyphs: Glyphs) -> Row:
+def _join_cells(columns: Columns, cells: Sequence[Piece], glyphs: Glyphs) -> Row:
     """Return the cells with their gaps, and the lines between nodes."""
     row: Row = []
-    for at, (text, style) in enumerate(cells):
-        line = node_line(glyphs) if at in columns.ends else ""
+    for index, (text, style) in enumerate(cells):
+        line = node_line(glyphs) if index in columns.ends else ""
         gap = columns.cell - len(text)
         row.append(((" " * gap if columns.cell > 1 else "") + text, style))
         if line:

@@ -61,14 +61,14 @@ def scale_label(row: int, height: int) -> str:
     return short_duration(LEVELS_NS[level - 1]) if begins_here and level > 1 and height > 1 else ""
 
 
-def _height_of(lost: float, most: int) -> int:
-    """Return the height of a bar, at most `most`; any noise is at least 1 and so visible."""
+def _height_of(lost: float, max_height: int) -> int:
+    """Return the height of a bar, at most `max_height`; any noise is at least 1 and so visible."""
     level = level_of(lost)
     if level == len(LEVELS_NS):
-        return most
+        return max_height
     low, high = max(LEVELS_NS[level - 1], _LEAST_NS), LEVELS_NS[level]
     beyond = max(log(lost / low) / log(high / low), 0.0)
-    return max(int((level + beyond) / len(LEVELS_NS) * most), 1)
+    return max(int((level + beyond) / len(LEVELS_NS) * max_height), 1)
 
 
 _BOUNDS_NS = sorted({*LEVELS_NS, NOTABLE_NS, GRAVE_NS})  # lower bounds of levels and styles

@@ -27,12 +27,12 @@ def brackets(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> Ma
     core_by_cpu = {cpu: place.siblings for cpu, place in places.items() if place.siblings and len(place.siblings) > 1}
     cores = [core_by_cpu.get(line.cpu) for line in lines]
     glyph_by_cpu = {}
-    for at, core in enumerate(cores):
+    for index, core in enumerate(cores):
         if core is None:
             continue
-        follows, continues = at > 0 and cores[at - 1] == core, at + 1 < len(cores) and cores[at + 1] == core
+        follows, continues = index > 0 and cores[index - 1] == core, index + 1 < len(cores) and cores[index + 1] == core
         if follows or continues:
-            glyph_by_cpu[lines[at].cpu] = glyphs.siblings[follows + (follows and not continues)]
+            glyph_by_cpu[lines[index].cpu] = glyphs.siblings[follows + (follows and not continues)]
     return glyph_by_cpu
 
 
@@ -53,9 +53,9 @@ def shared_words(model: ScreenModel, cpu: int) -> list[str]:
 def place_title(model: ScreenModel, lines: Sequence[CpuLine], glyphs: Glyphs) -> str:
     """Return the place that all the CPUs share, `node 0 · L3#0 · CPUs 0-7`; offline CPUs without one are ignored."""
     places = model.places or {}
-    there = [line for line in lines if line.role != Role.OFFLINE or line.cpu in places]
-    nodes = {places[line.cpu].node if line.cpu in places else None for line in there}
-    caches = {places[line.cpu].cache if line.cpu in places else None for line in there}
+    placed = [line for line in lines if line.role != Role.OFFLINE or line.cpu in places]
+    nodes = {places[line.cpu].node if line.cpu in places else None for line in placed}
+    caches = {places[line.cpu].cache if line.cpu in places else None for line in placed}
     node = f"node {next(iter(nodes))}" if len(nodes) == 1 and None not in nodes else ""
     cache = str(next(iter(caches))) if len(caches) == 1 and None not in caches else ""
     cpus = name_cpus((line.cpu for line in lines), format_cpu_strides)

@@ -28,9 +28,9 @@ def side_panel(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> l
     if not parts:
         return panel("", [], width, height, glyphs)
     drawn: list[Row] = []
-    for at, (title, rows) in enumerate(parts):
+    for index, (title, rows) in enumerate(parts):
         left = height - len(drawn) + (1 if drawn else 0)
-        is_last = at == len(parts) - 1
+        is_last = index == len(parts) - 1
         if left < 3:
             break
         shown = _cut(rows, left - 2) if is_last else rows

@@ -276,7 +276,7 @@ def time_row(
     """
     corner, across = ("└", "─") if glyphs.has_braille else ("+", "-")
     marks, room = mark_by_column or {}, axis.room
-    line = [marks.get(at, across) for at in range(room)]
+    line = [marks.get(index, across) for index in range(room)]
     is_newest = _ends_now(model, axis)
     end = _end(model, axis) if is_newest or axis.numbers else ""
     for left in range(axis.before, axis.stop - _BETWEEN_TIMES // 2, _BETWEEN_TIMES):
@@ -287,8 +287,8 @@ def time_row(
     if axis.stop >= len(end) and (is_newest or is_free) and not marks.keys() & range(axis.stop - len(end), axis.stop):
         line[axis.stop - len(end) : axis.stop] = end
     drawn: Row = [(" " * (LABEL - 1) + corner, "faint")]
-    for at, text in enumerate(line[:room]):
-        drawn.append((text, "notable" if at in marks and text == marks[at] else "faint"))
+    for index, text in enumerate(line[:room]):
+        drawn.append((text, "notable" if index in marks and text == marks[index] else "faint"))
     row = runs(drawn)
     return row if length(row) <= room + LABEL else cut(row, room + LABEL)
 
@@ -298,7 +298,7 @@ def _cursor_text(model: ScreenModel, axis: TimeAxis) -> Row:
     numbers = axis.of_column(axis.cursor) if axis.cursor is not None else range(0)
     texts = [event.text for event in model.log.in_intervals(numbers) if event.kind != EventKind.RUN][::-1]
     texts += runs_at(model, axis)
-    at_time = f" {_at(model)}"
+    at_time = f" {_cursor_time(model)}"
     return [(f"{at_time}: ", "strong"), ("; ".join(texts) + " ", "plain")] if texts else [(f"{at_time} ", "strong")]
 
 
@@ -323,7 +323,7 @@ def number_in(model: ScreenModel, column: int, width: int) -> int | None:
     return numbers[-1] if numbers and numbers[-1] >= model.history.first else None
 
 
-def _at(model: ScreenModel) -> str:
+def _cursor_time(model: ScreenModel) -> str:
     into = f"{model.into_s():.0f} s" if model.is_recorded else f"{model.behind_s():.0f} s ago"
     at = model.wall_clock()
     return f"{at}, {into}" if at is not None else into

@@ -149,10 +149,10 @@ def _fold(group: Sequence[Event], related: Sequence[Event]) -> FoldedEvent:
     )
 
 
-def is_same_event(one: Event, other: Event) -> bool:
+def is_same_event(event: Event, other: Event) -> bool:
     """Return whether the events are the same, or one is folded into the other."""
-    if isinstance(one, FoldedEvent) and isinstance(other, FoldedEvent):
-        return (one.kind, one.about) == (other.kind, other.about)
-    return one is other or any(
-        isinstance(fold, FoldedEvent) and single in fold.events for fold, single in ((one, other), (other, one))
+    if isinstance(event, FoldedEvent) and isinstance(other, FoldedEvent):
+        return (event.kind, event.about) == (other.kind, other.about)
+    return event is other or any(
+        isinstance(fold, FoldedEvent) and single in fold.events for fold, single in ((event, other), (other, event))
     )

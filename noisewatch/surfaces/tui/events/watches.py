@@ -379,7 +379,7 @@ class LastSettings(Struct):
         for (name, old, new), cpus in cpus_by_change.items():
             is_mains = name == _MAINS
             kind = EventKind.POWER if is_mains else EventKind.CLOCK
-            text = _of_mains(old, new) if is_mains else _of_clock(name, old, new, cpus)
+            text = _mains_text(old, new) if is_mains else _clock_text(name, old, new, cpus)
             yield Event(frame.taken_at_ns, kind, text, number)
 
     def _settings(self, frame: Frame) -> Iterator[tuple[Setting, Value | None]]:
@@ -394,7 +394,7 @@ class LastSettings(Struct):
                 yield (_HIGHEST, cpu), limits.max_khz
 
 
-def _of_clock(name: str, old: Value, new: Value, cpus: list[int]) -> str:
+def _clock_text(name: str, old: Value, new: Value, cpus: list[int]) -> str:
     if name == _TURBO:
         return f"turbo is now {new}, was {old}"
     return f"the {name} of {name_cpus(cpus)} is now {_figure(new)}, was {_figure(old)}"
@@ -404,7 +404,7 @@ def _figure(value: Value) -> str:
     return f"{value / 1000:g} MHz" if isinstance(value, int) else value
 
 
-def _of_mains(old: Value, new: Value) -> str:
+def _mains_text(old: Value, new: Value) -> str:
     if new is False:
         return "mains power lost: running on battery"
     return (

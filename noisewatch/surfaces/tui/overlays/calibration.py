@@ -43,12 +43,12 @@ class CalibrationOverlay(Overlay[Calibrated]):
     live: LiveGaps = field(default_factory=LiveGaps)
     drawn: dict[tuple[int, int], Sequence[str | Row]] = field(default_factory=dict)  # by size; slow to draw
 
-    def measured(self, access: MachineAccess, show: Show) -> Calibrated | str:
+    def measure_once(self, access: MachineAccess, show: Show) -> Calibrated | str:
         """Calibrate, or read the recording's calibration."""
         options = CalibrateOptions(
             machine=MachineOptions(cpus=format_cpu_list(self.target)), calibration=CalibrationOptions(SECONDS)
         )
-        return calibrate(access.opened(), options, _Listener(self, show)).calibrated
+        return calibrate(access.open(), options, _Listener(self, show)).calibrated
 
     @property
     def calibration(self) -> Calibration | None:

@@ -34,7 +34,7 @@ class HistoryOverlay(Overlay[HistoryView]):
     def costs_nothing(self) -> bool:
         return True
 
-    def measured(self, access: MachineAccess, show: Show) -> HistoryView | str:
+    def measure_once(self, access: MachineAccess, show: Show) -> HistoryView | str:
         """Read the history from the file in the options, or else from the usual file."""
         if self.origin is not None:
             return _ELSEWHERE

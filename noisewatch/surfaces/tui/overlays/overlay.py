@@ -51,7 +51,7 @@ class MachineAccess:
     open_machine: Callable[[], Machine] | None = None
     preflight_options: Callable[[], PreflightOptions] | None = None
 
-    def opened(self) -> Machine:
+    def open(self) -> Machine:
         """Return the machine. Raise CannotMeasure if there is none."""
         if self.open_machine is None:
             raise CannotMeasure("there is no machine")
@@ -93,7 +93,7 @@ class Overlay(ABC, Generic[Result]):
         return ""
 
     @abstractmethod
-    def measured(self, access: MachineAccess, show: Show) -> Result | str:
+    def measure_once(self, access: MachineAccess, show: Show) -> Result | str:
         """Return the result, or the reason why there is none. Raise NoisewatchError if it cannot be measured."""
 
     @abstractmethod
@@ -103,7 +103,7 @@ class Overlay(ABC, Generic[Result]):
     def measure(self, access: MachineAccess, show: Show) -> Callable[[], None]:
         """Measure in a thread, and return the function that stores the result; repeated while it is running."""
         try:
-            result = self.measured(access, show)
+            result = self.measure_once(access, show)
         except NoisewatchError as error:
             result = str(error)
         return lambda: self.finish(result)

@@ -53,12 +53,12 @@ class PreflightOverlay(Overlay[Verdict]):
     def costs_nothing(self) -> bool:
         return False
 
-    def measured(self, access: MachineAccess, show: Show) -> Verdict | str:
+    def measure_once(self, access: MachineAccess, show: Show) -> Verdict | str:
         """Run preflight on the announced target CPUs, or judge the recording."""
         if access.preflight_options is None:
             return "there is no machine"
         options = replace(access.preflight_options(), announced=frozenset(self.target))
-        return preflight(access.opened(), options, _Listener(self, show)).verdict
+        return preflight(access.open(), options, _Listener(self, show)).verdict
 
     def reports(self) -> dict[str, str]:
         """Return the verdict as files, by suffix; empty before there is one."""

@@ -50,10 +50,10 @@ class TraceOverlay(Overlay[TraceRun]):
 
     pauses_sampler = False
 
-    def measured(self, access: MachineAccess, show: Show) -> TraceRun | str:
+    def measure_once(self, access: MachineAccess, show: Show) -> TraceRun | str:
         """Trace one stretch."""
         options = TraceOptions(machine=MachineOptions(cpus=format_cpu_list(self.target)), seconds=STRETCH_S)
-        return follow(access.opened(), options, _Listener(self, show), self.kept)
+        return follow(access.open(), options, _Listener(self, show), self.kept)
 
     def end(self) -> None:
         self.kept.close()

@@ -85,7 +85,7 @@ def rows_of_cpus(model: ScreenModel, width: int, height: int) -> int:
 def _body(model: ScreenModel, space: Space) -> list[Row]:
     """Return chart, CPUs, package and settings, and fixes; without frames as much as fits, fixes first."""
     if not space.is_framed:
-        return _unframed(model, space.width, space.height, space.glyphs)
+        return _unframed_body(model, space.width, space.height, space.glyphs)
     width, glyphs = space.width, space.glyphs
     above, middle, below = _parts(model, width, space.height)
     line = chart_rows(model, space.inside, above - 2, glyphs)
@@ -94,7 +94,7 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     return [*chart, *side_by_side(cpus, _side(model, middle, glyphs)), *_help(model, width, below, glyphs)]
 
 
-def _unframed(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
+def _unframed_body(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> list[Row]:
     chart = _unframed_chart(model, width, height, glyphs)
     left = max(height - len(chart), 0)
     table = clock_table(model, in_sight(model, width), width, min(left, len(model.cpus) + 1), glyphs)

@@ -137,20 +137,20 @@ def fix_keys(model: ScreenModel) -> str:
     return "y copy · f, esc close" if model.advice is not None and model.advice.commands else "f, esc close"
 
 
-def fix_rows(model: ScreenModel, width: int, most: int) -> list[Row]:
+def fix_rows(model: ScreenModel, width: int, max_rows: int) -> list[Row]:
     """Return the fix, or a note while it is looked up; a fix that does not fit is scrolled."""
     advice = model.advice
     if advice is None:
         waiting: Row = [("looking up the fix …", "faint")]
-        return [waiting][: max(most, 0)]
+        return [waiting][: max(max_rows, 0)]
     rows = _advice_lines(advice.lines, width)
     to_do = next((command for _, command in advice.commands), advice.by_hand)
-    if len(rows) > most and to_do is not None:  # the fix comes before the reason
+    if len(rows) > max_rows and to_do is not None:  # the fix comes before the reason
         first = [line for line in advice.lines if line.partition(": ")[2] == to_do]
         rows = _advice_lines([*first, *(line for line in advice.lines if line not in first)], width)
-    model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - most, 0)))
-    shown = rows[model.advice.offset : model.advice.offset + max(most, 0)]
-    if shown and model.advice.offset + most < len(rows):
+    model.advice = replace(advice, offset=min(advice.offset, max(len(rows) - max_rows, 0)))
+    shown = rows[model.advice.offset : model.advice.offset + max(max_rows, 0)]
+    if shown and model.advice.offset + max_rows < len(rows):
         shown[-1] = [(" … pgdn scrolls, esc closes", "faint")]
     return shown
 
@@ -240,17 +240,19 @@ def _recent_noise(model: ScreenModel, noise: Sequence[float | None], width: int,
     else:
         usual = f"median {short_noise(median(measured))}, {usual}"
         history = f"{usual} in {count}"
-    there = next((at for at, value in enumerate(reversed(noise)) if value is None or value <= 0), len(noise))
-    if not there:
+    present_count = next((at for at, value in enumerate(reversed(noise)) if value is None or value <= 0), len(noise))
+    if not present_count:
         return [fact_row("history", history)]
-    if there == len(noise):
+    if present_count == len(noise):
         return [fact_row("history", first_that_fits([f"{history}, present in all", history], width))]
-    least = " at least" if noise[-1 - there] != 0 else ""
-    first = model.number + 1 - there
+    least = " at least" if noise[-1 - present_count] != 0 else ""
+    first = model.number + 1 - present_count
     end_s = model.clocks.end_time_s(first)
     at = model.wall_clock(round(end_s * 1e9)) if end_s is not None else None
     since = (
-        f"without a break since {at}{least}" if at is not None else f"for{least} {describe_count(there, 'interval')}"
+        f"without a break since {at}{least}"
+        if at is not None
+        else f"for{least} {describe_count(present_count, 'interval')}"
     )
     return [
         fact_row(
@@ -271,7 +273,7 @@ def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:
     """Return the culprit's noise over time, with a scale at the left if rows suffice."""
     rows = tall_rows(noise[-max(width - NAME, 1) :], height, glyphs)
-    return [[(f"{scale_label(height - at, height):>{NAME - 2}}  ", "faint"), *row] for at, row in enumerate(rows)]
+    return [[(f"{scale_label(height - index, height):>{NAME - 2}}  ", "faint"), *row] for index, row in enumerate(rows)]
 
 
 def begin_filter(model: ScreenModel) -> None:

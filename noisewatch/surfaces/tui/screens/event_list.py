@@ -82,8 +82,8 @@ def _times(model: ScreenModel, event: Event, width: int) -> list[Row]:
     return _fact("began", shown, width) + _fact("last", event.related[0].text, width)
 
 
-def _is_in(one: Event, event: Event) -> bool:
-    return one is event or (isinstance(event, FoldedEvent) and one in event.events)
+def _is_in(candidate: Event, event: Event) -> bool:
+    return candidate is event or (isinstance(event, FoldedEvent) and candidate in event.events)
 
 
 def frame_of(model: ScreenModel, event: Event) -> Frame | None:
@@ -116,9 +116,9 @@ def _worst(frame: Frame, width: int, glyphs: Glyphs) -> list[Row]:
     culprits = sorted(
         (culprit for culprit in frame.culprits if culprit.cpu == worst), key=lambda culprit: -culprit.stolen_ns_per_s
     )
-    for at, culprit in enumerate(culprits[:_MOST_CULPRITS]):
+    for index, culprit in enumerate(culprits[:_MOST_CULPRITS]):
         name = culprit.kind.with_name(culprit.name) + culprit.process_mark
-        lead = f"{glyphs.cause} " if at == 0 else "  "
+        lead = f"{glyphs.cause} " if index == 0 else "  "
         noise = f"{short_noise(culprit.stolen_ns_per_s)}"
         row: Row = [
             (f"{'':<{_NAME}}{lead}", "faint"),

@@ -120,8 +120,8 @@ def _noise_section(model: ScreenModel, selected: Event | None, space: Space, use
     lane = axis.spread(columns_of(model.history.worst(axis.numbers), axis.zoom))
     bars = tall_rows(lane, room, space.glyphs)
     rows: list[Row] = [
-        [(f"{scale_label(room - at, room):>{LABEL - 1}} {'':{axis.before}}", "faint"), *bar]
-        for at, bar in enumerate(bars)
+        [(f"{scale_label(room - index, room):>{LABEL - 1}} {'':{axis.before}}", "faint"), *bar]
+        for index, bar in enumerate(bars)
     ]
     if selected is not None and selected.number in axis.numbers:
         rows.append([(f"{'':{LABEL + axis.column(selected.number)}}{space.glyphs.cursor}", "strong")])

@@ -195,18 +195,18 @@ def _chart(model: ScreenModel, rates: Sequence[float | None], axis: TimeAxis, he
     steps = tall * (len(glyphs.ramp) - 1)
     heights = axis.spread([_steps(rate, steps) for rate in _by_column(rates, axis.zoom)])
     marks: list[Piece] = [
-        (glyphs.unknown if filled is None else glyphs.quiet, "strong" if at == axis.cursor else "irq")
-        for at, filled in enumerate(heights, axis.before)
+        (glyphs.unknown if filled is None else glyphs.quiet, "strong" if index == axis.cursor else "irq")
+        for index, filled in enumerate(heights, axis.before)
     ]
     bars = tall_bars([filled or None for filled in heights], marks, tall, glyphs)
     edge = "┤" if glyphs.has_braille else "|"
     rows: list[Row] = [
         [
-            (f"{_scale(tall - 1 - at, tall):>{LABEL - 2}} {edge}{'':{axis.before}}", "faint"),
+            (f"{_scale(tall - 1 - index, tall):>{LABEL - 2}} {edge}{'':{axis.before}}", "faint"),
             *row,
             (" " * axis.after, "plain"),
         ]
-        for at, row in enumerate(bars)
+        for index, row in enumerate(bars)
     ]
     return [*rows, time_row(model, axis, glyphs)] if height > 1 else rows
 
@@ -230,8 +230,8 @@ def _noise(model: ScreenModel, row: IrqRow, axis: TimeAxis, glyphs: Glyphs) -> l
     ]
 
 
-def _steps(rate: float | None, most: int) -> int | None:
+def _steps(rate: float | None, max_height: int) -> int | None:
     """Return the height of a bar in eighths of a row; any rate above 0 is visible."""
     if rate is None:
         return None
-    return 0 if rate <= 0 else max(min(round(log10(max(rate, 1)) / _POWERS * most), most), 1)
+    return 0 if rate <= 0 else max(min(round(log10(max(rate, 1)) / _POWERS * max_height), max_height), 1)

@@ -233,7 +233,7 @@ class _Table(Struct, frozen=True):
 
 def _entries(listing: Listing[IrqRow]) -> list[IrqRow | None]:
     """Return the rows, with a gap between IRQs of devices and all others."""
-    first_other = next((at for at, row in enumerate(listing.lines) if not row.is_numbered), 0)
+    first_other = next((index for index, row in enumerate(listing.lines) if not row.is_numbered), 0)
     lines = list(listing.lines)
     return [*lines[:first_other], None, *lines[first_other:]] if first_other else [*lines]
 

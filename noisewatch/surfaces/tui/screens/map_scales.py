@@ -67,11 +67,11 @@ class Scale(Struct, frozen=True):
         all_values = list(values)
         if self.limit is not None:
             return worst_of(all_values)
-        there = [value for value in all_values if value != OFFLINE_NS]
-        measured = [value for value in there if value is not None]
-        if not there:
+        online_values = [value for value in all_values if value != OFFLINE_NS]
+        measured = [value for value in online_values if value is not None]
+        if not online_values:
             return OFFLINE_NS if all_values else None
-        return (min if self.is_best_high else max)(measured) if len(measured) == len(there) else None
+        return (min if self.is_best_high else max)(measured) if len(measured) == len(online_values) else None
 
     def legend(self) -> list[tuple[int, str]]:
         """Return some levels with the values at which they begin."""

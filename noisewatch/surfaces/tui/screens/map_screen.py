@@ -63,11 +63,11 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
     scale, layout, drawn = _scale_layout_rows(model, width, space.room - (not space.is_framed), glyphs)
     sections = [
         Section(
-            _title(scale, part, is_first=at == 0),
+            _title(scale, part, is_first=index == 0),
             rows,
-            _right(model, scale, layout, glyphs) if at == 0 else "",
+            _right(model, scale, layout, glyphs) if index == 0 else "",
         )
-        for at, (part, rows) in enumerate(zip(layout.parts, drawn, strict=True))
+        for index, (part, rows) in enumerate(zip(layout.parts, drawn, strict=True))
     ]
     if layout.panel > 1:
         rows = pointed_rows(model, width, layout.panel - 1, glyphs)
@@ -126,7 +126,7 @@ def _lanes(model: ScreenModel, layout: Layout, scale: Scale, width: int, glyphs:
                 lanes = [pair_row(values[0], lower, scale, cursor, glyphs)]
             else:
                 lanes = lane_rows(values[0], scale, layout.lines, cursor, glyphs)
-            rows += [[*labels.of_line(row, at), *before, *lane, *after] for at, lane in enumerate(lanes)]
+            rows += [[*labels.of_line(row, index), *before, *lane, *after] for index, lane in enumerate(lanes)]
         drawn.append(rows)
     return drawn
 
@@ -212,8 +212,8 @@ def lane_rows(values: Values, scale: Scale, lines: int, cursor: int | None, glyp
     for line in range(lines):
         below = _EIGHTHS * (lines - 1 - line)
         cells = (
-            _cell(value, height - below, scale, line == lines - 1, at == cursor, glyphs)
-            for at, (value, height) in enumerate(zip(values, heights, strict=True))
+            _cell(value, height - below, scale, line == lines - 1, index == cursor, glyphs)
+            for index, (value, height) in enumerate(zip(values, heights, strict=True))
         )
         rows.append(runs(cells))
     return rows
@@ -244,9 +244,15 @@ def _cell(value: float | None, eighths: int, scale: Scale, is_lowest: bool, is_c
 def pair_row(upper: Values, lower: Values | None, scale: Scale, cursor: int | None, glyphs: Glyphs) -> Row:
     """Return two lanes in one line, or a single lane if `lower` is None."""
     pairs: Sequence[tuple[float | None, float | None]] = [
-        (one, two) for one, two in zip(upper, lower if lower is not None else [OFFLINE_NS] * len(upper), strict=True)
+        (upper_value, lower_value)
+        for upper_value, lower_value in zip(
+            upper, lower if lower is not None else [OFFLINE_NS] * len(upper), strict=True
+        )
     ]
-    return runs(_halves(one, two, scale, at == cursor, glyphs) for at, (one, two) in enumerate(pairs))
+    return runs(
+        _halves(upper_value, lower_value, scale, index == cursor, glyphs)
+        for index, (upper_value, lower_value) in enumerate(pairs)
+    )
 
 
 def _halves(upper: float | None, lower: float | None, scale: Scale, is_cursor: bool, glyphs: Glyphs) -> Piece:
@@ -405,7 +411,7 @@ def _rows(lines: Sequence[CpuLine], cpus_per_lane: int, across: int, by_role: bo
         of_role = [line for line in lines if role is None or line.role == role]
         lanes = [of_role[first : first + cpus_per_lane] for first in range(0, len(of_role), cpus_per_lane)]
         rows += [lanes[first : first + across] for first in range(0, len(lanes), across)]
-    order = {line.cpu: at for at, line in enumerate(lines)}
+    order = {line.cpu: index for index, line in enumerate(lines)}
     return sorted(rows, key=lambda row: order[row[0][0].cpu])
 
 

@@ -56,9 +56,9 @@ def _body(model: ScreenModel, space: Space) -> list[Row]:
         text = f" there is no CPU {model.cpu}" if model.cpu is not None else " no CPU yet"
         return space.draw([Section("cpu", [[(text, "faint")]], height=space.room, has_heading=True)])
     figure_rows, axis = _figure_rows(model, line, width, glyphs), axis_of(model, width)
-    most = min(space.height - model.listing().needed - _WITH_SELECTED, int(space.height * _MOST_LANES))
+    max_rows = min(space.height - model.listing().needed - _WITH_SELECTED, int(space.height * _MOST_LANES))
     rows = (
-        _lane_rows(model, line.cpu, axis, most - len(figure_rows) - 3, space)
+        _lane_rows(model, line.cpu, axis, max_rows - len(figure_rows) - 3, space)
         if space.height >= _LOWEST_WITH_LANES
         else []
     )
@@ -173,14 +173,14 @@ def _lane(name: str, shown: Sequence[float | None], axis: TimeAxis, tall: int, g
     lane = tall_rows(axis.spread(shown), tall, glyphs)
     before, after, edge = " " * axis.before, " " * axis.after, "│" if glyphs.has_braille else "|"
     rows: list[Row] = []
-    for at, row in enumerate(lane):
-        label = name if at == tall - 1 else ""
-        marked = _marked([(before, "plain"), *row, (after, "plain")], axis.cursor)
+    for index, row in enumerate(lane):
+        label = name if index == tall - 1 else ""
+        marked = _with_selected_column([(before, "plain"), *row, (after, "plain")], axis.cursor)
         rows.append([(f"{label:<{LABEL - 1}.{LABEL - 1}}{edge}", "faint"), *marked])
     return rows
 
 
-def _marked(row: Row, column: int | None) -> Row:
+def _with_selected_column(row: Row, column: int | None) -> Row:
     """Return the row with the column selected."""
     if column is None:
         return row

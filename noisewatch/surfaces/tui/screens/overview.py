@@ -43,32 +43,32 @@ def cpu_panel_height(cpu_count: int, height: int) -> int:
     return max(min(cpu_count + 1, int(height * _CPU_PANEL_SHARE)), min(height, 2))
 
 
-def panels_across(cpu_count: int, width: int, most: int) -> int | None:
-    """Return the number of panels side by side with which each CPU has its own row in `most` rows, or None."""
+def panels_across(cpu_count: int, width: int, max_rows: int) -> int | None:
+    """Return the number of panels side by side with which each CPU has its own row in `max_rows` rows, or None."""
     fitting = range(1, width // _NARROWEST_PANEL + 1)
-    return next((across for across in fitting if -(-cpu_count // across) + _AROUND <= most), None)
+    return next((across for across in fitting if -(-cpu_count // across) + _AROUND <= max_rows), None)
 
 
-def framed_cpus(model: ScreenModel, width: int, most: int, glyphs: Glyphs) -> list[Row]:
-    """Return all CPUs in frames: one row each if they fit into `most` rows, or else as dense as needed."""
+def framed_cpus(model: ScreenModel, width: int, max_rows: int, glyphs: Glyphs) -> list[Row]:
+    """Return all CPUs in frames: one row each if they fit into `max_rows` rows, or else as dense as needed."""
     lines = in_topology_order(model, model.cpus)
-    across = panels_across(len(lines), width, most)
+    across = panels_across(len(lines), width, max_rows)
     if across is None or not lines:
-        rows = cpu_rows(model, width - 4, most - 2, glyphs)
-        return panel("CPUs", rows, width, min(most, len(rows) + 2), glyphs)
+        rows = cpu_rows(model, width - 4, max_rows - 2, glyphs)
+        return panel("CPUs", rows, width, min(max_rows, len(rows) + 2), glyphs)
     cpus_per_panel = -(-len(lines) // across)
     parts = [lines[first : first + cpus_per_panel] for first in range(0, len(lines), cpus_per_panel)]
     wide, more = divmod(width, len(parts))
     drawn = [
         panel(
             place_title(model, part, glyphs),
-            _part_rows(model, part, wide + (at < more) - 4, glyphs),
-            wide + (at < more),
+            _part_rows(model, part, wide + (index < more) - 4, glyphs),
+            wide + (index < more),
             cpus_per_panel + _AROUND,
             glyphs,
             level_legend(glyphs) if part is parts[-1] else "",
         )
-        for at, part in enumerate(parts)
+        for index, part in enumerate(parts)
     ]
     return reduce(side_by_side, drawn)
 
@@ -81,7 +81,9 @@ def cpu_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) -> lis
     layout = density(len(lines), width, height - 1)
     if layout.form == Form.COLUMNS:
         table = _narrow_table(model, width // layout.across, glyphs)
-        rows = [[piece for line in lines[at :: layout.rows] for piece in table.row(line)] for at in range(layout.rows)]
+        rows = [
+            [piece for line in lines[index :: layout.rows] for piece in table.row(line)] for index in range(layout.rows)
+        ]
         return [[(table.heading * (-(-len(lines) // layout.rows)), "heading")], *rows]
     cells = cell_rows(lines, layout, glyphs) if layout.form != Form.ROWS else []
     if _has_cell_heading(layout, height):
@@ -117,7 +119,7 @@ def _part_rows(
 ) -> list[Row]:
     """Return a heading and one row for each of the CPUs; `where` describes their position within all CPUs."""
     signs = brackets(model, shown, glyphs)
-    number = Column[CpuLine]("CPU ", 7, lambda line: (_marked(line) + signs.get(line.cpu, " "), _role_style(line)))
+    number = Column[CpuLine]("CPU ", 7, lambda line: (_number_text(line) + signs.get(line.cpu, " "), _role_style(line)))
     table = Table.fitting(_figures(model, width, glyphs), width - number.width)
     left = width - number.width - table.width
     described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _history_descriptions(model, left)
@@ -130,7 +132,7 @@ def _part_rows(
     return rows
 
 
-def _marked(line: CpuLine) -> str:
+def _number_text(line: CpuLine) -> str:
     return f"{ROLE_MARKS.get(line.role, ' ')}{line.cpu:>4}"
 
 
@@ -175,7 +177,7 @@ def _narrow_table(model: ScreenModel, width: int, glyphs: Glyphs) -> Table[CpuLi
     """Return the table of one of several columns of CPUs."""
 
     def number(line: CpuLine) -> Piece:
-        return f"{_marked(line)} ", "strong" if line.role == Role.TARGET else "faint"
+        return f"{_number_text(line)} ", "strong" if line.role == Role.TARGET else "faint"
 
     def noise(line: CpuLine) -> Piece:
         if line.role == Role.OFFLINE:
@@ -284,17 +286,17 @@ def cell_rows(lines: Sequence[CpuLine], layout: Density, glyphs: Glyphs) -> list
 def _cell(group: Sequence[CpuLine], layout: Density, glyphs: Glyphs) -> Row:
     if layout.form == Form.PAIRS and glyphs.has_braille and _can_be_paired(group):
         return [_pair(group, glyphs)]
-    there = [line for line in group if line.role != Role.OFFLINE]
+    online = [line for line in group if line.role != Role.OFFLINE]
     has_mark = layout.cell_width > 1
-    if not there:
+    if not online:
         return [(f"{OFFLINE_MARK * 2} " if has_mark else OFFLINE_MARK, "faint")]
-    there = [line for line in there if line.role != Role.HOUSEKEEPING] or there
-    lost = [line.stolen_ns_per_s for line in there]
+    online = [line for line in online if line.role != Role.HOUSEKEEPING] or online
+    lost = [line.stolen_ns_per_s for line in online]
     glyph, style = mark_of(lost[0] if len(lost) == 1 else worst_of(lost), glyphs)
     glyph = glyphs.bullet if glyph == glyphs.quiet else glyph
     if not has_mark:
         return [(glyph, style)]
-    role = there[0].role
+    role = online[0].role
     return [(ROLE_MARKS.get(role, " "), "strong" if role == Role.TARGET else "faint"), (glyph, style), (" ", "plain")]
 
 

@@ -206,7 +206,8 @@ class ClockHistory:
         asked = list(numbers)
         columns = [self._khz.read(cpu, asked) for cpu in cpus]
         return [
-            frozenset(round(abs(column[at]), -_TENS) for column in columns) - {_UNKNOWN} for at in range(len(asked))
+            frozenset(round(abs(column[index]), -_TENS) for column in columns) - {_UNKNOWN}
+            for index in range(len(asked))
         ]
 
     def drops(self) -> list[int]:

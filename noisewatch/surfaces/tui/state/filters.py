@@ -154,13 +154,13 @@ def worst_cpu(lines: Sequence[CpuLine]) -> int | None:
 
 def listed_culprits(model: ScreenModel) -> list[CulpritLine]:
     """Return the culprits that the screen lists, filtered, folded and sorted."""
-    lines = _unfolded(model)
+    lines = _covered_culprits(model)
     if model.folds and model.screen != "cpu":
         lines = folded(lines, lambda line: weight_of(line, model.sort, model.baseline), _cut_cpus(model.frame))
     return culprits_in_order(lines, model.sort, model.baseline)
 
 
-def _unfolded(model: ScreenModel) -> list[CulpritLine]:
+def _covered_culprits(model: ScreenModel) -> list[CulpritLine]:
     """Return the culprits that the screen covers, one line for each CPU."""
     lines = matching(model.culprits, listed_filter(model))
     if model.screen == "cpu":
@@ -206,7 +206,7 @@ def unreadable_cpus(model: ScreenModel) -> list[int]:
 
 def describe_culprit_count(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
     """Return the number of listed culprits, and the unreadable CPUs: `16 groups of 41, unknown on CPU 3`."""
-    count, groups = len(_unfolded(model)), listing.count
+    count, groups = len(_covered_culprits(model)), listing.count
     most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
     unknown_cpus = unreadable_cpus(model) if groups else []  # an empty list shows the reason itself
     doubt = f", unknown on {name_cpus(unknown_cpus)}" if unknown_cpus else ""

@@ -41,7 +41,7 @@ _DOUBLE = 2  # times the noise before: a new source of noise, also on a noisy ma
 
 def spikes_in(losses: Sequence[float | None]) -> list[int]:
     """Return the indices at which a noise spike begins, the oldest first. `losses` are in ns/s; None is unknown."""
-    return [at for at in range(len(losses)) if is_spike_at(losses, at)]
+    return [index for index in range(len(losses)) if is_spike_at(losses, index)]
 
 
 def is_spike_at(losses: Sequence[float | None], at: int) -> bool:
@@ -133,10 +133,10 @@ class History:
         if not self.first <= number < self.count:
             raise IndexError(f"interval {number} is not kept")
         if number not in self._shown:
-            self._shown = {**dict(list(self._shown.items())[1 - _MOST_SHOWN :]), number: self._decoded(number)}
+            self._shown = {**dict(list(self._shown.items())[1 - _MOST_SHOWN :]), number: self._decode(number)}
         return self._shown[number]
 
-    def _decoded(self, number: int) -> Frame:
+    def _decode(self, number: int) -> Frame:
         return decode_frame(zlib.decompress(self._lines[number - self.first]), self._omitted_fields.at(number)[1])
 
     def noise_by_kind(self, cpu: int, numbers: range) -> dict[str, list[float | None]]:
@@ -149,7 +149,7 @@ class History:
             self._kinds_of, self._kinds = cpu, {}
         for number in numbers:
             if number not in self._kinds:
-                self._kinds[number] = _by_kind(self._decoded(number), cpu)
+                self._kinds[number] = _by_kind(self._decode(number), cpu)
         self._kinds = {number: self._kinds[number] for number in numbers}
         kinds_by_interval = [self._kinds[number] for number in numbers]
         kinds = {kind for lost, _ in kinds_by_interval for kind in lost}

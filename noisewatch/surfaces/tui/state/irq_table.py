@@ -188,7 +188,9 @@ def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
     cpus = busiest_first(row)
     if frame is None or not cpus:
         return None
-    one = max(row.settings, key=lambda setting: model.irqs.rates(setting.label, [model.number])[0] or 0.0, default=None)
+    busiest = max(
+        row.settings, key=lambda setting: model.irqs.rates(setting.label, [model.number])[0] or 0.0, default=None
+    )
     return CulpritLine(
         cpu=cpus[0],
         role=next((line.role for line in frame.cpus if line.cpu == cpus[0]), Role.HOUSEKEEPING),
@@ -199,7 +201,7 @@ def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
         rate_per_s=row.total,
         stolen_ns_per_s=0.0,
         is_estimate=True,
-        irq=one.irq if one is not None else int(row.label) if row.label.isdecimal() else None,
+        irq=busiest.irq if busiest is not None else int(row.label) if row.label.isdecimal() else None,
     )
 
 

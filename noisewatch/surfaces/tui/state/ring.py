@@ -92,8 +92,8 @@ class Rings(Generic[K, N]):
 class Changes(Generic[T]):
     """Values that seldom change, each with the number or time since which it holds."""
 
-    def __init__(self, most: int | None = None) -> None:
-        self._changes: deque[tuple[int, T]] = deque(maxlen=most)
+    def __init__(self, capacity: int | None = None) -> None:
+        self._changes: deque[tuple[int, T]] = deque(maxlen=capacity)
 
     @property
     def last(self) -> T | None:

@@ -53,9 +53,9 @@ class RunHistory(Struct):
         """Update the runs from a frame; yield time (ns), text and folding key of each event."""
         for line in frame.runs:
             yield from self._update_run(line, frame)
-        there = {line.id for line in frame.runs}
+        current_ids = {line.id for line in frame.runs}
         for name, run in self.by_id.items():
-            if not run.is_over and name not in there:
+            if not run.is_over and name not in current_ids:
                 run.is_over = True
                 yield frame.taken_at_ns, f"run of {run.program} is gone, its end was not reported", ""
         while len(self.by_id) > _MOST_RUNS:

@@ -122,11 +122,11 @@ class Selection(Struct, frozen=True):
         return Selection(listing.lines[at], at) if listing.lines else self
 
 
-def is_same(one: Selectable, other: Selectable) -> bool:
+def is_same(line: Selectable, other: Selectable) -> bool:
     """Return whether both lines are the same culprit (on any CPU), the same check, or the same IRQ."""
-    if isinstance(one, IrqRow) and isinstance(other, IrqRow):
-        return not set(one.labels).isdisjoint(other.labels)  # one IRQ of a device, or all of them
-    return _identity(one) == _identity(other)
+    if isinstance(line, IrqRow) and isinstance(other, IrqRow):
+        return not set(line.labels).isdisjoint(other.labels)  # one IRQ of a device, or all of them
+    return _identity(line) == _identity(other)
 
 
 def _identity(line: Selectable) -> tuple[object, ...]:

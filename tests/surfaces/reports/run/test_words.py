@@ -222,7 +222,7 @@ def test_single_node_is_not_listed() -> None:
 
 def test_busiest_of_many_threads_are_listed() -> None:
     placement = placed([thread_look(tid, 1, tid) for tid in range(1, 21)], places=ONE_NODE, used_ns=210)
-    lines = placement_lines(placement, most=2)
+    lines = placement_lines(placement, max_threads=2)
     assert [line.split(":")[0] for line in lines[1:]] == [
         "bench (20)",
         "bench (19)",
