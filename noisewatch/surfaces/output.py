@@ -102,7 +102,7 @@ def _open_replacement(path: str) -> Iterator[BinaryIO]:
 
 
 def _target_mode(path: str) -> int:
-    """Return the mode of the file that is replaced, or else the default by the umask."""
+    """Return the mode of the replaced file, or the umask's default if there is none."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:

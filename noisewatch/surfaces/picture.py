@@ -55,7 +55,7 @@ class Look(Struct, frozen=True):
 
 
 class Theme(Struct, frozen=True):
-    """The colours of a terminal. `dim_share` is the share of its own colour that dim text keeps."""
+    """The colours of a terminal. Dim text keeps `dim_share` of its own colour."""
 
     background: str
     text: str
@@ -497,7 +497,7 @@ def _keyframes(patterns: dict[_Shown, str], seconds: Sequence[float]) -> str:
 
 
 def _changes(shown: _Shown) -> Iterator[tuple[int, str]]:
-    """Yield the frames at which an element becomes visible or hidden, and which of the two."""
+    """Yield the frames at which an element changes, with `visible` or `hidden`."""
     for number, is_shown in enumerate(shown):
         if number == 0 or is_shown != shown[number - 1]:
             yield number, "visible" if is_shown else "hidden"

@@ -21,7 +21,7 @@ def put(line: list[str], begin: int, text: str) -> bool:
 def labels_line(width: int, labels: Iterable[tuple[int, str]]) -> str:
     """Return a line in which each label begins at its column, or further left if the line is too short for it.
 
-    Labels that would touch an earlier one are left out, so the most important come first.
+    Labels that would touch an earlier label are left out, so pass the most important first.
     """
     line = [" "] * width
     for column, label in labels:

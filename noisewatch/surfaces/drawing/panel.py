@@ -153,6 +153,6 @@ def _upper(title: str, right: str, width: int, corners: str, edges: Edges) -> Ro
 
 
 def _shorter_texts(right: str) -> list[str]:
-    """Return the text with all of its parts, then without the last one, and so on down to the first."""
+    """Return ever shorter texts, each without the last part of the text before."""
     parts = right.split(" · ")
     return [" · ".join(parts[:count]) for count in range(len(parts), 0, -1)] if right else []

@@ -92,7 +92,7 @@ def differences(check: Check) -> list[str]:
 
 
 def substitutes(check: Check) -> list[str]:
-    """Return what replaces the check's answer if nothing can be read."""
+    """Return notes on what answers for the check if its files cannot be read."""
     measured = [f"{check.answered_by} measures it and answers instead"] if check.answered_by else []
     is_excused = check.is_hidden_from_guests and check.answered_by is not None
     return measured + (["shared: does not apply in a guest if it is measured"] if is_excused else [])

@@ -28,7 +28,7 @@ _IFLAG, _LFLAG, _CC = 0, 3, 6  # indices in the result of termios.tcgetattr
 
 
 class FirstPicture:
-    """A context that shows the first picture until it is taken over, and restores the terminal at its end.
+    """A context that shows the first picture until it is taken over, and restores the terminal on exit.
 
     Keys pressed meanwhile stay in the terminal's queue; Ctrl-C interrupts. Raises UsageError if the terminal is gone.
     """

@@ -106,7 +106,7 @@ def test_without_a_trace_each_gap_has_a_class_and_those_who_were_seen_are_suspec
     recording = record(tmp_path / "untraced.nw", before, after, calibration=calibration, calibrated_after=1)
     ran = run("calibrate", "--cpus", "2", "--replay", recording)
     told = ran.out.partition("culprits of the gaps on CPU 2")[2]
-    assert "Suspects (seen there meanwhile): hog (pid 901) ~1.33%" in told
+    assert "Suspects (running there meanwhile): hog (pid 901) ~1.33%" in told
     rows = [" ".join(line.split()) for line in told.partition("longest gaps")[2].splitlines()]
     assert rows[2:4] == [
         "0.010000 s 5 ms another thread",

@@ -59,7 +59,7 @@ def test_the_name_of_the_machine_is_not_for_strangers() -> None:
 def test_all_that_is_wrong_is_in_one_table_the_gravest_first() -> None:
     table = tables(rendered("markdown", failed_verdict()))[1]
     assert table == [
-        ["status", "check", "severity", "what was found"],
+        ["status", "check", "severity", "finding"],
         ["FAIL", "tasks-on-target", "blocking", "hog (limit 0.5%)"],
         ["FAIL", "device-interrupts-on-target", "blocking", "hog (limit 0.5%)"],
         ["UNKNOWN", "governor-not-performance", "blocking", "hog"],

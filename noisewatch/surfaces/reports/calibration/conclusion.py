@@ -25,7 +25,7 @@ _MOSTLY = 0.5  # of the time in gaps
 
 
 class Conclusion(Struct, frozen=True):
-    """The conclusion of a calibration, with the status that the check of the noise floor has.
+    """The conclusion of a calibration, with the status of the check of the noise floor.
 
     `sentence` is the main one. `worst` is on the worst single sample, `helps` on what would help; both may be empty.
     """
@@ -37,7 +37,7 @@ class Conclusion(Struct, frozen=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The whole text, then shorter ones for less room."""
+        """The whole text, then shorter texts."""
         choices = ((self.sentence, self.worst, self.helps), (self.sentence, self.helps), (self.sentence,))
         return tuple(" ".join(filter(None, parts)) for parts in choices)
 

@@ -44,7 +44,7 @@ _LEAST_SIDE, _MOST_SIDE = 32, 46
 _MOST_CONCLUSION_ROWS = 5  # rows of the conclusion
 _APART = 30  # least rows with a separate frame for the conclusion
 _ROOMY = 26  # rows that the histogram needs before the table of CPUs gets any
-_TITLE = "how long each gap lasted, and who made it"
+_TITLE = "how long each gap lasted, by cause"
 _LEAST_SHARE, _DECADES = 1e-4, 4  # the axis: a CV from 0.01% to 100%
 _LEAST_WHISKERS = 16  # columns
 _AFTER = ("worst sample", "MDE")  # columns behind the whiskers
@@ -171,7 +171,7 @@ def cause_rows(gaps: GapsShown, width: int, glyphs: Glyphs) -> list[Row]:
     rows.append(_figures_row("  all gaps", gaps.count, gaps.share, width, "strong"))
     rows += [[(line, "faint")] for line in wrap(why_unknown(gaps), width)]
     if gaps.names:
-        rows += [[], [("seen there meanwhile" if gaps.are_suspects else "who", "faint")]]
+        rows += [[], [("suspects" if gaps.are_suspects else "who", "faint")]]
         rows += [_name_row(name, share, width) for name, share in gaps.names]
     return rows
 

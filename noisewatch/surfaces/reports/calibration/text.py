@@ -1,4 +1,4 @@
-"""A calibration in lines of text: what was measured and how, the noise floor, and the culprits of the gaps."""
+"""A calibration in lines of text: figures and method, the noise floor, and the culprits of the gaps."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def cause_lines(calibrated: Calibrated, width: int) -> list[str]:
         lines += ["", f"culprits of the gaps on CPU {cpu}", *culprit_lines(culprits, _MOST_CULPRITS, width)]
         suspects = attribution.suspects_by_cpu.get(cpu, ())
         if suspects:
-            sentence = f"Suspects (seen there meanwhile): {suspect_words(suspects, _MOST_SUSPECTS)}."
+            sentence = f"Suspects (running there meanwhile): {suspect_words(suspects, _MOST_SUSPECTS)}."
             lines += wrap(sentence, width, "  ")
         lines += ["  longest gaps", *gap_lines(attribution.longest(cpu, _MOST_GAPS), width)]
     return ["", *lines] if len(lines) > 1 else []
@@ -86,7 +86,7 @@ def headline(calibration: Calibration, target: CpuSet) -> str:
 
 
 def how_measured(calibration: Calibration) -> list[str]:
-    """Return what limits the measurement: shortest gap, scheduling, memory locking, the compiled core."""
+    """Return lines on the limits of the measurement: shortest gap, scheduling, memory locking, compiled core."""
     samples = calibration.samples
     scheduler = "real-time (SCHED_FIFO)" if samples.is_realtime else "normal (SCHED_OTHER)"
     turns = [figures.clock_ns for figures in calibration.cpus if figures.clock_ns is not None]

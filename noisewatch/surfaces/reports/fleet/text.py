@@ -1,4 +1,4 @@
-"""A fleet as text or Markdown: the answer, two small charts (text), the hosts, worst first, and what changed."""
+"""A fleet as text or Markdown: the answer, two small charts (text), the hosts, worst first, and changes."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def render_text(fleet: Fleet, rendering: FleetRendering) -> str:
 
 
 def render_markdown(fleet: Fleet, rendering: FleetRendering) -> str:
-    """Return the report for an issue or a page, cut to what fits in an issue unless `is_verbose`."""
+    """Return the report for an issue or a page, cut to fit in an issue unless `is_verbose`."""
     paragraphs = [(text, ()) for text in (_answer(fleet), *_remarks(fleet))]
     sections = [Section("noisewatch fleet", level=2, steps=paragraphs), *_sections(fleet, rendering)]
     return markdown_of_sections(sections, math.inf if rendering.is_verbose else MOST_BYTES)

@@ -36,7 +36,7 @@ _WHY: Mapping[FactClass, str] = {
     FactClass.HARDWARE: "The same name with other hardware is the usual reason why runners of one pool differ.",
     FactClass.KERNEL: "Updates are accepted; older kernels are not, as they schedule and mitigate differently.",
     FactClass.SETTINGS: "Settings that change results by some percent. Preflight judges many more by itself.",
-    FactClass.SURROUNDINGS: "A hypervisor costs time, and hides what else its machine does.",
+    FactClass.SURROUNDINGS: "A hypervisor takes time, and hides the other load of its machine.",
 }
 _WHY_NOT: Mapping[FactClass, str] = {
     FactClass.FIRMWARE: "Not checked, as each update would be another machine. `noisewatch history` shows updates.",

@@ -261,7 +261,7 @@ def _conclusion(command: CommandConclusion) -> parts.ConclusionPart:
 def _counts(selected: Sequence[SelectedByCause]) -> parts.RunCountsPart:
     """Return the number of repetitions by outcome, with no repetition counted twice.
 
-    A repetition that failed or was cut short is not a measurement, and counts as nothing else.
+    A repetition that failed or was cut short is not a measurement, and is not counted elsewhere.
     """
     return parts.RunCountsPart(
         undisturbed=sum(selection.undisturbed for selection in selected),

@@ -98,7 +98,7 @@ def difference_words(difference: MeanDifference, a: str = "A", b: str = "B") -> 
     if difference.interval is None or difference.smallest_shown is None:
         return (
             f"{b} took {_more_or_less(difference.share)} time than {a} in {_pairs(difference)}: too few to tell "
-            f"({FEWEST_PAIRS} pairs at least, and each command first in one)"
+            f"(at least {FEWEST_PAIRS} pairs are needed, with each command first in one)"
         )
     at = f"{CONFIDENCE:.0%} interval, {_pairs(difference)}"
     if difference.is_shown:
@@ -312,7 +312,7 @@ def command_sentences(command: CommandConclusion, is_alone: bool = False) -> lis
 
 
 def _placement_sentences(command: CommandConclusion) -> list[str]:
-    """Return where the command's threads ran, if they could choose between CPUs."""
+    """Return sentences on the CPUs of the command's threads, if they could choose between CPUs."""
     placement = command.placement
     has_choice = len(placement.target) > 1 and (placement.looks > 0 or placement.is_traced)
     most = min(len(weighty_threads(placement)), _MOST_THREADS)

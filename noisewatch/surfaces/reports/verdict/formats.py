@@ -94,7 +94,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 def figure_of(value: object) -> float | None:
-    """Return what a check measured if it is a finite number, else None."""
+    """Return a check's measured value if it is a finite number, else None."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return value if math.isfinite(value) else None

@@ -91,7 +91,7 @@ def _faults(verdict: Verdict) -> Iterator[Section]:
     wrong = [finding for finding in in_order(verdict, causes) if finding.gravity(verdict.is_strict) not in _CALM]
     rows = [(label(finding, verdict), code(finding.check.id), finding.weight, sentence(finding)) for finding in wrong]
     if rows:
-        yield Section(table=Table(("status", "check", "severity", "what was found"), rows))
+        yield Section(table=Table(("status", "check", "severity", "finding"), rows))
     remark = remark_on_commands(verdict) if rows else None
     if remark is not None:
         yield Section(steps=[(remark, ())])

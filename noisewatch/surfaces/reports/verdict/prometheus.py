@@ -57,7 +57,7 @@ _CPU_GAUGES = (
 )
 _CV = "Relative standard deviation that the machine alone adds to samples of this length"
 _CHANCE = "Chance that samples of this length stay within the budget"
-_BY_WORK = "of each kind of work on the CPU that is worst for it, and of interruptions alone."
+_BY_WORK = "of each kind of work on its worst CPU, and of interruptions alone."
 
 
 class _Sample(NamedTuple):
@@ -152,7 +152,7 @@ def _calibration_samples(calibrated: Calibrated) -> Iterator[_Sample]:
         help_text = "Minimum detectable effect: the smallest change that samples of this length can show."
         yield _Sample("noise_floor_smallest_change_ratio", help_text, floor.smallest_change_share, length)
     help_text = (
-        "Chance that the benchmark's samples stay within the budget: of its kind of work, else the least of all kinds."
+        "Chance that the benchmark's samples stay within the budget: for its kind of work, else the lowest of all."
     )
     yield _Sample("noise_floor_chance_ratio", help_text, chance_within_budget(calibrated).value)
     for work, work_floors in calibrated.floors_by_work.items():

@@ -171,7 +171,7 @@ def _basis(verdict: Verdict) -> str:
 
 
 def _changed_rules(verdict: Verdict) -> Iterator[str]:
-    """Yield what options exclude from the verdict or weigh differently: `17 checks not asked`, `1 limit changed`."""
+    """Yield the effects of options on the verdict: `17 checks not asked`, `1 limit changed`."""
     rules = verdict.case.rules
     left_out = sum(rules.why_ignored(finding.check.id, finding.check.area) is not None for finding in verdict.findings)
     if left_out:

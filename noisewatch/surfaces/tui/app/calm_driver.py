@@ -79,7 +79,7 @@ class CalmDriver(LinuxDriver):
 
 
 def taking_over(picture: FirstPicture) -> type[CalmDriver]:
-    """Return a driver that keeps the first picture on the terminal until something else is drawn."""
+    """Return a driver that keeps the first picture on the terminal until the next picture is drawn."""
 
     class TakingOver(CalmDriver):
         def start_application_mode(self) -> None:

@@ -124,7 +124,7 @@ class MonitorApp(App[None]):
         asyncio.get_running_loop().add_reader(listener.fileno(), read)
 
     async def _follow(self, sampler: SamplerProcess) -> None:
-        """Show the sampler's frames until it ends, and then the reason; after an error it is restarted once."""
+        """Show the sampler's frames until it ends, then the reason; after an error, restart it once."""
         reason = await sampler.follow(self._take_in_contained, self._draw_pending)
         if reason is not None and not self.model.is_recorded:
             self._report_restart(reason)
@@ -227,7 +227,7 @@ class MonitorApp(App[None]):
         return f"noisewatch · {frame.machine}" if frame is not None else "noisewatch"
 
     def draw(self) -> None:
-        """Draw what has changed since the last picture."""
+        """Draw the changes since the last picture."""
         self._drawn_s = time.monotonic()
         self.model.note_drawn()
         self._view.update()

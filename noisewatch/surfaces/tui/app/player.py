@@ -1,4 +1,4 @@
-"""The player of a recording: which interval is shown, when the next one is due, and how far ahead is read."""
+"""The player of a recording: it moves the shown interval at the chosen speed, and limits reading ahead."""
 
 from __future__ import annotations
 

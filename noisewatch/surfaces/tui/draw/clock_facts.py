@@ -67,7 +67,7 @@ def has_clock(model: ScreenModel, numbers: Iterable[int]) -> bool:
 
 
 def why_no_clock(model: ScreenModel) -> str:
-    """Return why there is no clock of the target CPUs over time, and what to do about it."""
+    """Return a text on why the clock of the target CPUs over time is unknown, and how to measure it."""
     frame = model.frame
     if frame is None:
         return "no figures yet"

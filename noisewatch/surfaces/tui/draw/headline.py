@@ -312,7 +312,7 @@ def bare_name(culprit: CulpritLine) -> str:
 
 
 def checks_row(model: ScreenModel, frame: Frame) -> Row:
-    """Return the failed checks, or else the unknown ones; empty without a verdict or such checks."""
+    """Return the failed checks, or else the unknown checks; empty without a verdict or such checks."""
     if frame.verdict is None:
         return []
     if frame.failed:

@@ -125,7 +125,7 @@ def number_cells(columns: Columns, glyphs: Glyphs) -> Row:
 
 
 def rate_cells(row: IrqRow, columns: Columns, glyphs: Glyphs) -> Row:
-    """Return the level of the rate on each column's busiest CPU, where the IRQ may go, and which CPUs are offline.
+    """Return the level of the rate on each column's busiest CPU, and signs for allowed and for offline CPUs.
 
     With unknown rates, the cells of the CPUs that the IRQ goes to, or else may go to, are unknown; all cells if these
     CPUs are unknown too.

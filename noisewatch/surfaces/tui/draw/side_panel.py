@@ -72,7 +72,7 @@ def _second(model: ScreenModel, frame: Frame, width: int, glyphs: Glyphs) -> tup
     if command:
         rows.insert(0, _bar("command", command, width, "good", glyphs))
     free = max(1 - sum(shares.values()) - command, 0.0)
-    return f"CPU {line.cpu}: where its second went", [*rows, _bar("free", free, width, "faint", glyphs)]
+    return f"CPU {line.cpu}: use of its second", [*rows, _bar("free", free, width, "faint", glyphs)]
 
 
 def _cpu_in_question(model: ScreenModel, frame: Frame) -> CpuLine | None:

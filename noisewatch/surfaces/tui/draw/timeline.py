@@ -36,7 +36,7 @@ _STYLES: dict[str, Style] = {
 
 
 def run_row(model: ScreenModel, axis: TimeAxis, glyphs: Glyphs) -> Row:
-    """Return the lane of runs; a shared column shows the worst repetition, and numbers are shown where they fit."""
+    """Return the lane of runs; a shared column shows the worst repetition, and numbers are shown if they fit."""
     signs: list[tuple[str, Style]] = [(" ", "plain")] * axis.room
     ordered = _repetitions_by_start(model)
     running = min((since_ns for _, since_ns in model.runs.running_since()), default=None)

@@ -49,7 +49,7 @@ _KIND_BY_SUBSYSTEM = {"cpu": EventKind.HOT_PLUG, "power_supply": EventKind.POWER
 
 
 class Event(Struct, frozen=True, eq=False):
-    """An event in interval `number`; `at_ns` is the time of the frame that was the newest then.
+    """An event in interval `number`; `at_ns` is the time of the newest frame then.
 
     `about` names what began, or ended if `begins` is false; events with the same `about` can be folded, unless it is
     empty. `share` is the highest share of a CPU taken until then. A change of the verdict has the checks that `failed`

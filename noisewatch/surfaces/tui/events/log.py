@@ -28,8 +28,8 @@ class EventLog(Struct):
     def add(self, event: Event) -> None:
         """Insert the event at its time, unless this or the preceding interval already contains it.
 
-        A CPU that goes offline is reported by the kernel, and again by the next frame. An event's end, or the outcome
-        of a repetition, is known only later.
+        A CPU that goes offline is reported by the kernel, and again by the next frame. An event's end and a
+        repetition's outcome become known only later.
         """
         for earlier in reversed(self.events):
             if earlier.number < event.number - 1:

@@ -100,7 +100,7 @@ class Episodes(Struct):
         return Event(at_ns, self.watch.kind, text, number, about, begins=begins, share=share)
 
     def _follow(self, frame: Frame, number: int, readings: Mapping[Subject, float | None]) -> dict[Subject, Episode]:
-        """Update the current episodes, and return those that ended."""
+        """Update the current episodes, and return the ended ones."""
         finished = {}
         for subject, episode in list(self._lasting.items()):
             value = readings[subject] if subject in readings else self.watch.absent(frame, subject)
@@ -313,7 +313,7 @@ class LastVerdict(Struct):
     def changes(self, frame: Frame, number: int) -> Iterator[Event]:
         """Yield the event of a changed verdict or changed failures.
 
-        It is about the checks that failed, or about those that recovered, if there are only the ones or the others.
+        `about` lists the checks that failed or recovered, unless there are both.
         """
         before, self._judged = self._judged, frame if frame.verdict is not None else self._judged
         sentences = list(_changes_of_verdict(before, frame)) if before is not None else []

@@ -123,10 +123,10 @@ class Overlay(ABC, Generic[Result]):
 
     @abstractmethod
     def announcement(self) -> list[str]:
-        """Return what the overlay will do and what that costs."""
+        """Return lines on what the overlay will do, and its cost."""
 
     def message(self, width: int) -> list[str]:
-        """Return why there is no result, or else the announcement."""
+        """Return the reason for a missing result, or else the announcement."""
         reason = self.refusal or self.failure
         return wrapped([reason] if reason else self.announcement(), width)
 
@@ -134,7 +134,7 @@ class Overlay(ABC, Generic[Result]):
         """Release resources kept between measurements, in the thread that measured."""
 
     def reports(self) -> dict[str, str]:
-        """Return the result as files, by suffix; empty if it has no format of its own."""
+        """Return the result as files, by suffix; empty if it has no file format."""
         return {}
 
     @property

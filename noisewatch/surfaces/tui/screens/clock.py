@@ -1,4 +1,4 @@
-"""The fourth screen: the clocks of the CPUs over time, what changes them, and fixes."""
+"""The fourth screen: the clocks of the CPUs over time, the causes of changes, and fixes."""
 
 from __future__ import annotations
 

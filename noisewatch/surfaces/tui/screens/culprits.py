@@ -183,7 +183,7 @@ def _facts_and_noise(
 
 
 def _where(model: ScreenModel, line: CulpritLine) -> list[Row]:
-    """Return where an IRQ goes and may go, which IRQ likely raises a softirq, or what a kernel thread does."""
+    """Return facts: the CPUs and moves of an IRQ, the likely IRQ behind a softirq, or the task of a kernel thread."""
     row = row_of(model, str(line.irq)) if line.irq is not None else None
     if row is not None:
         return place_rows(model, row)[:2]

@@ -1,4 +1,4 @@
-"""The panel of the selected IRQ: where it goes and may go, its moves, its rate over time, and its cost."""
+"""The panel of the selected IRQ: its CPUs, its allowed CPUs, its moves, its rate over time, and its cost."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _scale(level: int, tall: int) -> str:
 
 
 def _noise(model: ScreenModel, row: IrqRow, axis: TimeAxis, glyphs: Glyphs) -> list[Row]:
-    """Return the noise of the CPU that the IRQ interrupts or goes to, in the same columns."""
+    """Return the noise of the IRQ's busiest CPU, in the columns of the chart."""
     cpus = busiest_first(row)
     if not cpus:
         return []

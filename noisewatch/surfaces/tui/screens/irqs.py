@@ -121,7 +121,7 @@ def _facts(model: ScreenModel, row: IrqRow, width: int, height: int, glyphs: Gly
 
 
 def _needed_below(model: ScreenModel, width: int) -> int:
-    """Return the rows that the facts need, with those of a fix on top of the first facts."""
+    """Return the number of rows for the facts, and for a fix in addition to the first facts."""
     if model.advice is None:
         return _FACTS if model.history.count else _FACTS_OF_ONE_LOOK
     return max(_FACTS, _FACTS_NEXT_TO_FIX + len(fix_rows(model, width, _MOST_OF_FIX)))

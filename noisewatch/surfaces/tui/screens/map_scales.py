@@ -161,7 +161,7 @@ def _why_no_heat(model: ScreenModel) -> str:
 
 
 def _with_offline(model: ScreenModel, cpu: int, numbers: range, values: Sequence[float | None]) -> Values:
-    """Return the values, with OFFLINE_NS where the history of noise shows that the CPU was offline."""
+    """Return the values, with OFFLINE_NS if the history of noise shows that the CPU was offline."""
     lane = model.history.lane(cpu, numbers)
     return [OFFLINE_NS if lost == OFFLINE_NS else value for lost, value in zip(lane, values, strict=True)]
 

@@ -36,7 +36,7 @@ def share_of_heat(frame: Frame) -> float:
 
 
 def share_of_power(frame: Frame) -> float:
-    """Return the highest power of a target package as a share of PL1, or else of its rated power; NaN is unknown."""
+    """Return the highest power of a target package as a share of PL1, else of its rated power; NaN is unknown."""
     return _highest((package.watts, package.long_limit_w or package.rated_w) for package in _packages(frame))
 
 
@@ -271,7 +271,7 @@ class ClockHistory:
 
 
 def _slowest(clocks: Iterable[int]) -> int:
-    """Return the slowest clock of CPUs with a tick, or else the slowest stale one as a negative number."""
+    """Return the slowest clock of CPUs with a tick, or else the slowest stale clock, negated."""
     measured_khz = [khz for khz in clocks if khz]
     return min((khz for khz in measured_khz if khz > 0), default=max(measured_khz, default=_UNKNOWN))
 

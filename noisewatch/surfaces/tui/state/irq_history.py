@@ -316,7 +316,7 @@ _MOST_SENTENCES = 8  # texts per interval: a balancer that moves a hundred IRQs 
 
 
 def describe_moves(moves: Sequence[IrqMove], target: CpuSet) -> Iterator[str]:
-    """Yield a sentence for each of the first moves, those from or to target CPUs first, and one for the rest."""
+    """Yield a sentence for each of the first moves (from or to target CPUs first), and one for all others."""
     ordered = sorted(moves, key=lambda move: not (cpus_in(move.before) | cpus_in(move.after)) & target)
     yield from map(_sentence, ordered[:_MOST_SENTENCES])
     rest = ordered[_MOST_SENTENCES:]

@@ -165,7 +165,7 @@ def movable_word(row: IrqRow) -> str:
 
 
 def busiest_first(row: IrqRow) -> list[int]:
-    """Return the CPUs that the row interrupts, or else that it goes to, or else that it may go to."""
+    """Return the CPUs that the row interrupts, the busiest first; if none, its effective or else allowed CPUs."""
     if row.rate_by_cpu:
         return sorted(row.rate_by_cpu, key=lambda cpu: -row.rate_by_cpu[cpu])
     return sorted(row.effective or row.allowed or ())
@@ -180,7 +180,7 @@ def disturbs_target(model: ScreenModel, row: IrqRow) -> bool:
 
 
 def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:
-    """Return the frame's costliest culprit for this row, or else a new one whose cost is unknown."""
+    """Return the frame's costliest culprit of this row, or a new culprit without a known cost."""
     frame = model.frame
     culprits = culprits_of(model, row)
     if culprits:

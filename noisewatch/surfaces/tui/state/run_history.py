@@ -98,7 +98,7 @@ class RunHistory(Struct):
 
 
 def describe_repetition(repetition: RepetitionLine) -> str:
-    """Return a repetition's text: `run 7 disturbed: stress-ng (pid 812) on CPU 3: 12 ms`; of several `runs 7-19`."""
+    """Return a text such as `run 7 disturbed: stress-ng (pid 812) on CPU 3: 12 ms`, or `runs 7-19 undisturbed`."""
     which = (
         f"run {repetition.number}"
         if repetition.number == repetition.last

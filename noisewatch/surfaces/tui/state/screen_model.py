@@ -313,7 +313,7 @@ class ScreenModel(Struct):
         self.go_to_cpu(self.map.pointed(self))
 
     def next(self, direction: int) -> None:
-        """Show the next CPU in that direction on the screen of one CPU, and elsewhere the next screen."""
+        """Show the next CPU in that direction on the screen of one CPU; on other screens, the next screen."""
         if self.screen == Screen.CPU:
             self.next_cpu(direction)
         else:
@@ -552,7 +552,7 @@ class ScreenModel(Struct):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the newest frame no longer shows the current state of the machine."""
+        """Whether the newest frame is no longer the current state of the machine."""
         return self.trouble is not None or self.silence is not None
 
     @property

@@ -111,7 +111,7 @@ def _difference(share: float, half: float) -> MeanDifference:
         (
             difference_of([RunPair(1, 1.5, True)]),
             "new took 50% more time than old in 1 pair: too few to tell "
-            "(3 pairs at least, and each command first in one)",
+            "(at least 3 pairs are needed, with each command first in one)",
         ),
     ],
 )

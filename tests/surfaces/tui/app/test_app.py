@@ -40,7 +40,7 @@ def test_where_its_second_went_is_told_of_the_cpu_of_the_culprit_that_is_selecte
     cpus = tuple(cpu_line(cpu, "target", taken_ns_per_s=taken) for cpu in range(4))
     one, two = culprit("one", cpu=2), culprit("two", cpu=3, tid=4712)
     seen = screen_after(frames=(frame(cpus, (one,)), frame(cpus, (two,), second=2)), size=(120, 34))
-    assert "CPU 3: where its second went" in "".join(seen)
+    assert "CPU 3: use of its second" in "".join(seen)
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])

@@ -34,7 +34,7 @@ def test_where_its_second_went_is_told_of_a_cpu_that_is_known_alone() -> None:
     taken = tuple(250_000_000 if kind == "irq" else 0 for kind in KINDS)
     told = _shown(frame((_target(2, taken_ns_per_s=taken),)))
     assert [line.split()[-2] for line in told.splitlines() if "irq " in line or "free" in line] == ["25%", "75%"]
-    assert "where its second went" not in _shown(frame((_target(2, taken_ns_per_s=None),)))
+    assert "use of its second" not in _shown(frame((_target(2, taken_ns_per_s=None),)))
 
 
 def test_a_first_look_at_a_vm_that_knows_no_clock_leaves_an_empty_panel() -> None:
