@@ -128,7 +128,7 @@ def _hex_colour(rgb: tuple[int, ...]) -> str:
 def _mix(colour: str, other: str, share: float) -> str:
     """Mix two colours; `share` is the part of the first."""
     pairs = zip(_rgb(colour), _rgb(other), strict=True)
-    return _hex_colour(tuple(round(share * one + (1 - share) * two) for one, two in pairs))
+    return _hex_colour(tuple(round(share * first + (1 - share) * second) for first, second in pairs))
 
 
 def _for_paper(rgb: tuple[int, ...]) -> tuple[int, ...]:

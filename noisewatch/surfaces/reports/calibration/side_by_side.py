@@ -328,9 +328,9 @@ def _bar(counts: Counter[GapClass], room: int, power: int, glyphs: Glyphs) -> Ro
     total = counts.total()
     if not total:
         return []
-    most = room - _COUNT_WIDTH - 1
-    columns = max(round(1 + (most - 1) * math.log10(total) / power), 1)
-    causes = [cause_at((column + 0.5) / columns, counts, total) for column in range(min(columns, most))]
+    max_columns = room - _COUNT_WIDTH - 1
+    columns = max(round(1 + (max_columns - 1) * math.log10(total) / power), 1)
+    causes = [cause_at((column + 0.5) / columns, counts, total) for column in range(min(columns, max_columns))]
     cells = [(glyph_of(cause, glyphs), cause.style) for cause in causes]
     count_text = f"{total:,}".replace(",", " ")
     return [*runs(cells), (f" {count_text} ", "plain")]

@@ -194,9 +194,9 @@ def _sections(
 
 def _charts(fleet: Fleet, in_unicode: bool, bins: int) -> Iterator[str]:
     """Yield a bar for each outcome, the distribution of noise floors, and the range of chances."""
-    most = max(fleet.counts.values())
+    highest = max(fleet.counts.values())
     rows = [
-        (outcome, f"{count}", _BARS[in_unicode] * math.ceil(count / most * _LONGEST_BAR))
+        (outcome, f"{count}", _BARS[in_unicode] * math.ceil(count / highest * _LONGEST_BAR))
         for outcome, count in fleet.counts.items()
         if count
     ]
@@ -223,5 +223,5 @@ def _strip(values: Sequence[float], ramp: str, bins: int) -> str:
     counts = [0] * bins
     for log in logs:
         counts[min(int((log - low) / span * bins), bins - 1)] += 1
-    most = max(counts)
-    return "".join(ramp[math.ceil(count / most * (len(ramp) - 1))] for count in counts)
+    highest = max(counts)
+    return "".join(ramp[math.ceil(count / highest * (len(ramp) - 1))] for count in counts)

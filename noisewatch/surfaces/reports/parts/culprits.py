@@ -53,8 +53,8 @@ def _bars(culprit: MeasuredCulprit) -> str:
     counts = [0] * (_LAST_BIT - _FIRST_BIT + 1)
     for length, count in culprit.count_by_length.items():
         counts[min(max(length.bit_length(), _FIRST_BIT), _LAST_BIT) - _FIRST_BIT] += count
-    most = max(counts)
-    return "".join(_BARS[-(-count * (len(_BARS) - 1) // most)] for count in counts) if most else ""
+    highest = max(counts)
+    return "".join(_BARS[-(-count * (len(_BARS) - 1) // highest)] for count in counts) if highest else ""
 
 
 def rate_of(disturbance: Disturbance) -> str:
@@ -103,8 +103,8 @@ def suspect_words(suspects: Sequence[Disturbance], max_names: int) -> str:
         f"{disturbance_name(suspect)} {rate_of(suspect) + '/s' if suspect.rate_per_s else share_of(suspect)}"
         for suspect in suspects[:max_names]
     ]
-    rest = len(suspects) - len(texts)
-    return ", ".join(texts + ([f"and {rest} more"] if rest else []))
+    other_count = len(suspects) - len(texts)
+    return ", ".join(texts + ([f"and {other_count} more"] if other_count else []))
 
 
 def _at(start_ns: int) -> str:
@@ -114,5 +114,5 @@ def _at(start_ns: int) -> str:
 def parts_in_words(parts: Sequence[Part]) -> str:
     """Return `kworker/1:2 58.6 µs + timer tick 9.2 µs + 3 more`."""
     texts = [f"{printable(part.name)} {describe_ns(part.ns)}" for part in parts[:_MOST_PARTS]]
-    rest = len(parts) - len(texts)
-    return " + ".join(texts + ([f"{rest} more"] if rest else []))
+    other_count = len(parts) - len(texts)
+    return " + ".join(texts + ([f"{other_count} more"] if other_count else []))

@@ -274,17 +274,19 @@ def histogram_rows(shown: Iterable[RunShown], scale: TimeScale, width: int, glyp
     counts: list[Counter[RunStanding]] = [Counter() for _ in range(scale.rows)]
     for run in shown:
         counts[scale.row_of(run.seconds)][run.standing] += 1
-    most = max((row_counts.total() for row_counts in counts), default=0)
-    room = max(width - len(f" {most}"), len(STYLES))
-    return [_bar(row_counts, most, room, glyphs) for row_counts in reversed(counts)]
+    highest = max((row_counts.total() for row_counts in counts), default=0)
+    room = max(width - len(f" {highest}"), len(STYLES))
+    return [_bar(row_counts, highest, room, glyphs) for row_counts in reversed(counts)]
 
 
-def _bar(counts: Counter[RunStanding], most: int, room: int, glyphs: Glyphs) -> Row:
+def _bar(counts: Counter[RunStanding], highest: int, room: int, glyphs: Glyphs) -> Row:
     row: Row = []
     for standing in STYLES:
         if counts[standing]:
             cells = (
-                max(round(counts[standing] * (room - len(STYLES) + 1) / most), 1) if most > room else counts[standing]
+                max(round(counts[standing] * (room - len(STYLES) + 1) / highest), 1)
+                if highest > room
+                else counts[standing]
             )
             sign, style = mark_of_run(standing, glyphs)
             row.append(((glyphs.bar if standing == RunStanding.UNDISTURBED else sign) * cells, style))

@@ -315,8 +315,8 @@ def _placement_sentences(command: CommandConclusion) -> list[str]:
     """Return sentences on the CPUs of the command's threads, if they could choose between CPUs."""
     placement = command.placement
     has_choice = len(placement.target) > 1 and (placement.looks > 0 or placement.is_traced)
-    most = min(len(weighty_threads(placement)), _MOST_THREADS)
-    return placement_lines(placement, most) if has_choice else []
+    max_threads = min(len(weighty_threads(placement)), _MOST_THREADS)
+    return placement_lines(placement, max_threads) if has_choice else []
 
 
 def advice_parts_of(series: RunSeries, command: CommandConclusion, identifies: bool) -> list[tuple[str, str]]:
@@ -405,11 +405,11 @@ def ending_sentences(series: RunSeries) -> list[str]:
 def placement_lines(placement: Placement, max_threads: int = _MOST_THREADS) -> list[str]:
     """Return a line on all threads, a line for each of the `max_threads` first ones, and the remarks on all of them."""
     lines = [_summary(placement), *(_thread_line(thread, placement) for thread in placement.threads[:max_threads])]
-    rest = len(placement.threads) - max_threads
-    if rest > 0:
+    other_count = len(placement.threads) - max_threads
+    if other_count > 0:
         rest_ns = sum(thread.ran_ns for thread in placement.threads[max_threads:]) + placement.other_ns
         share = rest_ns / placement.seen_ns if placement.seen_ns else 0.0
-        lines.append(f"{rest} more, with {describe_share(share, 0)} of the run time")
+        lines.append(f"{other_count} more, with {describe_share(share, 0)} of the run time")
     return lines + list(_placement_remarks(placement))
 
 

@@ -106,14 +106,14 @@ def _lines(model: ScreenModel, numbers: range) -> _Lines:
     return _Lines(_halves(series, zoom, lambda clocks: _least(clocks, low)), [], are_stale)
 
 
-def _halves(clocks: Sequence[V], zoom: int, of: Callable[[Sequence[V]], V]) -> list[V]:
-    """Return two values per column, each computed by `of` from one half of the column's intervals."""
+def _halves(clocks: Sequence[V], zoom: int, merge: Callable[[Sequence[V]], V]) -> list[V]:
+    """Return two values per column, each computed by `merge` from one half of the column's intervals."""
     if zoom == 1:
         return [khz for khz in clocks for _ in range(2)]
     halves: list[V] = []
     for end in range(len(clocks), 0, -zoom):
         begin, middle = max(end - zoom, 0), max(end - zoom // 2, 0)
-        halves += [of(clocks[middle:end]), of(clocks[begin:middle])]
+        halves += [merge(clocks[middle:end]), merge(clocks[begin:middle])]
     return halves[::-1]
 
 

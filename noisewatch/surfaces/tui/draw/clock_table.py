@@ -57,7 +57,7 @@ def clock_table(
     room = across * (height - 1)
     first = first_row(model.offset, len(lines), room)
     shown = lines[first : first + room]
-    where = (
+    position = (
         f"{first + 1} to {first + len(shown)} of {len(lines)}, pgdn scrolls"
         if shows_place and len(shown) < len(lines)
         else ""
@@ -68,7 +68,9 @@ def clock_table(
     parts = [shown[begin : begin + rows_a_column] for begin in range(0, len(shown), max(rows_a_column, 1))]
     reported = model.clocks.reported if model.history.count else ReportedFigures.of(frame)
     columns = _columns(reported, figures, shown, glyphs)
-    tables = [_table(model, part, columns, figures, wide, where if part is parts[-1] else "", glyphs) for part in parts]
+    tables = [
+        _table(model, part, columns, figures, wide, position if part is parts[-1] else "", glyphs) for part in parts
+    ]
     rows = [list(row) for row in tables[0]] if tables else []
     for index, table in enumerate(tables[1:], start=1):
         for row, more in zip(rows, table, strict=False):
@@ -139,7 +141,7 @@ def _table(
     columns: Sequence[Column[CpuLine]],
     figures: _Figures,
     width: int,
-    where: str,
+    position: str,
     glyphs: Glyphs,
 ) -> list[Row]:
     signs = brackets(model, lines, glyphs)
@@ -156,7 +158,7 @@ def _table(
         kept = [*kept[:2], Column(heading, room + 1, lambda line: _bar(figures, line.cpu, room, glyphs)), *kept[2:]]
     table = Table(kept)
     heading = table.heading
-    heading += f"  {where}" if where and len(heading) + len(where) + 2 <= width else ""
+    heading += f"  {position}" if position and len(heading) + len(position) + 2 <= width else ""
     rows: list[Row] = [[(heading, "heading")]]
     for line in lines:
         is_offline = line.role == Role.OFFLINE

@@ -447,9 +447,9 @@ def _preflight_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Par
     if frame.verdict is None:
         return []
     text: Row = []
-    for gravity, one, several, style in _BLOCKING:
+    for gravity, singular, plural, style in _BLOCKING:
         if count := number_of.get(gravity):
-            blocks = f"1 {one} blocks" if count == 1 else f"{count} {several} block"
+            blocks = f"1 {singular} blocks" if count == 1 else f"{count} {plural} block"
             gap: Row = [(", ", "plain")] if text else []
             text += [*gap, (blocks, style)]
     if not text:
@@ -505,7 +505,7 @@ def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
         )
     lost = [noise or 0.0 for noise in history.worst(numbers)]
     noisy = [number for number, noise in zip(numbers, lost, strict=True) if noise >= GRAVE_NS]
-    most, worst_at = max(zip(lost, numbers, strict=True))
+    highest_ns, worst_at = max(zip(lost, numbers, strict=True))
     over = history.cpus_over_limit(targets, numbers)
     cpus = [cpu for cpu in over if any((noise or 0) >= GRAVE_NS for noise in history.noise(cpu, noisy))]
     where = f" on {name_cpus(cpus)}" if cpus else ""
@@ -513,7 +513,9 @@ def _map_sentence(model: ScreenModel, frame: Frame, glyphs: Glyphs) -> Parts:
     when = model.wall_clock(at_ns) or f"{(at_ns - (model.begin_ns or 0)) / 1e9:.0f} s"
     return [
         *_with_rank(_CORE, (f"over {_LIMIT_TEXT} in {count} of {len(numbers)} intervals{where}", "grave"), doubt),
-        *_with_rank(_OWN_DETAIL, (f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(most)} at {when}", "plain")),
+        *_with_rank(
+            _OWN_DETAIL, (f"  {glyphs.cause} ", "faint"), (f"worst: {short_noise(highest_ns)} at {when}", "plain")
+        ),
     ]
 
 

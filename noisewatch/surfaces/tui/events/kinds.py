@@ -131,8 +131,8 @@ def _fold(group: Sequence[Event], related: Sequence[Event]) -> FoldedEvent:
     last = group[0]
     times = sum(begins(event, last) for event in related) or len(group)  # filters may hide the beginnings
     over = short_seconds((related[0].at_ns - related[-1].at_ns) / 1e9)
-    most = max((event.share for event in group if event.share is not None), default=None)
-    peak = f" (peak {short_share(most)})" if most is not None else ""
+    highest_share = max((event.share for event in group if event.share is not None), default=None)
+    peak = f" (peak {short_share(highest_share)})" if highest_share is not None else ""
     verb, lasts, is_over = _WORDS.get(last.kind, ("came", "still there", "gone"))
     text = f"{last.about} {verb} {times} times in {over}{peak}, {lasts if begins(related[0], last) else is_over}"
     if last.kind == EventKind.RUN:

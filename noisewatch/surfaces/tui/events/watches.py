@@ -370,16 +370,16 @@ class LastSettings(Struct):
             yield Event(frame.taken_at_ns, EventKind.CLOCK, text, number)
         cpus_by_change: dict[tuple[str, Value, Value], list[int]] = {}
         for setting, value in self._settings(frame):
-            old = self._value_by_setting.get(setting)
-            if old is not None and value is not None and old != value:
-                cpus_by_change.setdefault((setting[0], old, value), []).append(setting[1] or 0)
+            value_before = self._value_by_setting.get(setting)
+            if value_before is not None and value is not None and value_before != value:
+                cpus_by_change.setdefault((setting[0], value_before, value), []).append(setting[1] or 0)
             if value is not None:
                 self._value_by_setting[setting] = value
         self._turbo, self._limits = frame.turbo, frame.conditions.clock_limits
-        for (name, old, new), cpus in cpus_by_change.items():
+        for (name, value_before, new), cpus in cpus_by_change.items():
             is_mains = name == _MAINS
             kind = EventKind.POWER if is_mains else EventKind.CLOCK
-            text = _mains_text(old, new) if is_mains else _clock_text(name, old, new, cpus)
+            text = _mains_text(value_before, new) if is_mains else _clock_text(name, value_before, new, cpus)
             yield Event(frame.taken_at_ns, kind, text, number)
 
     def _settings(self, frame: Frame) -> Iterator[tuple[Setting, Value | None]]:

@@ -61,10 +61,10 @@ class CalibrationOverlay(Overlay[Calibrated]):
         if self.result is None:
             return self.message(width)
         if (width, height) not in self.drawn:
-            opening, most = opening_rows(self.result, width, glyphs), min(height, _MOST_ROWS)
-            is_above = most - len(opening) >= _LEAST_ROWS
+            opening, max_rows = opening_rows(self.result, width, glyphs), min(height, _MOST_ROWS)
+            is_above = max_rows - len(opening) >= _LEAST_ROWS
             picture = CalibrationPicture.of(self.result)
-            drawn = picture_rows(picture, width, most - len(opening) if is_above else most, glyphs)
+            drawn = picture_rows(picture, width, max_rows - len(opening) if is_above else max_rows, glyphs)
             first = [*opening, *drawn] if is_above else drawn
             has_room = height >= _MOST_ROWS  # else details begin on their own page
             below: list[Row] = [[] for _ in range(1 if has_room else height - len(first))]

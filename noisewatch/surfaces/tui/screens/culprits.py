@@ -264,10 +264,13 @@ def _recent_noise(model: ScreenModel, noise: Sequence[float | None], width: int,
 def _gaps(noise: Sequence[float | None], width: int, glyphs: Glyphs) -> list[Row]:
     """Return the number of intervals with unknown noise, with their marks and the reasons."""
     left_out, unknown = noise.count(NOT_FOLLOWED_NS), noise.count(None)
-    counts = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
-    counts += [(f"{glyphs.unknown} {unknown} unknown", ": not read")] if unknown else []
-    choices = ("   ".join(f"{count}{why}" for count, why in counts), "   ".join(count for count, _ in counts))
-    return [fact_row("", first_that_fits(choices, width))] if counts else []
+    counts_with_reasons = [(f"{glyphs.not_followed} {left_out} not followed", f": {_BELOW}")] if left_out else []
+    counts_with_reasons += [(f"{glyphs.unknown} {unknown} unknown", ": not read")] if unknown else []
+    choices = (
+        "   ".join(f"{count}{why}" for count, why in counts_with_reasons),
+        "   ".join(count for count, _ in counts_with_reasons),
+    )
+    return [fact_row("", first_that_fits(choices, width))] if counts_with_reasons else []
 
 
 def _chart(noise: Sequence[float | None], width: int, height: int, glyphs: Glyphs) -> list[Row]:

@@ -337,11 +337,11 @@ def layout_of(model: ScreenModel, room: int, glyphs: Glyphs, panel_rows: int, mo
     if left < _LEAST_PANEL and left < count:
         return Layout(parts_shown, 1, max(left, 0))
     panel = min(max(panel_rows, _LEAST_PANEL), left) if left >= _LEAST_PANEL else 0
-    most = _HIGHEST if model.history.count else 1
-    high = min(1 + (left - panel) // count, _HIGH, most)
+    max_lines = _HIGHEST if model.history.count else 1
+    high = min(1 + (left - panel) // count, _HIGH, max_lines)
     if panel:
         panel = max(min(most_below, left - (high - 1) * count), panel)
-        high = min(1 + (left - panel) // count, most)
+        high = min(1 + (left - panel) // count, max_lines)
         panel = left - (high - 1) * count
     return Layout(parts_shown, high, panel)
 

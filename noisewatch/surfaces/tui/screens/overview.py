@@ -110,19 +110,21 @@ def _single_rows(model: ScreenModel, width: int, height: int, glyphs: Glyphs) ->
     lines = cpus_in_order(model.cpus, model.sort, room)
     offset = first_row(model.offset, len(lines), room)
     shown = lines[offset : offset + room]
-    where = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}" if len(shown) < len(lines) else None
-    return _part_rows(model, shown, width, glyphs, where)
+    position = f"rows {offset + 1} to {offset + len(shown)} of {len(lines)}" if len(shown) < len(lines) else None
+    return _part_rows(model, shown, width, glyphs, position)
 
 
 def _part_rows(
-    model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, where: str | None = None
+    model: ScreenModel, shown: Sequence[CpuLine], width: int, glyphs: Glyphs, position: str | None = None
 ) -> list[Row]:
-    """Return a heading and one row for each of the CPUs; `where` describes their position within all CPUs."""
+    """Return a heading and one row for each of the CPUs; `position` describes their position within all CPUs."""
     signs = brackets(model, shown, glyphs)
     number = Column[CpuLine]("CPU ", 7, lambda line: (_number_text(line) + signs.get(line.cpu, " "), _role_style(line)))
     table = Table.fitting(_figures(model, width, glyphs), width - number.width)
     left = width - number.width - table.width
-    described = [f"{where}, pgdn scrolls", where, ""] if where is not None else _history_descriptions(model, left)
+    described = (
+        [f"{position}, pgdn scrolls", position, ""] if position is not None else _history_descriptions(model, left)
+    )
     heading = f"{number.heading:>{number.width}}{table.heading}{first_that_fits(described, max(left, 0))}"
     rows: list[Row] = [[(heading, "heading")]]
     offline: Piece = (fitted("  offline", table.width), "faint")
@@ -372,5 +374,5 @@ def cpu_room(model: ScreenModel, width: int, height: int) -> int:
     room = heights(width, height, model.runs.has_any).body
     if not has_frames(width, height):
         return row_room(count, width, _cpu_height(model, room))
-    most = _most_cpu_rows(room)
-    return count if panels_across(count, width, most) is not None else row_room(count, width - 4, most - 2)
+    max_rows = _most_cpu_rows(room)
+    return count if panels_across(count, width, max_rows) is not None else row_room(count, width - 4, max_rows - 2)

@@ -200,12 +200,12 @@ def page(model: ScreenModel, width: int, height: int, glyphs: Glyphs, body: Body
     shown = _SNAPSHOT_KEYS if model.cursor is not None and keys is _KEYS else keys
     if model.cursor is not None:
         space_does = "resume" if not model.is_recorded else "stop" if model.plays else "play"
-        shown = [(key, space_does if key == "space" else does) for key, does in shown]
+        shown = [(key, space_does if key == "space" else action) for key, action in shown]
     copies = model.frame is not None and has_command(model, model.frame)
     if model.screen in (Screen.CLOCK, Screen.PREFLIGHT) and not copies:
         shown = [binding for binding in shown if binding != COPY]
     if model.is_recorded:
-        shown = [(key, does) for key, does in shown if key not in _MEASURING]
+        shown = [(key, action) for key, action in shown if key not in _MEASURING]
     shown = (("q", "close"), *shown[1:]) if model.has_opened else shown
     rows = [*rows, *([_key_row(width, tuple(shown), glyphs)] if parts.keys else [])][:height]
     if model.notice is not None and height > 1:

@@ -36,11 +36,11 @@ class _Interval(Struct, frozen=True):
 
         Return NOT_FOLLOWED_NS if the frame may leave the culprit out. `ever_on` are all CPUs on which it was observed.
         """
-        most = max(noise_by_cpu.values(), default=None)
-        if self.unknown and (most or 0.0) < GRAVE_NS and not self.unknown.isdisjoint(ever_on):
+        highest = max(noise_by_cpu.values(), default=None)
+        if self.unknown and (highest or 0.0) < GRAVE_NS and not self.unknown.isdisjoint(ever_on):
             return None
-        if most is not None:
-            return most
+        if highest is not None:
+            return highest
         misses = self.misses_housekeeping if line.role == Role.HOUSEKEEPING else self.misses_target
         return NOT_FOLLOWED_NS if misses else 0.0
 

@@ -207,9 +207,9 @@ def unreadable_cpus(model: ScreenModel) -> list[int]:
 def describe_culprit_count(model: ScreenModel, listing: Listing[CulpritLine]) -> str:
     """Return the number of listed culprits, and the unreadable CPUs: `16 groups of 41, unknown on CPU 3`."""
     count, groups = len(_covered_culprits(model)), listing.count
-    most = "the costliest " if model.frame is not None and model.frame.is_cut else ""
+    costliest = "the costliest " if model.frame is not None and model.frame.is_cut else ""
     unknown_cpus = unreadable_cpus(model) if groups else []  # an empty list shows the reason itself
     doubt = f", unknown on {name_cpus(unknown_cpus)}" if unknown_cpus else ""
     if groups < count:
-        return f"{describe_count(groups, 'group')} of {most}{count}{doubt}"
-    return f"{most}{describe_count(count, 'culprit')}{doubt}"
+        return f"{describe_count(groups, 'group')} of {costliest}{count}{doubt}"
+    return f"{costliest}{describe_count(count, 'culprit')}{doubt}"

@@ -33,16 +33,16 @@ def noise_of(line: CulpritLine) -> float:
 
 
 def folded(
-    lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of, cut: CpuSet = frozenset()
+    lines: Iterable[CulpritLine], weight: Callable[[CulpritLine], float] = noise_of, cut_cpus: CpuSet = frozenset()
 ) -> list[CulpritLine]:
     """Return one line for each culprit: all its threads together, on the CPU where it has the most `weight`.
 
-    `cut` are CPUs of which the lines do not include all threads.
+    `cut_cpus` are CPUs of which the lines do not include all threads.
     """
     groups: dict[Hashable, list[CulpritLine]] = {}
     for line in lines:
         groups.setdefault(what_is_same(line), []).append(line)
-    return [_fold_group(group, weight, cut) for group in groups.values()]
+    return [_fold_group(group, weight, cut_cpus) for group in groups.values()]
 
 
 def what_is_same(line: CulpritLine) -> Hashable:

@@ -103,8 +103,8 @@ def _matches(model: ScreenModel, row: IrqRow, word: str) -> bool:
         return not _matches(model, row, word[1:])
     key, colon, value = word.partition(":")
     if colon and key == "cpu":
-        heard = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
-        return not cpus_in(value).isdisjoint(heard | (row.effective or frozenset()))
+        interrupted = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
+        return not cpus_in(value).isdisjoint(interrupted | (row.effective or frozenset()))
     if colon and key == "kind":
         return row.kind == kind_named(value)
     if word.isdecimal():
@@ -175,8 +175,8 @@ def disturbs_target(model: ScreenModel, row: IrqRow) -> bool:
     """Return whether the row interrupts, or goes to, a target CPU or its sibling."""
     lines = model.frame.cpus if model.frame is not None else ()
     disturbed = {line.cpu for line in lines if line.role in (Role.TARGET, Role.SIBLING)}
-    heard = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
-    return not disturbed.isdisjoint(heard | (row.effective or frozenset()))
+    interrupted = {cpu for cpu, rate in row.rate_by_cpu.items() if rate > 0}
+    return not disturbed.isdisjoint(interrupted | (row.effective or frozenset()))
 
 
 def culprit_of(model: ScreenModel, row: IrqRow) -> CulpritLine | None:

@@ -31,8 +31,8 @@ def columns_of(noise: Sequence[float | None], zoom: int) -> list[float | None]:
     return zoomed(noise, zoom, worst_of)
 
 
-def zoomed(values: Sequence[T], zoom: int, of: Callable[[Sequence[T]], T]) -> list[T]:
-    """Return one value for each `zoom` values, grouped from the last backwards; `of` a single value is that value."""
+def zoomed(values: Sequence[T], zoom: int, merge: Callable[[Sequence[T]], T]) -> list[T]:
+    """Return one value for each `zoom` values, grouped from the last backwards; merging one value returns it."""
     if zoom == 1:
         return list(values)
-    return [of(values[max(end - zoom, 0) : end]) for end in range(len(values), 0, -zoom)][::-1]
+    return [merge(values[max(end - zoom, 0) : end]) for end in range(len(values), 0, -zoom)][::-1]
