@@ -385,7 +385,7 @@ class RunCountsPart(DocumentPart, frozen=True, kw_only=True):
 class StatisticsPart(DocumentPart, frozen=True, kw_only=True):
     """Statistics of wall times.
 
-    mean_interval_s: At 95 %.
+    mean_interval_s: At 95%.
     doubt: Why the order of the runs mattered.
     far_runs: Positions, from 0.
     """
