@@ -69,8 +69,8 @@ _ABOUT_OPEN: Mapping[Way, Callable[[int, Case], str]] = {
     Way.SAMPLE: lambda count, _: f"take a sample (--sample 3): {_questions(count)} open without one",
     Way.CALIBRATION: lambda count, _: f"calibrate (--calibration 3): {_questions(count)} open without it",
     Way.LIVE: lambda count, case: (
-        f"run noisewatch on the machine itself: {'a copied tree' if case.interval is None else 'a recording'} "
-        f"cannot answer {_questions(count)}"
+        f"{'a copied tree' if case.interval is None else 'a recording'} cannot answer {_questions(count)}: "
+        "run noisewatch on the machine itself"
     ),
     Way.ROOT: lambda count, case: (
         f"ask again as root ({as_root('preflight', case.snapshot.is_live)}): {_questions(count)} need it"

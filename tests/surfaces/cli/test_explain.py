@@ -49,7 +49,7 @@ def test_a_page_has_all_sections_and_the_whole_declaration(run: Run, check: Chec
         "What it reads": True,
         "Limits": check.limits,
         "Under other profiles": differences(check),
-        "Where it cannot be read": check.answered_by,
+        "If it cannot be read": check.answered_by,
         "In the monitor": check.asks_starter,
         "What to do": True,
         "References": True,

@@ -80,6 +80,6 @@ def test_a_single_run_reports_that_the_machine_changed(capsys: pytest.CaptureFix
     SingleRunReport().report_speed_change(replace(calibrated, closing=calibration()))
     assert capsys.readouterr().err == ""
     SingleRunReport().report_speed_change(replace(calibrated, closing=calibration(0.03)))
-    assert "noisewatch run: the machine is not what it was" in capsys.readouterr().err
+    assert "noisewatch run: the machine changed during the series" in capsys.readouterr().err
     SingleRunReport().report_speed_change(replace(calibrated, not_calibrated="after the series: no memory"))
     assert capsys.readouterr().err.endswith("is unknown: not calibrated after the series: no memory\n")

@@ -66,7 +66,7 @@ def test_move_without_a_changed_fact_is_reported_as_such(history: History) -> No
 
 def test_figures_in_few_entries_are_listed_as_not_judged(history: History) -> None:
     lines = slowdown_lines()
-    assert "not judged, as at most 5 entries have it: throughput work," in history(lines).words
+    assert "not judged, in at most 5 entries: throughput work," in history(lines).words
     assert "memory walk" in history(lines, "--format", "json").json["unjudged"]
 
 
@@ -120,7 +120,7 @@ def test_concatenated_stores_of_two_machines_are_judged_separately(history: Hist
         both.write_bytes(b"".join(part.read_bytes() for part in parts))
         text = history(both).words
         assert "(6 of 26 entries)" in text
-        assert "those of 1 other machine" in text
+        assert "entries of 1 other machine" in text
 
 
 def test_damaged_lines_are_named_once(history: History) -> None:

@@ -117,7 +117,7 @@ def _with_lost_traces() -> RunSeries:
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_text_and_markdown_name_the_method_and_the_runs_with_lost_traces(form: str) -> None:
-    assert f"attribution: kernel trace; of runs 3-4 counters, because {_LOST}" in _words(form, _with_lost_traces())
+    assert f"attribution: kernel trace; for runs 3-4 counters, because {_LOST}" in _words(form, _with_lost_traces())
     series = replace(written_series(UNDISTURBED), level=TraceLevel(Tracer.NONE, "tracefs is not mounted"))
     assert "attribution: counters, because tracefs is not mounted" in _words(form, series)
 
