@@ -339,8 +339,8 @@ def _fact(class_name: str, name: str | None = None, *, value: Any) -> WantedFact
         raise UsageError(_no_table(class_name, value))
     of_class = FactClass(class_name)
     if paths_of(of_class, name) is None:
-        hint = _belongs(name) or _near(name, names_of(of_class)) or f" ({WRITES_ONE} writes all that there are)"
-        raise UsageError(f"wanted a fact of [{of_class}], found {quoted(name)}{hint}")
+        hint = _belongs(name) or _near(name, names_of(of_class)) or f"; `{WRITES_ONE}` lists all facts"
+        raise UsageError(f"[{of_class}] has no fact {quoted(name)}{hint}")
     if value == ANY:
         return None
     if isinstance(value, dict):
@@ -360,7 +360,7 @@ def _no_table(name: str, value: Any) -> str:
 
 def _belongs(name: str) -> str | None:
     other = next((fact_class for fact_class in FactClass if paths_of(fact_class, name) is not None), None)
-    return f", which belongs below [{other}]" if other is not None else None
+    return f"; it belongs below [{other}]" if other is not None else None
 
 
 def _near(name: str, valid_names: Iterable[str]) -> str | None:
@@ -397,7 +397,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return f'{str(value).lower()} (a switch is "on" or "off")'
     if isinstance(value, float):
-        return f"{value} (a number with a point needs quotes)" if isfinite(value) else str(value)
+        return f"{value} (put decimal numbers in quotes)" if isfinite(value) else str(value)
     if isinstance(value, dict):
         return clean(f"{{ {', '.join(f'{key} = …' for key in value)} }}")
     return quoted(value) if isinstance(value, str) else clean(str(value))
