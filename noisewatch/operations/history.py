@@ -163,7 +163,7 @@ class _Choice:
         self._is_usual = True  # nothing was accepted after this line
         self._thinning: Thinning[tuple[int, bytes]] = Thinning()
 
-    def is_wanted(self, line: bytes) -> bool:
+    def is_needed(self, line: bytes) -> bool:
         """Return whether the line is to be parsed anyway: it is not a calibration in our format.
 
         To be called once for each line.
@@ -209,7 +209,7 @@ def read_past(path: Path) -> Past:
     """
     key = machine_key()
     choice = _Choice(key)
-    store = read_store(path, choice.is_wanted)
+    store = read_store(path, choice.is_needed)
     lines = sorted([*zip(store.numbers, store.entries, strict=True), *choice.parsed], key=itemgetter(0))
     own = [(number, line) for number, line in lines if line is None or line.get("machine") == key]
     damaged = _damaged_of(own)

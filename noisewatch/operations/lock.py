@@ -88,9 +88,9 @@ def _caller(machine: Machine) -> Owner:
 
 
 @contextmanager
-def locked(machine: Machine, is_wanted: bool, listener: ProgressListener) -> Iterator[Lock | None]:
+def locked(machine: Machine, is_requested: bool, listener: ProgressListener) -> Iterator[Lock | None]:
     """Return a context with the lock, if it is requested; the lock is released if an exception is raised."""
-    lock = Lock(machine) if is_wanted else None
+    lock = Lock(machine) if is_requested else None
     try:
         yield lock
     except BaseException:

@@ -35,7 +35,7 @@ from noisewatch.machine import Json, Machine
 from noisewatch.machine.recording.format import SAMPLE
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
-from noisewatch.model.interval.disturbance import name_loud
+from noisewatch.model.interval.disturbance import main_culprit_names
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.operations.history import NO_PAST, CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.lock import Lock
@@ -168,7 +168,7 @@ def name_reasons(verdict: Verdict) -> str:
     """Return who or what keeps the machine from being stable: the findings' culprits, ids of checks without any."""
     held_back = verdict.failures or [finding for finding in verdict.findings if finding.is_blocking_unknown]
     findings = held_back or verdict.warnings or verdict.unknowns
-    by_finding = [name_loud(finding.answer.culprits) or [finding.check.id] for finding in findings]
+    by_finding = [main_culprit_names(finding.answer.culprits) or [finding.check.id] for finding in findings]
     names = list(dict.fromkeys(name for names in by_finding for name in names))
     return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
 
@@ -261,9 +261,9 @@ class _Run(Struct):
         if isinstance(measured, str):
             return replace(case, no_calibration_reason=measured)
         drift = drift_in(past, measured.samples)
-        calibrated = calibrated_with(measured.samples, case.rules.budget, case.target, measured.meanwhile, drift)
+        calibrated = calibrated_with(measured.samples, case.rules.budget, case.target, measured.observations, drift)
         self.history.remember(calibrated, case.snapshot, self.listener)
-        return replace(case, calibrated=calibrated, under_load=measured.meanwhile.interval)
+        return replace(case, calibrated=calibrated, under_load=measured.observations.interval)
 
     def _sample(self) -> Case:
         machine, seconds = self.machine, self.options.sample_s

@@ -128,10 +128,10 @@ def _sample(options: SamplerOptions) -> int:
 
     try:
         idle_probe = IdleProbe(options.interval_s)
-        idle_probe.want(options.idle_probe)
+        idle_probe.set_enabled(options.idle_probe)
         clock, answers = Request(), Request()
-        wants = {"idle_probe": idle_probe.want, "clock": clock.want, "answers": answers.want}
-        inbox = Inbox(sys.stdin.fileno(), wants)
+        switches = {"idle_probe": idle_probe.set_enabled, "clock": clock.set_enabled, "answers": answers.set_enabled}
+        inbox = Inbox(sys.stdin.fileno(), switches)
         spare_collector()
         sent = NO_FIELDS
         pace = (options.interval_s, inbox.wait)

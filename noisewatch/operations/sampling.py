@@ -109,11 +109,11 @@ class Request:
     """Whether a screen that needs further readings or texts is open."""
 
     def __init__(self) -> None:
-        self.is_wanted = False
+        self.is_enabled = False
 
-    def want(self, is_wanted: object) -> None:
+    def set_enabled(self, is_enabled: object) -> None:
         """Open or close the request, from the next snapshot on."""
-        self.is_wanted = is_wanted is True
+        self.is_enabled = is_enabled is True
 
 
 class _Sampler:
@@ -180,7 +180,7 @@ class _Sampler:
         decisive, self._decisive = self._decisive, decisive_of(snapshot, interval)
         return (
             not self._machine.is_live
-            or self._answers.is_wanted
+            or self._answers.is_enabled
             or last is None
             or last.sample.length_ns < _JUDGED_NS
             or snapshot.taken_at_ns - last.snapshot.taken_at_ns >= _JUDGED_NS
@@ -191,7 +191,7 @@ class _Sampler:
         first, self._first = self._first, None
         if first is not None:
             return first
-        options = replace(self._options, asks_clock=self._clock.is_wanted or not self._machine.is_live)
+        options = replace(self._options, asks_clock=self._clock.is_enabled or not self._machine.is_live)
         return read_snapshot(self._machine, options, self._task_reader, previous)
 
     @property
@@ -223,7 +223,7 @@ class _Sampler:
             **self._news.of(snapshot),
             "runs": self._runs.of(snapshot, interval),
             "remembered": self._remembered,
-            "has_answers": self._answers.is_wanted or not self._machine.is_live,
+            "has_answers": self._answers.is_enabled or not self._machine.is_live,
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
             "sampler_wakeups": resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw if self._machine.is_live else None,
             "origin": self._origin(),

@@ -40,7 +40,7 @@ class Online(Struct, frozen=True):
 
     online: CpuSet | None
     offline: CpuSet | None
-    said_by: str | None
+    source: str | None
     present: CpuSet | None = None  # in a socket, whether online or not
     renumbered: str | None = None  # why the numbers are not those of /sys/devices/system/cpu/online
 

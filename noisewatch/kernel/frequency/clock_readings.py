@@ -145,7 +145,7 @@ class ClockReadings(Struct, frozen=True):
     packages_before: PackageReadings | None  # the reading before that one
 
 
-def slowed_path(cpu: int, what: str) -> str:
+def throttled_time_path(cpu: int, what: str) -> str:
     """Return the path of the slowed time of the CPU's core or package."""
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_throttle_total_time_ms"
 
@@ -190,6 +190,6 @@ def read_clock_readings(
 
 def _read_throttled_time(reader: Reader, cpu: int, what: str) -> ThrottledTime:
     return ThrottledTime(
-        slowed_ms=reader.parsed(slowed_path(cpu, what), parse_count),
+        slowed_ms=reader.parsed(throttled_time_path(cpu, what), parse_count),
         power_limit_count=reader.parsed(limited_path(cpu, what), parse_count, expected=False),
     )

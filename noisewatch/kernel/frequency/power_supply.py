@@ -46,7 +46,7 @@ class MainsPower(Struct, frozen=True):
     """True or False, `none` for a machine without power supplies to read, None for unknown."""
 
     is_on: bool | str | None
-    said_by: str | None = None  # the file, or a battery without a supply
+    source: str | None = None  # the file, or a battery without a supply
 
 
 def read_mains_power(reader: Reader) -> MainsPower:

@@ -42,12 +42,12 @@ _MOST_BARE = 2  # folders in a row that are no device: `net`, `block`, and then 
 
 
 class DevicePlace(Struct, frozen=True):
-    """The device's place: `node` or `cpus` are None if not reported. `told_by` is the file that reports them."""
+    """The device's place: `node` or `cpus` are None if not reported. `path` is the file that reports them."""
 
     name: str
     node: int | None
     cpus: CpuSet | None
-    told_by: str | None
+    path: str | None
 
 
 def read_device_place(reader: Reader, name: str) -> DevicePlace | None:

@@ -28,11 +28,11 @@ _MOST_FILES = 32
 
 
 class BootConfiguration(Struct, frozen=True):
-    """The options that matter to noise; None is unknown. `said_by` is empty if no boot loader is configured here."""
+    """The options that matter to noise; None is unknown. `paths` is empty if no boot loader is configured here."""
 
     active: Options | None
     configured: Options | None
-    said_by: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 def parse_grub(text: str, earlier: Mapping[str, str] | None = None) -> Mapping[str, str]:

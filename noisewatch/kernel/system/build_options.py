@@ -43,7 +43,7 @@ class KernelConfig(Struct, frozen=True):
 
     value_by_option: Mapping[str, str]
     is_whole: bool
-    said_by: str = PACKED
+    path: str = PACKED
 
     def is_set(self, option: str) -> bool | None:
         """Return whether the kernel has the option, built in or as a module; None is unknown."""

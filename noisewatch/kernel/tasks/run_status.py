@@ -33,7 +33,7 @@ SCHEMA = 1
 OUTCOMES = ("undisturbed", "disturbed", "unknown", "failed", "cut short")
 _FEWEST_COUNTS = 3  # older ones have no more
 MOST_REPETITIONS = 64
-LONGEST_SAID = 240  # characters
+LONGEST_TEXT = 240  # characters
 _MOST_RUNS = 16
 _LONGEST_NAME = 64
 _MOST = 1 << 63
@@ -49,7 +49,7 @@ class RunStage(StrEnum):
     ENDED = "ended"
 
 
-class ToldRepetition(Struct, frozen=True, kw_only=True):
+class ReportedRepetition(Struct, frozen=True, kw_only=True):
     """One repetition, or several short ones with the same outcome; `said` is why, for the first of them."""
 
     number: int
@@ -76,7 +76,7 @@ class RunStatus(Struct, frozen=True, kw_only=True):
     command: int
     since_ns: int
     counts: tuple[int, ...]  # by OUTCOMES
-    repetitions: tuple[ToldRepetition, ...]
+    repetitions: tuple[ReportedRepetition, ...]
     is_alive: bool | None = None
 
 
@@ -91,7 +91,7 @@ def parse_run_status(text: str) -> RunStatus:
 def _status(fields: Json) -> RunStatus:
     if fields["schema"] != SCHEMA:
         raise ValueError(f"schema {fields['schema']}")
-    owner = parse_lock(_text(fields["owner"], LONGEST_SAID))
+    owner = parse_lock(_text(fields["owner"], LONGEST_TEXT))
     if owner is None:
         raise ValueError("no owner")
     number = fields["number"]
@@ -102,7 +102,7 @@ def _status(fields: Json) -> RunStatus:
     return RunStatus(
         owner=owner,
         stage=RunStage(fields["stage"]),
-        cpus=parse_nonempty_cpu_list(_text(fields["cpus"], LONGEST_SAID)),
+        cpus=parse_nonempty_cpu_list(_text(fields["cpus"], LONGEST_TEXT)),
         programs=tuple(_text(program, _LONGEST_NAME) for program in fields["programs"][:2]),
         wanted=_count(fields["wanted"]),
         number=None if number is None else _count(number),
@@ -115,15 +115,15 @@ def _status(fields: Json) -> RunStatus:
 
 def _repetition(
     number: Json, last: Json, command: Json, began_ns: Json, end_ns: Json, outcome: Json, reason: Json
-) -> ToldRepetition:
-    repetition = ToldRepetition(
+) -> ReportedRepetition:
+    repetition = ReportedRepetition(
         number=_count(number),
         last=_count(last),
         command=None if command is None else _count(command),
         began_ns=_count(began_ns),
         ended_ns=_count(end_ns),
         outcome=outcome,
-        said=_text(reason, LONGEST_SAID),
+        said=_text(reason, LONGEST_TEXT),
     )
     if outcome not in OUTCOMES or repetition.last < repetition.number or repetition.ended_ns < repetition.began_ns:
         raise ValueError("a repetition")

@@ -52,7 +52,7 @@ class TraceBuffers:
     """A context manager for the buffers, which record nothing before `start`.
 
     `target` is the instance of the CPUs, `senders` that of all CPUs; `events` and `events_of_senders` describe how to
-    parse their records, `untold` what this kernel has no events for.
+    parse their records, `uncovered` names what this kernel has no events for.
     """
 
     def __init__(self, cpus: CpuSet, online: CpuSet, tracer: Tracer) -> None:
@@ -75,7 +75,7 @@ class TraceBuffers:
                 self._stack.enter_context(Watcher(tracefs))
             self.target = self._stack.enter_context(own)
             self.senders = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
-            self.untold = uncovered(self._enabled())
+            self.uncovered = uncovered(self._enabled())
 
             @cache
             def formats(name: str) -> TraceFormat | None:

@@ -117,7 +117,7 @@ class TraceCollector:
             "begin_ns": self._begin_ns,
             "length_ns": self._end_ns - self._begin_ns,
             "tracer": self._tracer,
-            "untold": self._buffers.untold,
+            "untold": self._buffers.uncovered,
             "threads": {str(tid): thread for tid, thread in self._threads.items()},
             "cpus": [self._describe(trace, names) for trace in self._traces.values()],
         }

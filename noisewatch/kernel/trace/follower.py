@@ -156,7 +156,7 @@ class CommandTimes:
                 )
                 for (cpu, source, is_own), total in self._totals.items()
             ),
-            untold=uncovered,
+            uncovered=uncovered,
             doubt_ns=self._doubt_ns,
             threads=self.places.threads,
             other_threads_ns=self.places.other_ns,
@@ -295,7 +295,7 @@ class TraceFollower:
         self._sends.is_damaged = False
         if trouble is not None:
             return trouble
-        return times.window(_earliest(end_ns, times.left_ns), tuple(self._buffers.untold))
+        return times.window(_earliest(end_ns, times.left_ns), tuple(self._buffers.uncovered))
 
     def _lose_if_off(self) -> bool:
         """Forget the owner of every CPU if tracing was switched off: until the next event it is unknown."""

@@ -93,14 +93,14 @@ class Trace(Struct, frozen=True):
 
     begin_ns: int
     length_ns: int
-    untold: tuple[str, ...]  # what this kernel has no events for
+    uncovered: tuple[str, ...]
     cpus: tuple[CpuPieces, ...]
     tracer: Tracer = Tracer.EVENTS
 
     @property
-    def tells_all_interrupts(self) -> bool:
+    def covers_all_interrupts(self) -> bool:
         """Whether the trace covers all interrupts: unaccounted time was then not the kernel's."""
-        return not set(INTERRUPTS).intersection(self.untold)
+        return not set(INTERRUPTS).intersection(self.uncovered)
 
 
 def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
@@ -127,7 +127,7 @@ def parse_trace(answer: Json) -> Trace:
     return Trace(
         begin_ns=count_of(answer, "begin_ns"),
         length_ns=count_of(answer, "length_ns"),
-        untold=tuple(clean(str(name)) for name in field_of(answer, "untold", list)),
+        uncovered=tuple(clean(str(name)) for name in field_of(answer, "untold", list)),
         cpus=tuple(_parse_cpu(fields, threads) for fields in field_of(answer, "cpus", list)),
         tracer=Tracer.OSNOISE if answer.get("tracer") == Tracer.OSNOISE else Tracer.EVENTS,
     )
@@ -267,14 +267,14 @@ class TraceWindow(Struct, frozen=True):
 
     `threads` are listed individually, `other_threads_ns` is the rest. `states` is how long threads of the command were
     kept from running. For `doubt_ns` of the command's time it may have been others: some kernels do not report all
-    switches. `untold` is what this kernel has no events for.
+    switches. `uncovered` names what this kernel has no events for.
     """
 
     begin_ns: int
     end_ns: int
     own_ns_by_cpu: Mapping[int, int]
     times: tuple[TracedTime, ...]
-    untold: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
     doubt_ns: int = 0
     threads: tuple[TracedThread, ...] = ()
     other_threads_ns: int = 0
@@ -300,6 +300,6 @@ class TraceWindow(Struct, frozen=True):
         return max(used_ns - self.own_ns(cpus) - self.interrupted_ns(cpus) - doubt_ns, 0)
 
     @property
-    def tells_all_interrupts(self) -> bool:
+    def covers_all_interrupts(self) -> bool:
         """Whether the trace covers all interrupts: unaccounted time was then not the kernel's."""
-        return not set(INTERRUPTS).intersection(self.untold)
+        return not set(INTERRUPTS).intersection(self.uncovered)

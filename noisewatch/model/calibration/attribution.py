@@ -279,7 +279,7 @@ EXITED = "threads that ended before they could be read"
 _LEAST_UNEXPLAINED = 0.005  # of the time
 
 
-class Meanwhile(Struct, frozen=True):
+class ConcurrentObservations(Struct, frozen=True):
     """Other observations from the time of a calibration.
 
     `trace` is the reason if there is no trace; `interval` is None if no second snapshot was taken.
@@ -307,22 +307,22 @@ class Attribution(Struct, frozen=True):
         return heapq.nlargest(most, self.causes_by_cpu.get(cpu, ()), key=lambda cause: cause.length_ns)
 
 
-def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribution:
+def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservations) -> Attribution:
     """Attribute the gaps to their causes: by the trace if there is one, otherwise by the gaps alone."""
-    trace, snapshot = meanwhile.trace, meanwhile.snapshot
+    trace, snapshot = observations.trace, observations.snapshot
     irqs = snapshot.irqs if snapshot is not None else None
     hz = snapshot.platform.tick_hz if snapshot is not None else None
     whole = () if isinstance(trace, str) else [with_kinds(pieces, irqs, trace.length_ns, hz) for pieces in trace.cpus]
     traced = {pieces.cpu: pieces for pieces in whole if pieces.is_whole}
     offset_ns = 0 if isinstance(trace, str) else samples.begin_ns - trace.begin_ns
-    is_whole = isinstance(trace, str) or trace.tells_all_interrupts
+    is_whole = isinstance(trace, str) or trace.covers_all_interrupts
     causes = {
         cpu_samples.cpu: causes_by_trace(cpu_samples, traced[cpu_samples.cpu], offset_ns, irqs, is_whole)
         if cpu_samples.cpu in traced
-        else causes_by_gaps(cpu_samples, hz, timer_interrupts_per_s(meanwhile.interval, cpu_samples.cpu))
+        else causes_by_gaps(cpu_samples, hz, timer_interrupts_per_s(observations.interval, cpu_samples.cpu))
         for cpu_samples in samples.cpus
     }
-    quotas = _quotas(samples, meanwhile)
+    quotas = _quotas(samples, observations)
     idle = _idleness(samples, traced, offset_ns)
     quota_by_cpu = {
         cpu_samples.cpu: quota_on(cpu_samples, causes[cpu_samples.cpu], quotas, idle.get(cpu_samples.cpu))
@@ -344,9 +344,9 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
     }
     reason = trace if isinstance(trace, str) else "events were lost" if len(traced) < len(trace.cpus) else None
     suspects = {
-        cpu_samples.cpu: _suspects(meanwhile.interval, cpu_samples, causes[cpu_samples.cpu])
+        cpu_samples.cpu: _suspects(observations.interval, cpu_samples, causes[cpu_samples.cpu])
         for cpu_samples in samples.cpus
-        if cpu_samples.cpu not in traced and meanwhile.interval is not None
+        if cpu_samples.cpu not in traced and observations.interval is not None
     }
     for cpu, quota in by_quota.items():
         named = sum(
@@ -361,7 +361,7 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         suspects_by_cpu=suspects,
         quota_by_cpu=by_quota,
         long_stops_by_cpu={cpu: stops for cpu, stops in long.items() if stops and cpu not in by_quota},
-        others_by_cpu=_others(samples, meanwhile, whole),
+        others_by_cpu=_others(samples, observations, whole),
         is_live=snapshot is not None and snapshot.is_live,
     )
 
@@ -377,9 +377,9 @@ def _idleness(
     }
 
 
-def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
+def _quotas(samples: CalibrationSamples, observations: ConcurrentObservations) -> Quotas:
     """Return the groups that a quota stopped during the calibration, or shortly before it."""
-    interval, snapshot = meanwhile.interval, meanwhile.snapshot
+    interval, snapshot = observations.interval, observations.snapshot
     return Quotas(
         throttles=interval.throttles if interval is not None else (),
         length_ns=samples.length_ns,
@@ -388,9 +388,11 @@ def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
     )
 
 
-def _others(samples: CalibrationSamples, meanwhile: Meanwhile, traced: Iterable[CpuPieces]) -> Mapping[int, Others]:
+def _others(
+    samples: CalibrationSamples, observations: ConcurrentObservations, traced: Iterable[CpuPieces]
+) -> Mapping[int, Others]:
     """Return what else ran on each CPU next to our loop; empty for old recordings without the loop's thread number."""
-    trace, snapshot = meanwhile.trace, meanwhile.snapshot
+    trace, snapshot = observations.trace, observations.snapshot
     if isinstance(trace, str) or snapshot is None:
         return {}
     tid_by_cpu = {cpu_samples.cpu: cpu_samples.spinner_tid for cpu_samples in samples.cpus}

@@ -96,7 +96,7 @@ class Disturbance(Struct, frozen=True):
         return f"pid {self.pid}" + (f", thread {self.tid}" if self.tid not in (None, self.pid) else "")
 
 
-def name_loud(culprits: Sequence[Disturbance]) -> list[str]:
+def main_culprit_names(culprits: Sequence[Disturbance]) -> list[str]:
     """Return `hog on CPU 2` of each culprit that took more than 5% of its CPU; if none did, of the first one."""
     notable = [culprit for culprit in culprits if (culprit.share or 0.0) > LOUD_SHARE] or culprits[:1]
     return [printable(f"{_name_alone(culprit)} on CPU {culprit.cpu}") for culprit in notable]

@@ -27,7 +27,7 @@ from noisewatch.kernel.cpus.topology import CpuPlace, cache_names
 from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
 from noisewatch.kernel.interrupts.table import InterruptRow, kind_of
 from noisewatch.kernel.snapshot.snapshot import Settings, Snapshot
-from noisewatch.kernel.tasks.run_status import RunStatus, ToldRepetition
+from noisewatch.kernel.tasks.run_status import ReportedRepetition, RunStatus
 from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
 from noisewatch.model.interval.disturbance import Disturbance, Taken, disturbances_of, taken_by_cpu
 from noisewatch.model.interval.interrupt_counts import InterruptCounts
@@ -110,14 +110,14 @@ def _setting(irq: Irq) -> IrqSetting:
         kind=irq.kind,
         name=", ".join(irq.actions),
         device=None if irq.device == _NO_DEVICE else irq.device,
-        allowed=_listed(irq.allowed),
-        effective=_listed(irq.effective),
+        allowed=_cpu_list(irq.allowed),
+        effective=_cpu_list(irq.effective),
         movable=irq.movable,
         is_managed=irq.is_managed,
     )
 
 
-def _listed(cpus: CpuSet | None) -> str | None:
+def _cpu_list(cpus: CpuSet | None) -> str | None:
     return None if cpus is None else format_cpu_list(cpus)
 
 
@@ -396,7 +396,7 @@ def _cause_line(cause: Cause, case: Case) -> CauseLine:
     )
 
 
-_Repetitions = tuple[ToldRepetition, ...]
+_Repetitions = tuple[ReportedRepetition, ...]
 
 
 class RunLines:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.frequency.clock_readings import ClockReadings, slowed_path
+from noisewatch.kernel.frequency.clock_readings import ClockReadings, throttled_time_path
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency, own_folder
 from noisewatch.kernel.frequency.heat import HWMON, Sensor, cpus_of_core, cpus_of_package, throttle_path
 from noisewatch.kernel.frequency.idle import MOST_CPUS, POLL, StateTime
@@ -135,7 +135,7 @@ def _reasons(
         ("preference", clock.energy_preference, (f"{folder}/energy_performance_preference", folder)),
         ("turbo", snapshot.frequency.turbo, (f"{CPUS}/intel_pstate/no_turbo", f"{CPUS}/cpufreq/boost")),
         ("throttles", line.throttles, (throttle,)),
-        ("slowed_ms", line.slowed_ms, (slowed_path(cpu, "core"), throttle)),
+        ("slowed_ms", line.slowed_ms, (throttled_time_path(cpu, "core"), throttle)),
     ):
         if value is None:
             yield name, _why(snapshot, *paths)

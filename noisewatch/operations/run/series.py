@@ -32,7 +32,7 @@ from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.command.start import InheritedState, inherited_state
 from noisewatch.machine.status_files import StatusFile
-from noisewatch.model.interval.disturbance import LOUD_SHARE, name_loud, threads_of
+from noisewatch.model.interval.disturbance import LOUD_SHARE, main_culprit_names, threads_of
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.mean_difference import drawn_order
 from noisewatch.operations.calibrate import calibrate_cpus
@@ -145,7 +145,7 @@ def run_series(
     command_plan(options, options.argv, first)  # invalid options are refused before anything takes time
     status = RunStatusWriter.of(machine, options, first.target.cpus, StatusFile())
     if recorder is not None:
-        watch.tell(status.told)
+        watch.tell(status.texts)
     try:
         return _calibrated_series(watch, recorder or machine, options, listener, inherited, status)
     finally:
@@ -198,7 +198,7 @@ def _calibrated(
     if isinstance(measured, str):
         listener.on_remark(f"not calibrated: {measured}")
         return None, measured
-    return calibrated_with(measured.samples, Budget(), cpus, measured.meanwhile), None
+    return calibrated_with(measured.samples, Budget(), cpus, measured.observations), None
 
 
 @dataclass(slots=True)
@@ -376,7 +376,7 @@ def _loud_sources(window: Interval) -> Iterator[str]:
     for cpu in sorted(case.target | case.siblings):
         share = window.busy_share(cpu)
         if share is None or share > LOUD_SHARE:
-            yield from name_loud(threads_of(window, cpu)) or [f"an unknown task on CPU {cpu}"]
+            yield from main_culprit_names(threads_of(window, cpu)) or [f"an unknown task on CPU {cpu}"]
 
 
 def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRepetition]]) -> Iterator[int]:

@@ -15,7 +15,7 @@ from noisewatch.errors import Malformed, Unreadable
 from noisewatch.judgement.run.reasons import describe_reasons
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.machine_lock import read_owner
-from noisewatch.kernel.tasks.run_status import LONGEST_SAID, MOST_REPETITIONS, OUTCOMES, SCHEMA, RunStage
+from noisewatch.kernel.tasks.run_status import LONGEST_TEXT, MOST_REPETITIONS, OUTCOMES, SCHEMA, RunStage
 from noisewatch.machine import Machine
 from noisewatch.machine.status_files import StatusFile
 from noisewatch.operations.run.judging import JudgedRepetition
@@ -88,13 +88,13 @@ class RunStatusWriter(Struct):
             entry.last, entry.ended_ns = repetition.number, repetition.ended_ns
             entry.command = entry.command if entry.command == repetition.command else None
         else:
-            text = describe_reasons(judged.verdict)[:LONGEST_SAID]
+            text = describe_reasons(judged.verdict)[:LONGEST_TEXT]
             times = repetition.began_ns, repetition.ended_ns
             entry = _Entry(repetition.number, repetition.number, repetition.command, *times, outcome, text)
             self._entries.append(entry)
         entry.encode()
 
-    def told(self) -> list[str]:
+    def texts(self) -> list[str]:
         """Return the status of this run, in the form of the texts of all runs."""
         return [self._text()] if self.owner is not None else []
 

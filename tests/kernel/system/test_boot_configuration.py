@@ -63,7 +63,7 @@ def test_what_no_kernel_takes_is_no_configuration(path: str, text: str) -> None:
 
 def test_no_boot_loader_is_not_an_empty_configuration() -> None:
     found = read_boot_configuration(reading({"/proc/cmdline": "quiet\n"}))
-    assert (found.configured, found.said_by) == ({}, ())
+    assert (found.configured, found.paths) == ({}, ())
 
 
 def test_a_folder_that_is_denied_leaves_the_configuration_unknown() -> None:

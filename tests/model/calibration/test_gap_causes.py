@@ -8,7 +8,7 @@ from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Gaps
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
 from noisewatch.kernel.trace.runs import CpuPieces, Parent, RunStats, Thread, Trace, TracedSource
 from noisewatch.kinds import Kind
-from noisewatch.model.calibration.attribution import Meanwhile, attribution_of, gap_culprits
+from noisewatch.model.calibration.attribution import ConcurrentObservations, attribution_of, gap_culprits
 from noisewatch.model.calibration.gap_causes import (
     ANOTHER_THREAD,
     OUTSIDE,
@@ -115,7 +115,9 @@ def test_where_a_kernel_does_not_tell_of_all_interrupts_nobody_knows() -> None:
         cpus=(_samples(_gaps((5_000, 3_000))),),
     )
     for untold, kind in ((("NMIs",), "outside"), (("softirqs",), "unexplained")):
-        attribution = attribution_of(samples, Meanwhile(Trace(0, 1, untold, (_pieces((0, 90_000, _SPIN)),))))
+        attribution = attribution_of(
+            samples, ConcurrentObservations(Trace(0, 1, untold, (_pieces((0, 90_000, _SPIN)),)))
+        )
         assert [each.kind for each in attribution.causes_by_cpu[1]] == [kind]
 
 
@@ -185,7 +187,7 @@ def test_without_a_trace_all_is_inferred_and_the_reason_is_kept() -> None:
         command=(),
         cpus=(_samples(_gaps((5, 2_000))),),
     )
-    attribution = attribution_of(samples, Meanwhile("permission denied"))
+    attribution = attribution_of(samples, ConcurrentObservations("permission denied"))
     assert attribution.reason == "permission denied"
     assert [each.disturbance.is_inferred for each in attribution.culprits_by_cpu[1]] == [True]
 
@@ -202,7 +204,7 @@ def test_a_trace_that_lost_events_is_not_believed() -> None:
     )
     for lost, cut in ((3, 0), (None, 0), (0, 1)):
         trace = Trace(0, 1, (), (_pieces((0, 3_000, _TICKS), lost=lost, cut=cut),))
-        attribution = attribution_of(samples, Meanwhile(trace))
+        attribution = attribution_of(samples, ConcurrentObservations(trace))
         assert attribution.reason == "events were lost"
         assert [each.kind for each in attribution.causes_by_cpu[1]] == ["unexplained"]
 

@@ -10,7 +10,13 @@ from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Gaps, 
 from noisewatch.kernel.trace.runs import CpuPieces, RunStats, Thread, Trace, TracedSource
 from noisewatch.kinds import Kind
 from noisewatch.machine.spinning.calibration.buffer import INTERPRETER
-from noisewatch.model.calibration.attribution import HIDDEN, Attribution, Meanwhile, attribution_of, name_of_hidden
+from noisewatch.model.calibration.attribution import (
+    HIDDEN,
+    Attribution,
+    ConcurrentObservations,
+    attribution_of,
+    name_of_hidden,
+)
 from tests.model.interval.sampling import interval_of
 from tests.written import Files, mounted
 
@@ -59,16 +65,16 @@ def _group(throttled: int, usec: int, cpu_max: str = "50000 100000") -> Files:
     }
 
 
-def _throttled(usec: int, trace: Trace | str = "permission denied") -> Meanwhile:
+def _throttled(usec: int, trace: Trace | str = "permission denied") -> ConcurrentObservations:
     """The group was stopped for so long meanwhile."""
     interval = interval_of(_group(3, 7), _group(13, 7 + usec))
-    return Meanwhile(trace, interval.before, interval)
+    return ConcurrentObservations(trace, interval.before, interval)
 
 
-def _hidden(trace: Trace | str = "permission denied") -> Meanwhile:
+def _hidden(trace: Trace | str = "permission denied") -> ConcurrentObservations:
     files = mounted("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", "/..")
     interval = interval_of(files, files)
-    return Meanwhile(trace, interval.before, interval)
+    return ConcurrentObservations(trace, interval.before, interval)
 
 
 def _trace(*pieces: tuple[int, int, int]) -> Trace:
@@ -117,7 +123,7 @@ def test_short_stops_are_not_told_as_the_tick_that_runs_in_them() -> None:
     attribution = attribution_of(_samples(stops), _throttled(500_000, trace))
     assert _shares(attribution) == {"quota": 0.5}
     assert {each.disturbance.is_inferred for each in attribution.culprits_by_cpu[1]} == {True}
-    assert _shares(attribution_of(_samples(stops), Meanwhile(trace))) != {"quota": 0.5}
+    assert _shares(attribution_of(_samples(stops), ConcurrentObservations(trace))) != {"quota": 0.5}
 
 
 def test_stops_in_which_nobody_ran_look_like_a_quota_where_parents_are_hidden_however_short_the_period_is() -> None:
@@ -198,7 +204,7 @@ def test_a_long_stop_by_itself_is_told_where_parents_are_hidden_and_named_by_nob
     attribution = attribution_of(_samples([*stop, *_TICKING]), _hidden())
     assert (attribution.quota_by_cpu, attribution.long_stops_by_cpu) == ({}, {1: (400 * _MS,)})
     interval = interval_of({}, {})
-    seen = attribution_of(_samples(stop), Meanwhile("permission denied", interval.before, interval))
+    seen = attribution_of(_samples(stop), ConcurrentObservations("permission denied", interval.before, interval))
     assert seen.long_stops_by_cpu == {}
 
 
@@ -244,7 +250,9 @@ def test_stops_that_end_at_one_moment_of_a_period_look_like_a_quota_where_parent
 
 def test_where_all_groups_can_be_seen_nothing_looks_like_a_quota() -> None:
     interval = interval_of({}, {})
-    attribution = attribution_of(_samples(_STOPS), Meanwhile("permission denied", interval.before, interval))
+    attribution = attribution_of(
+        _samples(_STOPS), ConcurrentObservations("permission denied", interval.before, interval)
+    )
     assert attribution.quota_by_cpu == {}
     assert _shares(attribution) == {"thread": 0.5}
 

@@ -155,25 +155,25 @@ def boot_options_pending(case: Case) -> Answer:
         return case.unread(COMMAND_LINE)
     if boot.configured is None:
         return case.unread("/etc/default/grub", "/etc/default", "/etc/kernel/cmdline")
-    if not boot.said_by:
+    if not boot.paths:
         return not_applicable("no readable boot loader configuration was found")
     pending = [*map(clean, sorted(_words(boot.configured) - _words(boot.active)))]
     configured = [*map(clean, sorted(_words(boot.configured)))]
-    evidence = {"configured": configured, "pending": pending, "said_by": [*boot.said_by]}
+    evidence = {"configured": configured, "pending": pending, "said_by": [*boot.paths]}
     graded = case.graded(evidence=evidence)
     if not pending:
         return graded.passes("all configured options that affect noise are active")
     text = f"configured, but not active: {' '.join(pending)}"
-    return graded.fails(text, measured=len(pending), limit=0, unit="options", fix=_write_out(boot.said_by))
+    return graded.fails(text, measured=len(pending), limit=0, unit="options", fix=_write_out(boot.paths))
 
 
 def _words(options: Options) -> set[str]:
     return {f"{name}={value}" if value else name for name, values in options.items() for value in values}
 
 
-def _write_out(said_by: tuple[str, ...]) -> Fix:
+def _write_out(paths: tuple[str, ...]) -> Fix:
     """Return the fix that regenerates the boot loader's configuration; the command depends on the distribution."""
-    if any("grub" in path for path in said_by):
+    if any("grub" in path for path in paths):
         command = "sudo update-grub (Fedora: sudo grub2-mkconfig -o /boot/grub2/grub.cfg)"
     else:
         command = "sudo kernel-install add $(uname -r) /lib/modules/$(uname -r)/vmlinuz"

@@ -29,7 +29,7 @@ from noisewatch.machine.spinning.loops import load_core
 _LONGEST_ERROR = 1 << 16
 
 
-class Spun(Struct, frozen=True):
+class SpinnerReport(Struct, frozen=True):
     """A spinner's report: its state, the kernel's error number if it was refused, and its latest slices."""
 
     state: int
@@ -107,10 +107,10 @@ class Spinners:
         """Let the CPU's spinner begin no further slice."""
         self._buffers[cpu].header[LEASE_NS] = 0
 
-    def spun(self, cpu: int, since_ns: int) -> Spun:
+    def report(self, cpu: int, since_ns: int) -> SpinnerReport:
         """Return the report of the CPU's spinner, with its slices since `since_ns`."""
         buffer = self._buffers[cpu]
-        return Spun(buffer.header[STATE], buffer.header[ERROR], tuple(buffer.slices_since(since_ns)))
+        return SpinnerReport(buffer.header[STATE], buffer.header[ERROR], tuple(buffer.slices_since(since_ns)))
 
     def end(self) -> None:
         """End the processes: each ends when its pipe, which only this process can write to, is closed."""

@@ -83,7 +83,7 @@ def _cpus(snapshot: Snapshot) -> dict[str, Any]:
         "nohz_full": _listed(isolation.nohz_full),
         "rcu_nocbs": _listed(isolation.rcu_nocbs),
         "target": _listed(snapshot.target.cpus),
-        "online_said_by": snapshot.online.said_by,
+        "online_said_by": snapshot.online.source,
         "target_chosen_by": snapshot.target.chosen_by,
     }
 
