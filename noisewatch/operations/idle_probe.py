@@ -17,7 +17,7 @@ from noisewatch.model.idle_probe import Measured, ProbeState, measured_in, why_n
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.frame import CpuLine, Frame
 
-WINDOW_NS = 10_000_000_000  # 0.2 s of spinning: at 250 Hz some 50 ticks
+WINDOW_NS = 10_000_000_000  # 0.2 s of spinning, some 50 ticks at 250 Hz
 _QUIET_NS = 5_000_000_000  # a benchmark's pauses between two runs are shorter
 _LEASE_SPARE_S = 1.0  # beyond two intervals: spinning ends if the sampler stops or hangs
 _SILENT_NS = 1_000_000_000  # slices begin ten times a second
@@ -45,7 +45,7 @@ class Spinning(Protocol):
 
 
 class IdleProbe:
-    """The idle probe, which follows the sampler's snapshots. It is off until it is requested."""
+    """The idle probe, which follows the sampler's snapshots. It is off at first."""
 
     def __init__(self, interval_s: float, start: Callable[[CpuSet], Spinning] = Spinners) -> None:
         self._lease_ns = round((2 * interval_s + _LEASE_SPARE_S) * 1e9)
@@ -72,7 +72,7 @@ class IdleProbe:
         return self._spinners.pids if self._spinners is not None else frozenset()
 
     def follow(self, snapshot: Snapshot, interval: Interval | None) -> None:
-        """Decide by the last interval where to spin in the next one. Never waits."""
+        """Decide from the last interval where to spin in the next one. Never block."""
         self._status_by_cpu = {}
         self._start_or_end(snapshot)
         if self._spinners is None or not self._is_enabled:
@@ -81,7 +81,7 @@ class IdleProbe:
             self._status_by_cpu[cpu] = self._decide(self._spinners, cpu, interval)
 
     def annotate(self, frame: Frame) -> Frame:
-        """Return the frame with the results of the probe, or the reasons why there are none."""
+        """Return the frame with the probe's results, or the reasons why there are none."""
         if not self._is_enabled:
             return frame
         lines = tuple(
@@ -100,7 +100,7 @@ class IdleProbe:
     def _start_or_end(self, snapshot: Snapshot) -> None:
         """Start or end the processes.
 
-        After switching off, they rest for some time before they end: their CPU time can only be read until then.
+        After switching off, the processes rest for some time before they end, so that their CPU time can still be read.
         """
         now_ns, cpus = snapshot.taken_at_ns, snapshot.target.cpus
         if self._is_enabled:

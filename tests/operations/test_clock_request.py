@@ -98,7 +98,7 @@ def test_a_package_that_is_not_read_has_the_reason(monkeypatch: pytest.MonkeyPat
     assert last.clock.packages[0].watts is None
     assert last.clock.packages[0].long_limit_w == 65.0  # the limit at the start
     assert {last.clock.reasons[name] for name in ("watts", "uncore_khz", "core_celsius", "celsius")} == {
-        "asking would interrupt a target CPU"
+        "reading it would interrupt a target CPU"
     }
 
 
@@ -112,7 +112,7 @@ def test_missing_files_have_another_reason_than_unread_ones(monkeypatch: pytest.
     *_, last = islice(sample_frames(machine, options, 1.0, lambda _: machine.advance(), clock=clock), 4)
     assert last.clock is not None
     assert last.clock.reasons.keys() == {"watts", "limits", "celsius", "core_celsius", "uncore", "uncore_khz"}
-    assert "asking would interrupt a target CPU" not in last.clock.reasons.values()
+    assert "reading it would interrupt a target CPU" not in last.clock.reasons.values()
 
 
 def _reads_of_recording(monkeypatch: pytest.MonkeyPatch, path: Path, target: str) -> list[list[str]]:

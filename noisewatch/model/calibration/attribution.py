@@ -1,18 +1,18 @@
-"""Attribution of a calibration's gaps to culprits, CPU quotas among them.
+"""Attributes a calibration's gaps to culprits, including CPU quotas.
 
 The kernel's trace of the same time decides, if there is one; otherwise the gaps and the kernel's counters do. Without a
-trace the culprit is inferred: from the class of the gap, and from what ran on that CPU during the calibration.
+trace the culprit is inferred from the class of the gap, and from what ran on that CPU during the calibration.
 
 A CPU quota stops the group's threads until the next period. The kernel does not report which gap was such a stop. With
 a trace it is a gap in which the loop was switched out and nothing else ran for most of the time. On a busy CPU other
-threads use the time, and without a trace it is unknown whether they do: then the longest gaps with a switch are
-assigned to the quota, up to the time that the kernel counted.
+threads use the time, and without a trace this is unknown. In both cases the longest gaps with a switch are assigned to
+the quota, up to the time that the kernel counted.
 
-There is no such count of outer groups that are not visible. Then stops that end at one moment of a period look like a
-quota's. The tick's preemptions also end at one moment of 4 or 10 ms, so such short periods are not considered. But if
+Outer groups that are not visible have no such count. Stops that end at the same phase of a period look like such a
+quota's. The tick's preemptions do so too, with a period of 4 or 10 ms, so such short periods are not considered. But if
 the trace shows an idle CPU in most of the stops, only a quota explains them.
 
-Fixed work is stopped as well, but does not record switches: for it, the trace has to show that even the loop was idle.
+Fixed work is stopped as well, but does not record switches: for it, the trace must show that even the loop was idle.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ _MOST_OF_THEM = 0.9
 
 
 class Quotas(Struct, frozen=True):
-    """The observed quotas: the groups that were stopped in the meantime, and whether there may be hidden ones."""
+    """The observed quotas: the groups stopped during the calibration, and whether there may be hidden groups."""
 
     throttles: tuple[Throttle, ...] = ()
     length_ns: int = 0  # of the calibration
     cpu_count: int = 1  # that were calibrated
-    are_hidden: bool = False  # groups further out cannot be seen
+    are_hidden: bool = False  # outer groups are not visible
 
     @property
     def share(self) -> float | None:
         """The share of each calibrated CPU's time in which the groups were stopped; None if unknown.
 
-        The kernel reports the sum of all CPUs. The loops never rest, so all of it is assigned to them.
+        The kernel reports the sum of all CPUs. The loops never pause, so all of it is assigned to them.
         """
         measured_ns = [throttle.ns for throttle in self.throttles if throttle.ns is not None]
         if not measured_ns or not self.length_ns or len(measured_ns) < len(self.throttles):
@@ -83,16 +83,16 @@ class Quotas(Struct, frozen=True):
         return min(sum(measured_ns) / self.length_ns / self.cpu_count, 1.0)
 
 
-IsIdle = Callable[[int, int], bool]  # start and length of a time: was the CPU idle, even of the loop, for most of it?
+IsIdle = Callable[[int, int], bool]  # (start, length): was the CPU idle for most of it, without even the loop?
 _Stop = tuple[int, int]  # start and length, in ns
 
 
 def with_quotas(
     samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
 ) -> list[GapCause]:
-    """Return the causes, with the gaps that are probably a quota's stops reassigned to it.
+    """Return the causes, with gaps that are probably stops by a quota reassigned to it.
 
-    `is_idle` asks the trace, if there is one.
+    `is_idle` is from the trace, None without one.
     """
     stopped = _stopped(samples, causes)
     if quotas.throttles:
@@ -129,7 +129,7 @@ def _time_of(stops: Iterable[_Stop]) -> int:
 def quota_on(
     samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
 ) -> Disturbance | None:
-    """Return the time that quotas took of the CPU over the whole calibration, or None without a quota.
+    """Return the time that quotas took from the CPU over the whole calibration, or None without a quota.
 
     It is limited by the time for which the loop was stopped for any reason.
     """
@@ -150,9 +150,10 @@ def quota_on(
 
 
 def _idle_quota(samples: CpuSamples, quotas: Quotas, idle: Sequence[_Stop], looked_ns: int) -> Disturbance | None:
-    """Return the disturbance of a hidden quota that idle stops show, or None without idle stops.
+    """Return the disturbance by a hidden quota that idle stops show, or None without idle stops.
 
-    Short stops are too small a part of a piece of work to be seen there: then the share of the gaps holds for all time.
+    Short stops are too small a part of a piece of work to be detected in it; for these the share of the gaps is used
+    for all time.
     """
     if not idle:
         return None
@@ -164,7 +165,7 @@ def _idle_quota(samples: CpuSamples, quotas: Quotas, idle: Sequence[_Stop], look
 
 
 def long_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[int, ...]:
-    """Return the lengths (ns) of the loop's stops that are longer than a turn of another thread."""
+    """Return the lengths (ns) of the loop's stops that exceed another thread's time slice."""
     return tuple(ns for _, ns in _stops(samples, causes) if ns >= _LONG_STOP_NS)
 
 
@@ -176,7 +177,7 @@ def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) 
 
 
 def hidden_period_ns(samples: CpuSamples, causes: Sequence[GapCause]) -> int | None:
-    """Return the period at one moment of which most of the stopped time ends, or None if there is none."""
+    """Return the period (ns) at whose same phase most of the stopped time ends, or None if there is none."""
     stops = _stops(samples, causes)
     most_ns = _time_of(stops) * _MOST_OF_THEM
     for period_ns in _LOOKED_FOR_NS:
@@ -205,7 +206,7 @@ def _stopped(samples: CpuSamples, causes: Sequence[GapCause]) -> list[int]:
 
 
 def _is_idle(cause: GapCause) -> bool:
-    """Return whether a traced gap was idle for most of its time: the trace does not contain idleness."""
+    """Return whether a traced gap was mostly idle: idleness is time that the trace does not contain."""
     return cause.kernel_ns is not None and cause.length_ns - cause.kernel_ns > _MOSTLY * cause.length_ns
 
 
@@ -253,7 +254,7 @@ def _interruptions(work: Samples) -> list[_Stop]:
 
 
 def _in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> frozenset[int]:
-    """Return the starts of the stops that end in the part of the period where most of the stopped time ends."""
+    """Return the starts of the stops that end at the phase of the period where most of the stopped time ends."""
     ends = sorted(((start + length) % period_ns, length, start) for start, length in stops)
     circle = [*ends, *((phase + period_ns, length, start) for phase, length, start in ends)]
     width_ns = round(share * period_ns)
@@ -280,9 +281,9 @@ _LEAST_UNEXPLAINED = 0.005  # of the time
 
 
 class ConcurrentObservations(Struct, frozen=True):
-    """Other observations from the time of a calibration.
+    """Observations made at the same time as a calibration.
 
-    `trace` is the reason if there is no trace; `interval` is None if no second snapshot was taken.
+    `trace` is the reason for a missing trace; `interval` is None if no second snapshot was taken.
     """
 
     trace: Trace | str = NOT_TRACED
@@ -296,11 +297,11 @@ class Attribution(Struct, frozen=True):
     causes_by_cpu: Mapping[int, Sequence[GapCause]] = {}
     culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = {}  # the costliest first
     reason: str | None = None
-    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = {}  # if gaps do not show it
-    quota_by_cpu: Mapping[int, Disturbance] = {}  # where quotas stopped the loops
+    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = {}  # if the gaps do not show the culprit
+    quota_by_cpu: Mapping[int, Disturbance] = {}  # of CPUs on which quotas stopped the loops
     long_stops_by_cpu: Mapping[int, tuple[int, ...]] = {}  # in ns, as from hidden quotas
     others_by_cpu: Mapping[int, Others] = {}  # all the time, by the trace
-    is_live: bool = False  # it was measured on this host, now
+    is_live: bool = False  # measured on this host, now
 
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
         """Return the `most` longest gaps of the CPU, the longest first."""
@@ -352,7 +353,7 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
         named = sum(
             culprit.disturbance.share or 0.0 for culprit in culprits[cpu] if culprit.disturbance.kind == Kind.QUOTA
         )
-        if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
+        if named * 2 <= (quota.share or 0.0):  # most stops were outside the search for gaps
             suspects[cpu] = costliest_first([quota, *suspects.get(cpu, ())])
     return Attribution(
         causes_by_cpu=causes,
@@ -369,7 +370,7 @@ def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservat
 def _idleness(
     samples: CalibrationSamples, traced: Mapping[int, CpuPieces], offset_ns: int
 ) -> Mapping[int, Callable[[int, int], bool]]:
-    """Return a function for each CPU whose trace includes the loop: was the CPU idle at a time of the calibration?"""
+    """Return by CPU whether it was idle at a time of the calibration, for CPUs whose trace includes the loop."""
     return {
         cpu_samples.cpu: partial(was_idle, traced[cpu_samples.cpu], offset_ns)
         for cpu_samples in samples.cpus
@@ -391,7 +392,7 @@ def _quotas(samples: CalibrationSamples, observations: ConcurrentObservations) -
 def _others(
     samples: CalibrationSamples, observations: ConcurrentObservations, traced: Iterable[CpuPieces]
 ) -> Mapping[int, Others]:
-    """Return what else ran on each CPU next to our loop; empty for old recordings without the loop's thread number."""
+    """Return what ran on each CPU besides our loop; empty for old recordings without the loop's thread number."""
     trace, snapshot = observations.trace, observations.snapshot
     if isinstance(trace, str) or snapshot is None:
         return {}
@@ -406,10 +407,9 @@ def _others(
 def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[Disturbance, ...]:
     """Return the culprits that were observed on the CPU during the calibration, the costliest first.
 
-    The loops have ended before the second snapshot, so their time is unattributed in the interval and is left out. If
-    the gaps are far longer than the observed threads explain, other threads have ended as well, and are added as one
-    culprit. Ticks that were identified by their phase are left out, and so are timer interrupts identified by their
-    rate.
+    The loops ended before the second snapshot, so their time is unattributed in the interval and left out. If the gaps
+    are far longer than the observed threads explain, other threads have ended too, and are added as one culprit. Ticks
+    identified by their phase, and timer interrupts identified by their rate, are left out.
     """
     explained = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
     culprits = [culprit for culprit in disturbances_of(interval, samples.cpu) if culprit.kind not in explained]

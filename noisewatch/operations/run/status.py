@@ -1,4 +1,4 @@
-"""The status of a running series: a small file for monitors on this host, and part of its own recording."""
+"""The status of a running series: a small file for monitors on this host, also part of the run's own recording."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.units import NS_PER_S
 
-_MOST_TOGETHER_NS = NS_PER_S // 4  # from the begin of the first to the end of the last repetition of one entry
+_MOST_TOGETHER_NS = NS_PER_S // 4  # from the start of the first to the end of the last repetition of one entry
 
 
 class _Entry(Struct):
@@ -36,7 +36,7 @@ class _Entry(Struct):
     line: str = ""
 
     def takes(self, judged: JudgedRepetition) -> bool:
-        """Return whether the repetition, which follows the entry, can be merged with it."""
+        """Return whether the next repetition can be merged into the entry."""
         repetition = judged.repetition
         is_short = repetition.ended_ns - self.began_ns <= _MOST_TOGETHER_NS
         return is_short and self.last + 1 == repetition.number and self.outcome == judged.standing
@@ -48,7 +48,7 @@ class _Entry(Struct):
 
 
 class RunStatusWriter(Struct):
-    """A writer of the status, between repetitions only. `owner` is this process; if None, nothing is written."""
+    """Writes the status, only between repetitions. `owner` is this process; if None, nothing is written."""
 
     options: RunOptions
     cpus: CpuSet
@@ -95,7 +95,7 @@ class RunStatusWriter(Struct):
         entry.encode()
 
     def texts(self) -> list[str]:
-        """Return the status of this run, in the form of the texts of all runs."""
+        """Return this run's status as a list of at most one text, in the form in which all runs are read."""
         return [self._text()] if self.owner is not None else []
 
     def end(self) -> None:

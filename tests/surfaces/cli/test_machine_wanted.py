@@ -106,7 +106,7 @@ def test_nobody_waits_for_another_machine_without_being_told(place: Path) -> Non
     options = ("--sample", "0", "--no-calibration", "--wait", "300", "--machine", "machine.toml")
     with subprocess.Popen([*NOISEWATCH, "preflight", *options], stderr=subprocess.PIPE, text=True) as waiting:
         assert waiting.stderr is not None
-        told = next((line for line in waiting.stderr if "waiting makes it no other machine" in line), "")
+        told = next((line for line in waiting.stderr if "waiting does not change the machine" in line), "")
         waiting.terminate()
     assert "not-the-machine-wanted" in told
 
