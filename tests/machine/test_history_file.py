@@ -141,7 +141,7 @@ def test_whoever_keeps_the_file_locked_is_named_and_not_waited_for(tmp_path: Pat
     append_entry(path, _entry(0))
     with path.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match="keeps it held"):
+        with pytest.raises(UsageError, match="keeps it locked"):
             append_entry(path, _entry(1))
     assert _numbers(path) == [0]
 

@@ -348,7 +348,7 @@ _OTHERS: list[list[Any]] = [[], ["text"], [{}], [{"name": 1}, frame()], [5], [No
     [
         *((content, r"recording\.nwr: ") for content in _NO_GZIP),
         *((packed(lines), "not a recording of noisewatch") for lines in _OTHERS),
-        (packed([HEADER]), "holds no snapshot at all"),
+        (packed([HEADER]), "contains no snapshot"),
         *(
             (
                 packed([{**HEADER, "noisewatch_recording": version}, frame()]),
