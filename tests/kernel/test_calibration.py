@@ -108,7 +108,7 @@ def test_no_field_is_a_traceback(name: str, value: Any) -> None:
 
 def test_a_copied_tree_refuses_to_be_spun_on(tmp_path: Any) -> None:
     tree = CopiedTree(str(write_tree(tmp_path, {"/proc/stat": "cpu 1\n"})))
-    assert read_calibration(tree, _CPUS, {}, _WISH) == "a copied tree cannot answer this"
+    assert read_calibration(tree, _CPUS, {}, _WISH) == "not available in a copied tree"
 
 
 def test_what_a_recording_answers_is_the_calibration() -> None:

@@ -53,7 +53,7 @@ def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
 
 @lru_cache(maxsize=4)
 def parse_mount_roots(text: str) -> Mapping[str, str]:
-    """Return the root of each cgroup mount by folder; of several on one folder the last. Raise Malformed."""
+    """Return the root of each cgroup mount by folder; the last of several on one folder. Raise Malformed."""
     if not text.strip():
         raise Malformed("mounts with their roots", "", 1)
     roots = {}
@@ -99,9 +99,9 @@ def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
 def find_hierarchy(
     reader: Reader, mounts: tuple[CgroupMount, ...], membership: dict[str, str], controller: str
 ) -> tuple[CgroupMount, str] | None:
-    """Return the mount with the controller, and the path below it, or None if none is mounted.
+    """Return the mount with the controller, and the path below it, or None if it is not mounted.
 
-    Of several mounts, the one that shows the path is chosen: others may belong to another container.
+    Among several mounts, choose the one that contains the path: others may belong to another container.
     """
     if controller in membership:
         fitting = [mount for mount in mounts if mount.version == 1 and controller in mount.controllers]
@@ -137,7 +137,7 @@ def why_outside(mount: CgroupMount, path: str) -> str | None:
     if ".." in path.split("/") or path.endswith(" (deleted)"):
         return f"{path} is outside the mounted part of the hierarchy"
     if mount.root is None:
-        return f"{MOUNT_ROOTS} does not say which part {mount.folder} shows, so there may be groups outside it"
+        return f"{MOUNT_ROOTS} does not show which part {mount.folder} contains, so there may be groups outside it"
     if ".." in mount.root.split("/"):
         return f"{mount.folder} belongs to another cgroup namespace: the groups of this process in it are unknown"
     return None

@@ -35,10 +35,10 @@ from noisewatch.kernel.numbers import is_count, parse_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 
-UNLIMITED = 1 << 60  # bytes, and what is above: v1 says so with the largest number of whole pages
+UNLIMITED = 1 << 60  # bytes, and above: v1 writes the largest number of whole pages
 _CACHE_V2 = ("inactive_file", "active_file", "slab_reclaimable")
 _CACHE_V1 = ("total_inactive_file", "total_active_file")
-_OF_MEMORY = f"{MEMBERSHIP} (memory)"  # beside the reason of the cpu controller
+_OF_MEMORY = f"{MEMBERSHIP} (memory)"  # next to the reason of the cpu controller
 _HITS = ("high", "max", "oom")
 
 
@@ -47,14 +47,14 @@ class MemoryLimit(Struct, frozen=True):
 
     folder: str
     limit_bytes: int
-    used_bytes: int | None  # files that are cached are in it
+    used_bytes: int | None  # including cached files
     cached_bytes: int | None  # what the kernel can take back
-    hits: int | None  # times that it had to, since the cgroup was made
+    hits: int | None  # times that it had to, since the cgroup was created
     text_by_file: Mapping[str, str]  # what sets the limit
 
 
 class MemoryLimits(Struct, frozen=True):
-    """The limits on the path from this process's cgroup to the root; if one is unread, there may be further ones."""
+    """The limits on the path from this process's cgroup to the root; if one is unreadable, there may be more."""
 
     limits: tuple[MemoryLimit, ...]
     unread: str | None  # the first path that could not be read
@@ -64,7 +64,7 @@ _Level = tuple[MemoryLimit | None, str | None]  # the limit if there is one, and
 
 
 def read_memory_limits(reader: Reader) -> MemoryLimits:
-    """Return the limits on the observing process; its children, the benchmark among them, inherit them."""
+    """Return the limits of the observing process, which its children, including the benchmark, inherit."""
     mounts = read_cgroup_mounts(reader)
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:

@@ -1,10 +1,9 @@
 """All raw counters and settings of a machine, read once at one moment: the only place that reads them all.
 
-Settings rarely change: they are read at the start, when CPUs come or go, and every ten seconds. KernelSettings are the
-kernel's activities in parallel with tasks: settings of more than one value in one file.
-
-Hardware is read once, when a run begins, because reading it interrupts the CPU in question. Background is what the
-machine does in parallel with tasks: counters that are read in every snapshot.
+Settings rarely change: they are read at the start, when CPUs come or go, and every ten seconds. KernelSettings are
+settings of the kernel's own activities, with more than one value per file. Hardware is read once, when a run begins,
+because reading it interrupts the CPU. Background contains counters of the machine's own activities, read in every
+snapshot.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ class Hardware(Struct, frozen=True):
     sensors: Sensors
     power_limits: PowerLimits
     uncore: Uncore
-    driver_khz: Knobs  # of the target CPUs: the clock as their driver reads it off the hardware
+    driver_khz: Knobs  # of the target CPUs: the clock as their driver reads it from the hardware
 
 
 def bias_path(cpu: int) -> str:
@@ -129,7 +128,7 @@ def bias_path(cpu: int) -> str:
 
 
 def driver_clock_path(cpu: int) -> str:
-    """Return the file with the CPU's clock as its driver reads it; intel_pstate and amd-pstate-epp have none."""
+    """Return the file with the CPU's clock as read by its driver; intel_pstate and amd-pstate-epp have none."""
     return f"{own_folder(cpu)}/cpuinfo_cur_freq"
 
 
@@ -150,7 +149,7 @@ def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlac
 
 
 def _without_package(hardware: Hardware, path: str) -> Hardware:
-    """Return the hardware marked as incomplete, as the unknown package of a target CPU may report nothing."""
+    """Return the hardware marked as incomplete, because a target CPU's package is unknown and may report nothing."""
     return replace(
         hardware,
         sensors=replace(hardware.sensors, unread=hardware.sensors.unread or path),
@@ -160,7 +159,7 @@ def _without_package(hardware: Hardware, path: str) -> Hardware:
 
 
 class Background(Struct, frozen=True):
-    """The machine's counters in parallel with tasks. None is unknown in all fields."""
+    """Counters of the machine's own activities. None is unknown in all fields."""
 
     memory: Memory
     throttling: ThermalThrottling
@@ -174,7 +173,7 @@ class Background(Struct, frozen=True):
 
 
 def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors: Sensors) -> Background:
-    """Return the counters now; per-CPU ones only for target CPUs. `settings` contain what there is to read."""
+    """Return the counters now; per-CPU ones only for target CPUs. `settings` lists the devices to read."""
     return Background(
         memory=read_memory(reader),
         throttling=read_throttling(reader, target, settings.topology),
@@ -258,7 +257,7 @@ def read_settings(
     tasks: Tasks | None,
     previous: Settings | None = None,
 ) -> Settings:
-    """Return the settings now; those of many files a CPU only for target CPUs."""
+    """Return the settings now; settings with many files per CPU only for target CPUs."""
     return Settings(
         read_at_ns=now_ns,
         topology=topology,
@@ -348,7 +347,7 @@ class Snapshot(Struct, frozen=True):
 
 
 class SnapshotOptions(Struct, frozen=True):
-    """The content of a snapshot, and the reads to avoid."""
+    """What a snapshot contains, and which reads to avoid."""
 
     cpus: CpuSet | None = None
     allowed_at_start: CpuSet | None = None  # our affinity before we were pinned to housekeeping CPUs
@@ -365,7 +364,7 @@ def read_snapshot(
 ) -> Snapshot:
     """Return a snapshot now, with threads if there is a `task_reader`; `previous` avoids rereading what is constant.
 
-    Reads that interrupt a CPU happen only on this host, without a `previous` snapshot, when a run begins.
+    Reads that interrupt a CPU only happen on this host and without a `previous` snapshot, when a run begins.
     """
     return machine.within_deadline(lambda: _read(machine, options, task_reader, previous))
 
@@ -479,8 +478,8 @@ def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Sett
 def _previous_topology(previous: Snapshot | None, online: Online) -> Mapping[int, CpuPlace] | None:
     """Return the previous topology if it still holds: with the same online CPUs, nothing moves.
 
-    Unreadable parts are tried again with the settings, and so are CPUs with a capacity: arm64 recomputes it when its
-    clock drivers load.
+    Unreadable parts are retried with the settings, and so are capacities of CPUs: arm64 recomputes them when its clock
+    drivers load.
     """
     if previous is None or online.online is None or previous.online.online != online.online:
         return None
@@ -508,7 +507,7 @@ def _clock(
 ) -> ClockReadings | None:
     if not options.asks_clock:
         return None
-    from noisewatch.kernel.frequency.clock_readings import read_clock_readings  # what most snapshots do without
+    from noisewatch.kernel.frequency.clock_readings import read_clock_readings  # which most snapshots do not need
 
     previous_clock = previous.clock if previous is not None else None
     throttling, uncore = background.throttling, hardware.uncore
@@ -518,12 +517,12 @@ def _clock(
 
 
 def _once(previous: T | None, is_asked: bool, read: Callable[[], T]) -> T | None:
-    """Return what is read once a run: to start a program every few seconds would be a job by itself."""
+    """Return a value that is read once per run, because starting a program every few seconds would be costly."""
     return previous if previous is not None else read() if is_asked else None
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
-    """Return the failures of this snapshot, and the previous one's that were not read again."""
+    """Return the failures of this snapshot, and those of the previous one for files that were not read again."""
     earlier = previous.reason_by_path if previous is not None else {}
     carried_over = {
         path: reason

@@ -92,7 +92,7 @@ def test_without_topology_cpu_0_alone_is_spared() -> None:
 
 
 def test_without_knowing_who_is_online_there_is_no_target() -> None:
-    assert _choose(online=None, own=None) == (frozenset(), "none is known to be online")
+    assert _choose(online=None, own=None) == (frozenset(), "no CPU is known to be online")
 
 
 @pytest.mark.parametrize("online", [None, frozenset({0})])

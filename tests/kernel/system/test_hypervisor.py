@@ -45,7 +45,7 @@ def _pci(vendor: str, name: str = "vendor") -> dict[str, str]:
 
 def test_a_processor_without_the_flag_proves_nothing() -> None:
     found = _found(WrittenMachine({**BARE, CPUINFO: _X86}))
-    assert (found.name, "nothing proves" in found.because) == (None, True)
+    assert (found.name, "not proven" in found.because) == (None, True)
 
 
 @pytest.mark.parametrize(("steal", "name"), [(0, NONE), (9, UNIDENTIFIED)])

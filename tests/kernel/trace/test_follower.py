@@ -88,7 +88,7 @@ def test_births_that_were_lost_make_it_unknown_until_the_next_command() -> None:
         followed.on_others((500, born(CHILD, COMMAND)), is_after_loss=True)
         followed.on_target((20, switch("run", COMMAND)))
         followed.begin(100)
-        assert followed.end(1000) == "events were lost: who was started by whom is not known"
+        assert followed.end(1000) == "events were lost: parent processes are unknown"
         followed.on_others((2000, born(COMMAND, BEFORE)))
         followed.on_target((3000, switch("idle", 0, COMMAND)))
         followed.begin(2100)
@@ -101,7 +101,7 @@ def test_a_page_of_births_that_makes_no_sense_is_a_loss() -> None:
         followed.buffers.started.written[1] = [b"rubbish"]
         followed.on_target((20, switch("run", COMMAND)))
         followed.begin(100)
-        assert followed.end(1000) == "events were lost: who was started by whom is not known"
+        assert followed.end(1000) == "events were lost: parent processes are unknown"
 
 
 def test_of_a_cpu_on_which_nothing_was_seen_yet_nothing_is_known() -> None:
@@ -116,10 +116,10 @@ def test_a_trace_that_does_not_show_the_command_is_not_believed() -> None:
     with followed_trace() as followed:
         followed.on_target((20, switch("idle", 0, HOG)))
         followed.begin(100)
-        assert followed.end(1000) == "the trace has not seen the command begin"
+        assert followed.end(1000) == "the command's start is missing in the trace"
         followed.on_others((2000, born(COMMAND, BEFORE)))
         followed.begin(2100)
-        assert followed.end(3000) == "the trace has not seen the command begin"
+        assert followed.end(3000) == "the command's start is missing in the trace"
 
 
 def test_a_call_that_the_command_sent_is_its_own() -> None:
@@ -196,7 +196,7 @@ def test_a_thread_of_the_command_that_is_gone_and_has_the_cpu_all_the_same_shows
         followed.on_others((10, born(COMMAND, BEFORE)))
         followed.on_target((20, switch("run", COMMAND)))
         followed.begin(100)
-        assert "CPU 1: the trace has not seen a thread of the command end" in str(followed.end(1000))
+        assert "CPU 1: a thread's end is missing in the trace" in str(followed.end(1000))
 
 
 def test_what_the_command_has_left_running_may_have_the_cpu() -> None:
