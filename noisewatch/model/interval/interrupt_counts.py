@@ -219,4 +219,4 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
 
 def stood_still(path: str) -> str:
     """Return why a file of counters without any change (damaged, cached or hidden by a mount) is unusable."""
-    return f"{path} did not advance: on a running machine some of its counts always grow"
+    return f"{path} stood still: on a running machine some of its counts always grow"

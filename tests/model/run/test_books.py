@@ -27,7 +27,7 @@ def test_what_tasks_had_and_the_command_had_not_is_foreign() -> None:
 def test_a_command_that_had_more_than_its_cpus_ran_has_left_them() -> None:
     books = _books(ran(), ran({2: 600}, 1.0), own_ms=850)
     assert books.foreign_ns is None
-    assert "250 ms of CPU time more" in str(books.reason)
+    assert "250 ms more CPU time" in str(books.reason)
 
 
 def test_time_of_which_nobody_knows_whose_it_was_is_in_doubt_and_hides_nobody() -> None:

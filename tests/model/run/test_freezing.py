@@ -92,7 +92,7 @@ def test_a_write_that_froze_nothing_that_was_seen_is_unknown_where_it_stands_for
 
 def test_what_a_group_counted_before_it_was_entered_is_unknown_and_not_blamed() -> None:
     found = _tally(FreezeLook(0), _counted(100, 70), _counted(200, 70))
-    assert (found.ns, "/a: it had been frozen" in (found.unknown or "")) == (0, True)
+    assert (found.ns, "/a: it was already frozen" in (found.unknown or "")) == (0, True)
     assert _tally(FreezeLook(0), _counted(100, 0), _counted(200, 0)) == NOT_FROZEN
 
 

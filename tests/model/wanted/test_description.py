@@ -79,7 +79,7 @@ _FORMS = 'a text, a whole number, a list of these, { at_least = … } or "any"'
         ("[hardware]\nnodes = {}", f"m:2: wanted {_FORMS}, found {{"),
         ("[hardware]\nnodes = { atleast = 2 }", f"m:2: wanted {_FORMS}, found {{ atleast = … }}"),
         ("[hardware]\nnodes = { at_least = 2, any = 1 }", "found { at_least = …, any = … }"),
-        ("[hardware]\nnodes = [\n 1,\n 'any',\n]", 'm:2: wanted "any" alone, or the values that will do'),
+        ("[hardware]\nnodes = [\n 1,\n 'any',\n]", 'm:2: wanted "any" alone or a list of values, found both'),
         ("[hardware]\nnodes = { at_least = 'two' }", "m:2: wanted at least something such as \"2\", found 'two'"),
         ("[hardware]\nmemory = { at_least = 64 }", 'm:2: wanted at least something such as "64 GiB", found 64'),
         ("[kernel]\nkernel = { at_least = 6.1 }", 'such as "6.8", found 6.1 (put decimal numbers in quotes)'),

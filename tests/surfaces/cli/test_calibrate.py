@@ -266,7 +266,7 @@ def test_a_recording_without_a_calibration_says_so(run: Run, tmp_path: Path) -> 
 def test_a_copied_tree_cannot_be_calibrated(run: Run) -> None:
     ran = run("calibrate", {})
     assert (ran.status, ran.out) == (3, "")
-    assert "cannot calibrate: a copied tree cannot answer this" in ran.err
+    assert "cannot calibrate: not available in a copied tree" in ran.err
 
 
 def test_only_this_host_can_be_recorded(run: Run, recording: Path, tmp_path: Path) -> None:

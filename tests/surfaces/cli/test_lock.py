@@ -99,6 +99,6 @@ def test_a_file_that_another_process_holds_is_not_waited_for_without_an_end(tmp_
         ran = _run(_lock(path, *options))
     name = Path("/proc/self/comm").read_text().strip()
     assert ran.returncode == 3
-    assert f"{path}: {name} (pid {os.getpid()}) keeps it held (flock)" in ran.stdout
+    assert f"{path}: {name} (pid {os.getpid()}) keeps it locked (flock)" in ran.stdout
     assert time.monotonic() - begun_s < 2 * HOLD_DEADLINE_S + _LIMIT_S / 2
     assert path.read_text() == ""
