@@ -155,7 +155,7 @@ def test_a_style_that_nobody_knows_is_told_too(as_for_users: None) -> None:
     with_monitor(steps)
 
 
-_ANEW = "restart noisewatch: it, or what it needs, was installed anew"
+_ANEW = "restart noisewatch: it or a dependency was reinstalled"
 
 
 @pytest.mark.parametrize(
