@@ -157,7 +157,7 @@ def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
     """
     ranges, at = _ranges(cpus), 0
     while at < len(ranges):
-        count = _alike(ranges[at:])
+        count = _stride_length(ranges[at:])
         part = ranges[at : at + count]
         (first, end), (_, last) = part[0], part[-1]
         group = part[1][0] - first if count >= _LEAST_ALIKE else 0
@@ -165,7 +165,7 @@ def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
         at += count
 
 
-def _alike(ranges: Sequence[Sequence[int]]) -> int:
+def _stride_length(ranges: Sequence[Sequence[int]]) -> int:
     """Return the number of leading ranges with the first one's length at a common distance; 1 if there are too few."""
     (first, end), *others = ranges
     step = others[0][0] - first if others else 0

@@ -156,7 +156,7 @@ def describe_value(value: float, unit: str) -> str:
     return number + _SHORT_UNITS.get(unit, f" {unit}")
 
 
-def told_apart(value: float, limit: float) -> str:
+def distinct_from_limit(value: float, limit: float) -> str:
     """Return the value with one decimal, or with more if it would otherwise equal the limit."""
     texts = [f"{value:.{digits}f}" for digits in range(1, _MOST_DIGITS)]
     return next((text for text in texts if value == limit or float(text) != limit), f"{value!r}")

@@ -16,6 +16,7 @@ from noisewatch.units import (
     describe_rate,
     describe_size,
     describe_value,
+    distinct_from_limit,
     in_one_unit,
     parse_duration,
     parse_frequency,
@@ -25,7 +26,6 @@ from noisewatch.units import (
     short_noise,
     short_rate,
     short_share,
-    told_apart,
 )
 
 _COLUMNS = 7
@@ -198,7 +198,7 @@ def test_a_column_of_durations_has_one_unit(values_ns: list[float | None], unit:
 def test_a_value_is_told_with_so_many_digits_that_it_differs_from_its_limit(
     value: float, limit: float, said: str
 ) -> None:
-    assert told_apart(value, limit) == said
+    assert distinct_from_limit(value, limit) == said
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def read_part(kind: type[_Any], value: object) -> _Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        return next((part for member in _members(kind) if (part := _mended(member, value)) is not None), None)  # type: ignore[return-value]
+        return next((part for member in _members(kind) if (part := _well_formed(member, value)) is not None), None)  # type: ignore[return-value]
 
 
 def view_of(kind: type[_Part], keys: Iterable[str]) -> type[_Part]:
@@ -129,7 +129,7 @@ def _members(kind: Any) -> Iterator[Any]:
             yield from _members(member)
 
 
-def _mended(kind: Any, value: object) -> Any:
+def _well_formed(kind: Any, value: object) -> Any:
     """Return the well-formed content of the object or list; None for any other value."""
     if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, Struct):
         keys = {field.name: field for field in msgspec.structs.fields(kind)}

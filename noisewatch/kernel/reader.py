@@ -357,7 +357,9 @@ class Reader:
             self.asked.add(path)
             self._content_by_path[path] = content
         if not isinstance(content, bytes):
-            content = self._once(self._content_by_path, path, lambda path: content_of(self.machine, path), expected)
+            content = self._read_once(
+                self._content_by_path, path, lambda path: content_of(self.machine, path), expected
+            )
         if self._making is not None:
             self._making.answer_by_path[path] = content
             if isinstance(content, Absent):  # doubted if its folder is hidden, even if its absence was known before
@@ -366,12 +368,12 @@ class Reader:
         return content
 
     def _listing(self, path: str, expected: bool) -> list[str] | Unreadable:
-        names = self._once(self._names_by_path, path, self.machine.list_names, expected)
+        names = self._read_once(self._names_by_path, path, self.machine.list_names, expected)
         if self._making is not None:
             self._making.names_by_path[path] = names
         return names
 
-    def _once(
+    def _read_once(
         self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool
     ) -> T | Unreadable:
         """Return the answer, read at most once.
@@ -385,7 +387,7 @@ class Reader:
                     raise Unreadable(path, NOT_ASKED)
                 kept[path] = read(path)
             except Absent as error:
-                kept[path] = self._believed(error)
+                kept[path] = self._absent_or_unknown(error)
             except Unreadable as error:
                 kept[path] = error.again()
         answer = kept[path]
@@ -393,7 +395,7 @@ class Reader:
             self.note(path, answer.reason)
         return answer
 
-    def _believed(self, absent: Absent) -> Unreadable:
+    def _absent_or_unknown(self, absent: Absent) -> Unreadable:
         """Return the error as absence if that is certain, or as unknown if everything around the path is hidden too."""
         hidden = next((folder for folder in marker_folders(absent.path) if self._is_hidden(folder)), None)
         if hidden is None:

@@ -85,7 +85,7 @@ class IdleProbe:
         if not self._is_enabled:
             return frame
         lines = tuple(
-            _with(line, *self._status_by_cpu[line.cpu]) if line.cpu in self._status_by_cpu else line
+            _annotated_line(line, *self._status_by_cpu[line.cpu]) if line.cpu in self._status_by_cpu else line
             for line in frame.cpus
         )
         return replace(frame, cpus=lines, has_idle_probe=self._refusal is None, no_idle_probe_reason=self._refusal)
@@ -134,7 +134,7 @@ class IdleProbe:
             self._let_ns[cpu] = now_ns
         self._spins_on.add(cpu)
         spinners.renew_lease(cpu, self._lease_ns)
-        return _as_it_is(report, now_ns, self._let_ns[cpu]) if was_let else (ProbeState.STARTING, None)
+        return _state_and_results(report, now_ns, self._let_ns[cpu]) if was_let else (ProbeState.STARTING, None)
 
     def _why_to_rest(self, report: SpinnerReport, cpu: int, interval: Interval) -> str | None:
         """Return why the probe has to rest on the CPU, or None if it may spin."""
@@ -152,7 +152,7 @@ class IdleProbe:
             self._spinners.let_rest(cpu)
 
 
-def _as_it_is(report: SpinnerReport, now_ns: int, let_ns: int) -> tuple[str, Measured | None]:
+def _state_and_results(report: SpinnerReport, now_ns: int, let_ns: int) -> tuple[str, Measured | None]:
     """Return the state and the results of a spinner that may spin."""
     if report.state == REFUSED:
         return f"cannot start: {os.strerror(report.error).lower()}", None
@@ -167,7 +167,7 @@ def _as_it_is(report: SpinnerReport, now_ns: int, let_ns: int) -> tuple[str, Mea
     return ProbeState.MEASURES, measured
 
 
-def _with(line: CpuLine, state: str, measured: Measured | None) -> CpuLine:
+def _annotated_line(line: CpuLine, state: str, measured: Measured | None) -> CpuLine:
     if measured is None:
         return replace(line, idle_probe=state)
     return replace(

@@ -57,7 +57,7 @@ class Lock:
             self.give_back(listener)
             listener.on_remark("lock not taken: the machine is not stable")
 
-    def as_found(self, snapshot: Snapshot) -> Snapshot:
+    def with_current_lock(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the lock found by the last `take`, which may be newer than the snapshot's."""
         reasons = dict(snapshot.reason_by_path)
         if self._why_unknown is not None:

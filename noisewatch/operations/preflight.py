@@ -180,7 +180,7 @@ def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
     verdict = run.verdict()
     if verdict.verdict != Outcome.STABLE or lock is None or lock.take():
         return verdict
-    case = replace(verdict.case, snapshot=lock.as_found(verdict.case.snapshot))
+    case = replace(verdict.case, snapshot=lock.with_current_lock(verdict.case.snapshot))
     return judge(case, strict=verdict.is_strict)
 
 
@@ -279,7 +279,7 @@ class _Run(Struct):
             return Case(self._look(), no_sample_reason=_IS_A_COPY)
         before = self._settled()
         used_before_s = time.process_time()
-        self._pass(seconds)
+        self._let_time_pass(seconds)
         self.own_cpu_share = (time.process_time() - used_before_s) / seconds
         after = self._look(before)
         return Case(after, interval_between(before, after))
@@ -311,7 +311,7 @@ class _Run(Struct):
             self.listener.on_remark(remark)
         self._remark = remark
 
-    def _pass(self, seconds: float) -> None:
+    def _let_time_pass(self, seconds: float) -> None:
         started = time.monotonic()
         try:
             while (done_s := time.monotonic() - started) < seconds:

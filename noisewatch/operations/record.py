@@ -103,13 +103,13 @@ class _PatientSink:
         self.error: OSError | None = None
 
     def write(self, content: bytes) -> int:
-        self._hand_on(lambda: self._output.write(content))
+        self._pass_on(lambda: self._output.write(content))
         return len(content)
 
     def flush(self) -> None:
-        self._hand_on(self._output.flush)
+        self._pass_on(self._output.flush)
 
-    def _hand_on(self, work: Callable[[], object]) -> None:
+    def _pass_on(self, work: Callable[[], object]) -> None:
         if self.error is None:
             try:
                 work()

@@ -167,8 +167,8 @@ class _Sampler:
             first, *between, _ = self._recent
             case = replace(case, interval=interval_between(first, snapshot, between), remembered=self._remembered)
             self._verdict = judge(case, _SHOWN, remembered=self._remembered)
-        frame = frame_of(snapshot, interval, self._verdict, **self._rest(snapshot, interval, is_last))
-        return self._watched(snapshot, interval, frame)
+        frame = frame_of(snapshot, interval, self._verdict, **self._extra_fields(snapshot, interval, is_last))
+        return self._with_idle_probe(snapshot, interval, frame)
 
     def _is_due(self, snapshot: Snapshot, interval: Interval) -> bool:
         """Return whether to judge now: decisive values have changed, or the last verdict is as old as its sample.
@@ -206,7 +206,7 @@ class _Sampler:
         own_pids = self._idle_probe.own_pids if self._idle_probe is not None else frozenset()
         return replace(snapshot, own_pids=snapshot.own_pids | own_pids) if own_pids else snapshot
 
-    def _watched(self, snapshot: Snapshot, interval: Interval | None, frame: Frame) -> Frame:
+    def _with_idle_probe(self, snapshot: Snapshot, interval: Interval | None, frame: Frame) -> Frame:
         """Return the frame with the results of the idle probe, which then decides where to spin next."""
         if self._idle_probe is None:
             return frame
@@ -217,7 +217,7 @@ class _Sampler:
         """Return the frame again, marked as the last one."""
         return structs.replace(frame, is_last=True, remark=remark or frame.remark)
 
-    def _rest(self, snapshot: Snapshot, interval: Interval | None, is_last: bool) -> dict[str, Any]:
+    def _extra_fields(self, snapshot: Snapshot, interval: Interval | None, is_last: bool) -> dict[str, Any]:
         return {
             **self._news.of(snapshot),
             "runs": self._runs.of(snapshot, interval),

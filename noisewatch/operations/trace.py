@@ -184,13 +184,13 @@ def _traced(
     except CannotMeasure as error:
         kept.close()
         reason = str(error)
-        _pass(options.seconds, listener, lambda: None)
+        _let_time_pass(options.seconds, listener, lambda: None)
         return read_trace(machine, lambda: untraced(reason))
-    _pass(options.seconds, listener, collector.drain)
+    _let_time_pass(options.seconds, listener, collector.drain)
     return read_trace(machine, collector.result)
 
 
-def _pass(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> None:
+def _let_time_pass(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> None:
     started = time.monotonic()
     while (done_s := time.monotonic() - started) < seconds:
         time.sleep(min(_LOOK_S, seconds - done_s))

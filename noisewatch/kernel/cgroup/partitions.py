@@ -171,7 +171,7 @@ class _Walk:
             if kind is None and "." in name and self.reader.names_or_none(path, expected=False) is None:
                 self.interface_files.add(name)  # the same in each group: read once, not thousands of times
             elif kind is None and self.previous is None:
-                self._look_for_a_hole(path)
+                self._note_missing_file(path)
             yield from partitions
             if not partitions and (kind != _MEMBER or self.previous is not None):
                 continue
@@ -180,7 +180,7 @@ class _Walk:
             else:
                 self.gap_reason = f"{path}: groups more than {_DEEPEST} levels deep are not read"
 
-    def _look_for_a_hole(self, folder: str) -> None:
+    def _note_missing_file(self, folder: str) -> None:
         """Note a group whose partition file is missing: no group is empty, and cpuset.cpus exists too (Linux 5.0)."""
         names = self.reader.names_or_none(folder, expected=False)
         if names is not None and (not names or "cpuset.cpus" in names):

@@ -190,10 +190,10 @@ def read_state_times(
 ) -> Mapping[int, tuple[StateTime, ...] | None]:
     """Return the states of the first CPUs; empty if the kernel has none, None is unknown. Names never change."""
     states_by_cpu = previous or {}
-    return {cpu: _again(reader, cpu, states_by_cpu.get(cpu)) for cpu in cpus[:MOST_CPUS]}
+    return {cpu: _reread_times(reader, cpu, states_by_cpu.get(cpu)) for cpu in cpus[:MOST_CPUS]}
 
 
-def _again(reader: Reader, cpu: int, previous: tuple[StateTime, ...] | None) -> tuple[StateTime, ...] | None:
+def _reread_times(reader: Reader, cpu: int, previous: tuple[StateTime, ...] | None) -> tuple[StateTime, ...] | None:
     states = previous or _read_names(reader, cpu)
     if states is None:
         return None

@@ -100,7 +100,7 @@ def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
         return None, None
     is_outside_hidden = folder == mount.folder and not is_root
     if controllers is not None and "memory" not in controllers.split() and "memory.max" not in names:
-        return _nothing_but_what_is_outside(reader, folder) if is_outside_hidden else (None, None)
+        return _hidden_outside_container(reader, folder) if is_outside_hidden else (None, None)
     return _read_limited_v2(reader, folder, is_outside_hidden)
 
 
@@ -111,7 +111,7 @@ def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _L
     failed_path = next((f"{folder}/{name}" for name, limit in limits.items() if limit is None), None)
     if not set_bytes:
         return (
-            _nothing_but_what_is_outside(reader, folder)
+            _hidden_outside_container(reader, folder)
             if is_outside_hidden and failed_path is None
             else (None, failed_path)
         )
@@ -126,7 +126,7 @@ def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _L
     return limit, failed_path
 
 
-def _nothing_but_what_is_outside(reader: Reader, folder: str) -> _Level:
+def _hidden_outside_container(reader: Reader, folder: str) -> _Level:
     reader.note(folder, "the root of a container: limits outside it are not visible")
     return None, folder
 
@@ -143,7 +143,7 @@ def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
         return None, f"{folder}/memory.limit_in_bytes"
     if limit_bytes >= UNLIMITED:
         is_root = folder != mount.folder or is_true_root(mount, reader.names_or_none(folder) or ())
-        return (None, None) if is_root else _nothing_but_what_is_outside(reader, folder)
+        return (None, None) if is_root else _hidden_outside_container(reader, folder)
     with_swap = reader.parsed(f"{folder}/memory.memsw.limit_in_bytes", parse_count, expected=False)
     limit = MemoryLimit(
         folder=folder,

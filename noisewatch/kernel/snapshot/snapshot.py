@@ -447,12 +447,14 @@ def _read(
         worker_cgroups=read_worker_cgroups(
             reader, tasks, None if previous is None else previous.tasks, target.cpus, machine.own_pids
         ),
-        jobs=_once(previous_jobs, options.asks_jobs, lambda: read_jobs(reader)),
+        jobs=_read_once_per_run(previous_jobs, options.asks_jobs, lambda: read_jobs(reader)),
         clock=_clock(
             *(reader, options, previous, taken_at_ns, target.cpus, online.online or frozenset(topology)),
             *(topology, background, hardware),
         ),
-        inventory=_once(previous_inventory, options.asks_inventory, lambda: read_inventory(reader, topology)),
+        inventory=_read_once_per_run(
+            previous_inventory, options.asks_inventory, lambda: read_inventory(reader, topology)
+        ),
         tasks=tasks,
         tasks_lag_ns=tasks_lag_ns,
         runs=runs,
@@ -516,7 +518,7 @@ def _clock(
     )
 
 
-def _once(previous: T | None, is_asked: bool, read: Callable[[], T]) -> T | None:
+def _read_once_per_run(previous: T | None, is_asked: bool, read: Callable[[], T]) -> T | None:
     """Return a value that is read once per run, because starting a program every few seconds would be costly."""
     return previous if previous is not None else read() if is_asked else None
 

@@ -69,7 +69,7 @@ class TraceBuffers:
             if not numbers_threads_as_we_do():
                 raise CannotMeasure(_OTHER_NUMBERS)
             tracefs = _tracefs()
-            self._wait_for_the_one_before()
+            self._wait_for_slot()
             own = self._instance(tracefs)
             if os.access(tracefs / "instances", os.W_OK):  # otherwise `own` raises, as no instance can be created there
                 self._stack.enter_context(Watcher(tracefs))
@@ -112,7 +112,7 @@ class TraceBuffers:
         is_short = len(self._cpus) <= _MOST_NAMED
         return traced + [name for name in ON_ALL if self.senders.enable(name, condition if is_short else None)]
 
-    def _wait_for_the_one_before(self) -> None:
+    def _wait_for_slot(self) -> None:
         """Wait for this process's single slot, which the monitor's threads share. Raise CannotMeasure on a timeout."""
         if not _AT_WORK.acquire(timeout=_END_DEADLINE_S):
             raise CannotMeasure("another trace of this process is still running")

@@ -75,7 +75,7 @@ class TraceCollector:
         if senders:
             self._sends.sort()
             for tid in self._sends.tids:
-                self._know(tid)
+                self._remember_thread(tid)
         if sum(map(len, self._pending.values())) > _MOST_PENDING:
             self._take_in()
 
@@ -105,7 +105,7 @@ class TraceCollector:
         for trace in self._traces.values():
             for source in trace.sources:
                 if source.kind in (Kind.THREAD, Kind.IPI):
-                    self._know(source.number, source.name)
+                    self._remember_thread(source.number, source.name)
                 if source.kind == Kind.THREAD and source.name and self._threads[source.number]["pid"] is None:
                     self._threads[source.number]["name"] = clean(source.name)  # its present name, and not its parent's
         self._add_parents()
@@ -146,7 +146,7 @@ class TraceCollector:
             "pieces": pieces,
         }
 
-    def _know(self, tid: int, name: str = "") -> None:
+    def _remember_thread(self, tid: int, name: str = "") -> None:
         if tid and tid not in self._threads:
             self._threads[tid] = describe_thread(tid, name)
 

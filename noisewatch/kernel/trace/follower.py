@@ -175,10 +175,10 @@ class CommandTimes:
             _, source, is_own = key
             total = self._totals[key] = _Total(begin_ns, begin_ns)
             if source.kind in (Kind.THREAD, Kind.IPI) and not is_own:
-                self._know(source.number, source.name if source.kind == Kind.THREAD else "", sends)
+                self._remember_thread(source.number, source.name if source.kind == Kind.THREAD else "", sends)
         return total
 
-    def _know(self, tid: int, name: str, sends: Sends) -> None:
+    def _remember_thread(self, tid: int, name: str, sends: Sends) -> None:
         if not tid or tid in self._threads:
             return
         thread = parse_thread(str(tid), describe_thread(tid, ""))
@@ -211,7 +211,7 @@ _MOST_PENDING = 500  # pages, usually of 4 kB
 _NOT_FOLLOWED = "no command was followed"
 _BIRTHS_LOST = "events were lost: parent processes are unknown"
 _SWITCHED_OFF = "the trace was switched off or changed meanwhile"
-_SILENT = "{}: a thread's end is missing in the trace, so events were lost"
+_END_MISSING = "{}: a thread's end is missing in the trace, so events were lost"
 _END_DEADLINE_NS = 20_000_000  # a reaped thread still has to leave its CPU
 _NOT_BEGUN = "the command's start is missing in the trace"
 
@@ -291,7 +291,7 @@ class TraceFollower:
         times = self._times
         if times is None:
             return _NOT_FOLLOWED
-        trouble = _SWITCHED_OFF if self._lose_if_off() else self._trouble(times) or self._silence(times.own, end_ns)
+        trouble = _SWITCHED_OFF if self._lose_if_off() else self._trouble(times) or self._missing_end(times.own, end_ns)
         self._times = None
         self._sends.is_damaged = False
         if trouble is not None:
@@ -306,18 +306,18 @@ class TraceFollower:
                 trace.lose()
         return is_off
 
-    def _silence(self, own: OwnThreads, end_ns: int) -> str | None:
+    def _missing_end(self, own: OwnThreads, end_ns: int) -> str | None:
         """Return a message if, by the trace, an ended thread of the command is still on a CPU."""
         until_ns = time.monotonic_ns() + _END_DEADLINE_NS
-        while (silent := self._find_silent(own, end_ns)) and time.monotonic_ns() < until_ns:
+        while (unended := self._find_unended(own, end_ns)) and time.monotonic_ns() < until_ns:
             time.sleep(0.001)
             self.drain()
             self._take_in(end_ns)
-        for trace in silent:
+        for trace in unended:
             trace.lose()
-        return _SILENT.format(name_cpus([trace.cpu for trace in silent])) if silent else None
+        return _END_MISSING.format(name_cpus([trace.cpu for trace in unended])) if unended else None
 
-    def _find_silent(self, own: OwnThreads, end_ns: int) -> list[CpuTrace]:
+    def _find_unended(self, own: OwnThreads, end_ns: int) -> list[CpuTrace]:
         return [
             trace
             for trace in self._traces.values()

@@ -58,23 +58,23 @@ class Recorder:
         return now_ns
 
     def read_bytes(self, path: str) -> bytes:
-        return self._noted("text", path, lambda: self._machine.read_bytes(path), _as_text)
+        return self._read_and_record("text", path, lambda: self._machine.read_bytes(path), _as_text)
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:
-        return self._noted("names", path, lambda: self._machine.list_names(path), _as_is)
+        return self._read_and_record("names", path, lambda: self._machine.list_names(path), _as_is)
 
     def mode(self, path: str) -> int:
-        return self._noted("mode", path, lambda: self._machine.mode(path), int)
+        return self._read_and_record("mode", path, lambda: self._machine.mode(path), int)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
         """Return the machine's answer, and record it.
 
         Within a snapshot it is recorded in the frame; otherwise, as for a calibration, in a line of its own."""
         if self._frame is not None:
-            return self._noted("ask", question, lambda: self._machine.ask(question, answer), _as_is)
+            return self._read_and_record("ask", question, lambda: self._machine.ask(question, answer), _as_is)
         response = self._machine.ask(question, answer)
         self._write({ASIDE: {f"ask {question}": self._scrub(question, response)}})
         return response
@@ -95,7 +95,7 @@ class Recorder:
         self._sink.write(self._gzip.flush(zlib.Z_FINISH))
         self._sink.flush()
 
-    def _noted(self, kind: str, path: str, read: Callable[[], T], keep: Callable[[T], Json]) -> T:
+    def _read_and_record(self, kind: str, path: str, read: Callable[[], T], keep: Callable[[T], Json]) -> T:
         """Read the answer and record it in the frame open at the call, which may have been abandoned by then."""
         asked = self._frame.asked if self._frame is not None else {}
         question = f"{kind} {self._scrub.path(path)}"

@@ -97,15 +97,17 @@ def with_quotas(
     stopped = _stopped(samples, causes)
     if quotas.throttles:
         budget_ns = None if quotas.share is None else quotas.share * samples.spun_ns
-        return _named(causes, _choose_gaps(causes, stopped, budget_ns), quotas.throttles[0].name)
+        return _assign_to_quota(causes, _choose_gaps(causes, stopped, budget_ns), quotas.throttles[0].name)
     if not quotas.are_hidden:
         return list(causes)
     period_ns = hidden_period_ns(samples, causes)
     if period_ns is None:
         idle = {start for start, _ in _mostly_idle(samples, causes, is_idle)}
-        return _named(causes, {at for at in stopped if causes[at].start_ns in idle}, HIDDEN)
-    in_phase = _in_phase([(causes[at].start_ns, causes[at].length_ns) for at in stopped], period_ns)
-    return _named(causes, {at for at in stopped if causes[at].start_ns in in_phase}, name_of_hidden(period_ns))
+        return _assign_to_quota(causes, {at for at in stopped if causes[at].start_ns in idle}, HIDDEN)
+    in_phase = _starts_in_phase([(causes[at].start_ns, causes[at].length_ns) for at in stopped], period_ns)
+    return _assign_to_quota(
+        causes, {at for at in stopped if causes[at].start_ns in in_phase}, name_of_hidden(period_ns)
+    )
 
 
 def name_of_hidden(period_ns: int) -> str:
@@ -117,12 +119,12 @@ def _mostly_idle(samples: CpuSamples, causes: Sequence[GapCause], is_idle: IsIdl
     work = [stop for stop in _stops_of_work(samples) if stop[1] >= _LEAST_STOP_NS]
     idle = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes) if _is_idle(causes[at])]
     idle += [stop for stop in work if is_idle is not None and is_idle(*stop)]
-    all_ns = sum(cause.length_ns for cause in causes if cause.length_ns >= _LEAST_GAP_NS) + _time_of(work)
+    all_ns = sum(cause.length_ns for cause in causes if cause.length_ns >= _LEAST_GAP_NS) + _total_ns(work)
     are_enough = len(idle) >= _FEWEST_STOPS or sum(ns >= _LONG_STOP_NS for _, ns in idle) >= _FEWEST_OF_LONG
-    return idle if are_enough and _time_of(idle) > _MOSTLY * all_ns else []
+    return idle if are_enough and _total_ns(idle) > _MOSTLY * all_ns else []
 
 
-def _time_of(stops: Iterable[_Stop]) -> int:
+def _total_ns(stops: Iterable[_Stop]) -> int:
     return sum(ns for _, ns in stops)
 
 
@@ -133,10 +135,10 @@ def quota_on(
 
     It is limited by the time for which the loop was stopped for any reason.
     """
-    stops = _stops(samples, causes)
-    looked_ns = samples.spun_ns + sum(sum(work.length_ns) for work in _works(samples))
+    stops = _possible_stops(samples, causes)
+    looked_ns = samples.spun_ns + sum(sum(work.length_ns) for work in _work_series(samples))
     if quotas.throttles:
-        stopped_share = _time_of(stops) / looked_ns if looked_ns else 0.0
+        stopped_share = _total_ns(stops) / looked_ns if looked_ns else 0.0
         shares = [share for share in (quotas.share, stopped_share or None) if share is not None]
         return _quota(samples, quotas, quotas.throttles[0].name, min(shares, default=None))
     if not quotas.are_hidden:
@@ -144,8 +146,8 @@ def quota_on(
     period_ns = hidden_period_ns(samples, causes)
     if period_ns is None:
         return _idle_quota(samples, quotas, _mostly_idle(samples, causes, is_idle), looked_ns)
-    in_phase = _in_phase(stops, period_ns)
-    share = _time_of(_of(stops, in_phase)) / looked_ns if looked_ns else None
+    in_phase = _starts_in_phase(stops, period_ns)
+    share = _total_ns(_select_stops(stops, in_phase)) / looked_ns if looked_ns else None
     return _quota(samples, quotas, name_of_hidden(period_ns), share)
 
 
@@ -160,13 +162,13 @@ def _idle_quota(samples: CpuSamples, quotas: Quotas, idle: Sequence[_Stop], look
     begins = frozenset(samples.gaps.start_ns)
     gaps = [stop for stop in idle if stop[0] in begins]
     if len(gaps) >= _FEWEST_STOPS:
-        return _quota(samples, quotas, HIDDEN, _time_of(gaps) / samples.spun_ns if samples.spun_ns else None)
-    return _quota(samples, quotas, HIDDEN, _time_of(idle) / looked_ns if looked_ns else None)
+        return _quota(samples, quotas, HIDDEN, _total_ns(gaps) / samples.spun_ns if samples.spun_ns else None)
+    return _quota(samples, quotas, HIDDEN, _total_ns(idle) / looked_ns if looked_ns else None)
 
 
 def long_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[int, ...]:
     """Return the lengths (ns) of the loop's stops that exceed another thread's time slice."""
-    return tuple(ns for _, ns in _stops(samples, causes) if ns >= _LONG_STOP_NS)
+    return tuple(ns for _, ns in _possible_stops(samples, causes) if ns >= _LONG_STOP_NS)
 
 
 def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) -> Disturbance:
@@ -178,21 +180,21 @@ def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) 
 
 def hidden_period_ns(samples: CpuSamples, causes: Sequence[GapCause]) -> int | None:
     """Return the period (ns) at whose same phase most of the stopped time ends, or None if there is none."""
-    stops = _stops(samples, causes)
-    most_ns = _time_of(stops) * _MOST_OF_THEM
+    stops = _possible_stops(samples, causes)
+    most_ns = _total_ns(stops) * _MOST_OF_THEM
     for period_ns in _LOOKED_FOR_NS:
         shorter = [stop for stop in stops if stop[1] < period_ns]
-        in_phase = _of(shorter, _in_phase(shorter, period_ns))
-        if len(in_phase) >= _FEWEST_STOPS and _time_of(in_phase) >= most_ns:
+        in_phase = _select_stops(shorter, _starts_in_phase(shorter, period_ns))
+        if len(in_phase) >= _FEWEST_STOPS and _total_ns(in_phase) >= most_ns:
             return period_ns
-        narrow = _of(shorter, _in_phase(shorter, period_ns, _NARROW_PHASE))
+        narrow = _select_stops(shorter, _starts_in_phase(shorter, period_ns, _NARROW_PHASE))
         long_count = sum(ns > _LONG_STOP * period_ns for _, ns in narrow)
-        if period_ns >= _LONG_PERIOD_NS and long_count >= _FEWEST_OF_LONG and _time_of(narrow) >= most_ns:
+        if period_ns >= _LONG_PERIOD_NS and long_count >= _FEWEST_OF_LONG and _total_ns(narrow) >= most_ns:
             return period_ns
     return None
 
 
-def _of(stops: Sequence[_Stop], starts: Collection[int]) -> list[_Stop]:
+def _select_stops(stops: Sequence[_Stop], starts: Collection[int]) -> list[_Stop]:
     return [stop for stop in stops if stop[0] in starts]
 
 
@@ -227,17 +229,17 @@ def _choose_gaps(causes: Sequence[GapCause], stopped: Sequence[int], budget_ns: 
     return chosen
 
 
-def _stops(samples: CpuSamples, causes: Sequence[GapCause]) -> list[_Stop]:
+def _possible_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> list[_Stop]:
     """Return start and length (ns) of possible quota stops, in gaps and in pieces of fixed work."""
     gaps = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes)]
     return sorted((start, length) for start, length in gaps + _stops_of_work(samples) if length >= _LEAST_STOP_NS)
 
 
 def _stops_of_work(samples: CpuSamples) -> list[_Stop]:
-    return [stop for work in _works(samples) for stop in _interruptions(work)]
+    return [stop for work in _work_series(samples) for stop in _interruptions(work)]
 
 
-def _works(samples: CpuSamples) -> tuple[Samples, ...]:
+def _work_series(samples: CpuSamples) -> tuple[Samples, ...]:
     return tuple(samples.samples_of(series) for series in OF_WORK)
 
 
@@ -253,7 +255,7 @@ def _interruptions(work: Samples) -> list[_Stop]:
     ]
 
 
-def _in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> frozenset[int]:
+def _starts_in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> frozenset[int]:
     """Return the starts of the stops that end at the phase of the period where most of the stopped time ends."""
     ends = sorted(((start + length) % period_ns, length, start) for start, length in stops)
     circle = [*ends, *((phase + period_ns, length, start) for phase, length, start in ends)]
@@ -269,7 +271,7 @@ def _in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> 
     return frozenset(start for _, _, start in circle[slice(*best)])
 
 
-def _named(causes: Sequence[GapCause], chosen: set[int], name: str) -> list[GapCause]:
+def _assign_to_quota(causes: Sequence[GapCause], chosen: set[int], name: str) -> list[GapCause]:
     return [
         replace(cause, kind=Kind.QUOTA, name=name) if at in chosen else cause  #
         for at, cause in enumerate(causes)

@@ -94,12 +94,17 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
     expected_ns: int | None = None  # when it did; None after a rest, which has no fixed end
     for kind, begin_ns, end_ns in run.slots:
         series = STARTED.get(kind, kind)
-        timed = list(_spin_pieces(run, begin_ns, end_ns) if series == GAPS else _worked(run, series, begin_ns, end_ns))
+        timed = list(
+            _spin_pieces(run, begin_ns, end_ns) if series == GAPS else _work_pieces(run, series, begin_ns, end_ns)
+        )
         if planned_ns != begin_ns:  # a rest
             expected_ns = None
         if timed:
             is_late = timed[0][0] - begin_ns > _OWN_BREAK_NS  # otherwise earlier samples were not recorded
-            timed = [*(_break(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()), *timed]
+            timed = [
+                *(_pause_between_samples(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()),
+                *timed,
+            ]
             stretches.append(_stretch(series, kind in STARTED, timed, usual_ns.get(series, 0.0)))
             expected_ns = round(stretches[-1].end_ns)
         elif kind in FETCH or series not in usual_ns:
@@ -153,17 +158,17 @@ def _slower_neighbours(timed: Sequence[_Timed]) -> list[int]:
     return [max(lengths[max(at - 1, 0) : at] + lengths[at + 1 : at + 2], default=0) for at in range(len(lengths))]
 
 
-def _worked(run: CpuSamples, series: str, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
+def _work_pieces(run: CpuSamples, series: str, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
     samples = run.samples_of(series)
     first, last = (bisect_left(samples.start_ns, edge) for edge in (begin_ns, end_ns))
     expected_ns = samples.start_ns[first] if first < last else begin_ns
     for start_ns, length_ns in zip(samples.start_ns[first:last], samples.length_ns[first:last], strict=True):
-        yield from _break(expected_ns, start_ns)
+        yield from _pause_between_samples(expected_ns, start_ns)
         yield start_ns, length_ns, True
         expected_ns = start_ns + length_ns
 
 
-def _break(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
+def _pause_between_samples(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
     """Yield the time between two samples as an interruption if it is longer than our own work between samples."""
     if start_ns - expected_ns > _OWN_BREAK_NS:
         yield expected_ns, start_ns - expected_ns, False
@@ -176,7 +181,7 @@ def _spin_pieces(run: CpuSamples, begin_ns: int, end_ns: int) -> Iterator[_Timed
         last = max(min(last, bisect_left(spins.start_ns, max(run.gaps.start_ns, default=0)) - 1), first)
     expected_ns = spins.start_ns[first] if first < last else begin_ns
     for start_ns, length_ns in zip(spins.start_ns[first:last], spins.length_ns[first:last], strict=True):
-        yield from _break(expected_ns, start_ns)
+        yield from _pause_between_samples(expected_ns, start_ns)
         expected_ns = start_ns + length_ns
         yield from _between_gaps(run.gaps, start_ns, expected_ns)
 
@@ -208,7 +213,7 @@ def laid_out(
         else:
             nearest = own.nearest(stretch)
             long = [interruption for interruption in stretch.long if are_interrupted and interruption[1] >= least_ns]
-            yield stretch, _as_in(nearest, stretch, long) if nearest is not None else []
+            yield stretch, _fill_between(nearest, stretch, long) if nearest is not None else []
 
 
 class _Own:
@@ -235,21 +240,21 @@ def _middle_ns(stretch: Stretch) -> float:
     return (stretch.begin_ns + stretch.end_ns) / 2
 
 
-def _as_in(nearest: Stretch, stretch: Stretch, long: Iterable[tuple[float, float]]) -> list[Piece]:
+def _fill_between(nearest: Stretch, stretch: Stretch, long: Iterable[tuple[float, float]]) -> list[Piece]:
     calm = [piece for piece in nearest.calm if piece[0] > 0]
     if not calm:
         return []
     source, at_ns = cycle(calm), stretch.begin_ns
     pieces: list[Piece] = []
     for start_ns, length_ns in long:
-        pieces += _for(source, start_ns - at_ns)
+        pieces += _take_pieces(source, start_ns - at_ns)
         pieces.append((length_ns, 0.0))
         at_ns = start_ns + length_ns
-    pieces += _for(source, stretch.end_ns - at_ns)
+    pieces += _take_pieces(source, stretch.end_ns - at_ns)
     return pieces
 
 
-def _for(source: Iterator[Piece], left_ns: float) -> list[Piece]:
+def _take_pieces(source: Iterator[Piece], left_ns: float) -> list[Piece]:
     """Return the next pieces for `left_ns`; the rest of the last piece is dropped."""
     pieces: list[Piece] = []
     while left_ns > 0:
@@ -379,14 +384,14 @@ class Replay:
             tuple(start for pieces in starts if (start := Timeline(pieces)).useful_ns > 0),
             float(sum(self._worked_ns(name) for name in series)),
             max((self._usual_ns.get(name, 0.0) for name in series), default=0.0),
-            sum(_looks(stretches, series) for stretches in self._stretches),
+            sum(_count_groups(stretches, series) for stretches in self._stretches),
         )
 
     def _worked_ns(self, series: str) -> int:
         return sum(run.spun_ns if series == GAPS else sum(run.samples_of(series).length_ns) for run in self._runs)
 
 
-def _looks(stretches: Sequence[Stretch], series: Sequence[str]) -> int:
+def _count_groups(stretches: Sequence[Stretch], series: Sequence[str]) -> int:
     """Count the groups of stretches of these series, such as one in each turn of the CPU."""
     own = [stretch for stretch in stretches if stretch.series in series]
     apart = (after.begin_ns - before.end_ns > _APART_NS for before, after in pairwise(own))

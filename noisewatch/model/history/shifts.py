@@ -55,7 +55,11 @@ def are_apart(before: Sequence[float], newest: Sequence[float], least_change: fl
 def _differ_by_size(before: Sequence[float], after: Sequence[float], least_change: float) -> bool:
     """Return whether the sides differ by Student's t, with clipped outliers; the error allows for autocorrelation."""
     old, new = statistics.median(before), statistics.median(after)
-    if abs(new - old) < least_change or not _hold(before, old, new) or not _hold(after, new, old):
+    if (
+        abs(new - old) < least_change
+        or not _stay_at_own_level(before, old, new)
+        or not _stay_at_own_level(after, new, old)
+    ):
         return False
     rests = [[value - old for value in before], [value - new for value in after]]
     both = clipped([*rests[0], *rests[1]])
@@ -75,7 +79,7 @@ def _is_apart(before: Sequence[float], value: float, least_change: float) -> boo
     return error == 0 or t_outside(away / error, len(before) - 1) < BY_CHANCE
 
 
-def _hold(values: Sequence[float], own: float, other: float) -> bool:
+def _stay_at_own_level(values: Sequence[float], own: float, other: float) -> bool:
     """Return whether enough values, including the first and last, lie at their own level; outliers do not count."""
     near = [abs(value - own) < abs(value - other) for value in values]
     return sum(near) >= LEAST_AT_A_LEVEL and near[0] and near[-1]
@@ -103,10 +107,10 @@ def _error(sides: Sequence[Sequence[float]], freedom: int) -> float:
     """Return the standard error of the difference of the sides' means, with autocorrelation."""
     inflation = inflation_of(sides, errors=-1)
     variance = _squares(sides) / freedom / max(1 - 2 * (inflation - 1) / (freedom + len(sides)), 0.25)
-    return math.sqrt(variance * sum(min(_of_side(side, inflation) / len(side), 1.0) for side in sides))
+    return math.sqrt(variance * sum(min(_side_inflation(side, inflation) / len(side), 1.0) for side in sides))
 
 
-def _of_side(side: Sequence[float], inflation: float) -> float:
+def _side_inflation(side: Sequence[float], inflation: float) -> float:
     """Return the inflation of one side, larger than the common one if its autocorrelation is stronger.
 
     The newest entries may be minutes apart, while older ones are days apart.

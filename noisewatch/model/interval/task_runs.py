@@ -111,7 +111,7 @@ def run_tasks(
             settled.append(run)
         else:
             wanderers.append(_Wanderer(run, observed, beyond))
-    shared = _shared_out(wanderers, [*given_runs, *settled], load_by_cpu)
+    shared = _divide_wanderers(wanderers, [*given_runs, *settled], load_by_cpu)
     return _fit_to_load(settled + shared, given_runs, load_by_cpu)
 
 
@@ -168,7 +168,7 @@ def explained_ns_by_cpu(runs: Iterable[TaskRun]) -> dict[int, int]:
     return explained
 
 
-def _shared_out(
+def _divide_wanderers(
     wanderers: Sequence[_Wanderer], settled: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
 ) -> list[TaskRun]:
     """Return the runs of the threads that moved, divided in proportion to the unexplained time of their CPUs.
@@ -182,11 +182,11 @@ def _shared_out(
         shares = {cpu: room for cpu, room in shares.items() if cpu in wanderer.observed or room > DOUBT_NS}
         if not sum(shares.values()):
             shares = dict.fromkeys(wanderer.observed, 1)
-        runs += _divided(wanderer.run, wanderer.run.ran_ns, shares)
+        runs += _divide_run(wanderer.run, wanderer.run.ran_ns, shares)
     return runs
 
 
-def _divided(run: TaskRun, ran_ns: int, shares: Mapping[int, int]) -> list[TaskRun]:
+def _divide_run(run: TaskRun, ran_ns: int, shares: Mapping[int, int]) -> list[TaskRun]:
     """Return runs that divide `ran_ns` among the CPUs in proportion to the shares."""
     whole, left_ns = sum(shares.values()), ran_ns
     parts = []
@@ -232,16 +232,16 @@ def _fit_to_load(
         ran_ns = round(run.ran_ns * max(1 - excess_ns / inferred[run.cpu], 0))
         fitted.append(replace(run, ran_ns=ran_ns))
         cut.append((run, run.ran_ns - ran_ns))
-    return merged(run for run in [*fitted, *_elsewhere(cut, rooms)] if run.ran_ns)
+    return merged(run for run in [*fitted, *_moved_to_other_cpus(cut, rooms)] if run.ran_ns)
 
 
-def _elsewhere(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[TaskRun]:
+def _moved_to_other_cpus(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[TaskRun]:
     """Return the cut time as runs on other allowed CPUs of the thread, as far as these have unexplained time."""
     runs = []
     for run, cut_ns in cut:
         allowed = run.allowed if run.allowed is not None and not run.is_own else frozenset()
         shares = {cpu: room for cpu in allowed if (room := rooms.get(cpu, 0)) > DOUBT_NS}
-        for part in _divided(run, min(cut_ns, sum(shares.values())), shares):
+        for part in _divide_run(run, min(cut_ns, sum(shares.values())), shares):
             rooms[part.cpu] -= part.ran_ns
             runs.append(part)
     return runs
@@ -341,24 +341,27 @@ def find_exited_runs(
     started on those CPUs, and are not noisewatch's even if the process is.
     """
     firsts = _first_threads(looks[0], looks[-1])
-    claims = [*_children(looks, firsts, own_pids, cpus_by_watcher or {}), *_threads(looks, firsts, own_pids)]
+    claims = [
+        *_claims_for_children(looks, firsts, own_pids, cpus_by_watcher or {}),
+        *_claims_for_threads(looks, firsts, own_pids),
+    ]
     if not claims:
         return []
     if any(run.is_own and run.are_children for run in runs):  # the time of our own children is known
         claims = [claim for claim in claims if not claim.run.is_own]
     claims.sort(key=lambda claim: len(claim.reach) or len(load_by_cpu))
     rooms = unexplained_ns_by_cpu(runs, load_by_cpu)
-    placed = [run for claim in claims for run in _placed(claim, claim.cpus, rooms)]
+    placed = [run for claim in claims for run in _place_claim(claim, claim.cpus, rooms)]
     own_ns = sum(claim.run.ran_ns for claim in claims if claim.run.is_own)
     for claim in claims if own_ns <= DOUBT_NS else ():  # otherwise the missing time is our own, as after a calibration
         if claim.is_certain:
-            placed += _spread(claim, claim.reach, rooms)
+            placed += _spread_claim(claim, claim.reach, rooms)
     for claim in claims if own_ns <= DOUBT_NS else ():
         if claim.is_certain and claim.run.ran_ns > DOUBT_NS and _hides_nothing(claim.reach, load_by_cpu):
-            placed += _spread(claim, load_by_cpu, rooms)
+            placed += _spread_claim(claim, load_by_cpu, rooms)
     hidden_ns = sum(claim.run.ran_ns for claim in claims if claim.is_certain) - sum(rooms.values())
     explained = explained_ns_by_cpu([*runs, *placed])
-    return merged([*placed, *_hidden(claims, hidden_ns, explained, load_by_cpu, length_ns)])
+    return merged([*placed, *_hidden_runs(claims, hidden_ns, explained, load_by_cpu, length_ns)])
 
 
 def _hides_nothing(cpus: CpuSet, load_by_cpu: Mapping[int, CpuLoad]) -> bool:
@@ -366,7 +369,7 @@ def _hides_nothing(cpus: CpuSet, load_by_cpu: Mapping[int, CpuLoad]) -> bool:
     return bool(cpus) and all(cpu in load_by_cpu and load_by_cpu[cpu].exact_tasks_ns is not None for cpu in cpus)
 
 
-def _placed(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
+def _place_claim(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
     """Place as much of the claim as fits into the unexplained time of each CPU in turn."""
     placed = []
     for cpu in cpus:
@@ -378,7 +381,7 @@ def _placed(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[T
     return placed
 
 
-def _spread(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
+def _spread_claim(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
     """Place the rest of the claim in proportion to the CPUs' unexplained time.
 
     CPUs whose unexplained time is within the counters' error get none.
@@ -396,7 +399,7 @@ def _spread(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[T
     return placed
 
 
-def _hidden(
+def _hidden_runs(
     claims: Sequence[_Claim],
     hidden_ns: int,
     explained: Mapping[int, int],
@@ -420,7 +423,7 @@ def _hidden(
     return pinned
 
 
-def _children(
+def _claims_for_children(
     looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int], cpus_by_watcher: Mapping[int, CpuSet]
 ) -> list[_Claim]:
     """Return claims for ended children, less the time that looks have shown of them.
@@ -434,14 +437,14 @@ def _children(
     if not waited:
         return []
     observed_ns = _observed_ns_of_exited(looks)
-    kin = _kin(looks)
+    descendants = _short_lived_descendants(looks)
     claims = []
     for task, earlier in waited:
         spent_ns = task.children_ns - earlier.children_ns - observed_ns[task.pid]
         if spent_ns > 0:
             run = replace(run_of(task, spent_ns, own_pids), are_children=True, is_inferred=True)
             named = replace(run, name=task.name if task.name == earlier.name else f"{earlier.name}, now {task.name}")
-            moved = [child for child in kin[task.pid] if child.allowed not in (None, task.allowed)]
+            moved = [child for child in descendants[task.pid] if child.allowed not in (None, task.allowed)]
             cpus = dict.fromkeys([*(child.cpu for child in moved), task.cpu])
             reach = frozenset[int]().union(task.allowed or (), *(child.allowed or () for child in moved))
             if task.pid in cpus_by_watcher:
@@ -453,24 +456,24 @@ def _children(
     return claims
 
 
-def _kin(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]:
+def _short_lived_descendants(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]:
     """Return the short-lived descendants of each long-lived process."""
     lasting = looks[0].pids & looks[-1].pids
     passing = {pid: tasks.by_tid[pid] for tasks in looks for pid in tasks.pids - lasting if pid in tasks.by_tid}
     tasks_by_pid: dict[int, list[Task]] = defaultdict(list)
     for task in passing.values():
-        tasks_by_pid[_heir(task, passing)].append(task)
+        tasks_by_pid[_long_lived_ancestor(task, passing)].append(task)
     return tasks_by_pid
 
 
-def _heir(task: Task, passing: Mapping[int, Task]) -> int:
+def _long_lived_ancestor(task: Task, passing: Mapping[int, Task]) -> int:
     """Return the nearest ancestor that is not short-lived, to which the kernel finally adds their times."""
-    heir = task.parent_pid
+    ancestor = task.parent_pid
     for _ in passing:
-        if heir not in passing:
+        if ancestor not in passing:
             break
-        heir = passing[heir].parent_pid
-    return heir
+        ancestor = passing[ancestor].parent_pid
+    return ancestor
 
 
 def _observed_ns_of_exited(looks: Sequence[Tasks]) -> Mapping[int, int]:
@@ -484,14 +487,14 @@ def _observed_ns_of_exited(looks: Sequence[Tasks]) -> Mapping[int, int]:
     had_ns: dict[int, int] = defaultdict(int)
     firsts = {pid: threads[0] for pid, threads in exited.items()}
     for threads in exited.values():
-        heir = _heir(threads[0], firsts)
+        ancestor = _long_lived_ancestor(threads[0], firsts)
         process_ns = max((thread.process_ns or 0 for thread in threads), default=0)
-        had_ns[heir] += max(process_ns, sum(thread.ran_ns for thread in threads))
-        had_ns[heir] += sum(thread.children_ns for thread in threads)
+        had_ns[ancestor] += max(process_ns, sum(thread.ran_ns for thread in threads))
+        had_ns[ancestor] += sum(thread.children_ns for thread in threads)
     return had_ns
 
 
-def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
+def _claims_for_threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
     """Return claims for threads that ended or were not read: the process's time less that of its observed threads."""
     before = looks[0]
     spent_ns = {
@@ -515,11 +518,13 @@ def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) 
             run = replace(
                 run_of(task, ns, own_pids), are_ended_threads=True, are_unread_threads=were_skipped, is_inferred=True
             )
-            claims.append(_Claim(run, (task.cpu, *_where(looks, task)), task.allowed or frozenset(), is_certain=True))
+            claims.append(
+                _Claim(run, (task.cpu, *_other_cpus(looks, task)), task.allowed or frozenset(), is_certain=True)
+            )
     return claims
 
 
-def _where(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
+def _other_cpus(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
     """Return the other CPUs on which threads of the process were observed."""
     cpus: CpuSet = frozenset(task.cpu for tasks in looks for task in tasks.by_tid.values() if task.pid == first.pid)
     return tuple(sorted(cpus - {first.cpu}))

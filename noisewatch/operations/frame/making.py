@@ -137,9 +137,9 @@ def frame_of(
     *,
     has_answers: bool = False,
     remembered: Remembered | None = None,
-    **rest: Any,
+    **extra: Any,
 ) -> Frame:
-    """Build the frame of one interval; `rest` are fields that only the sampler has.
+    """Build the frame of one interval; `extra` are fields that only the sampler has.
 
     `has_answers` includes the answers of checks that pass. `remembered` is the cache used to judge the verdict, if any.
     """
@@ -168,7 +168,7 @@ def frame_of(
         no_irqs_reason=interval.interrupts.reason if interval is not None else None,
         ahead_s=snapshot.time_of_day.ahead_s if snapshot.time_of_day is not None else None,
         **verdict_fields(verdict, has_answers, remembered),
-        **rest,
+        **extra,
     )
 
 

@@ -109,8 +109,8 @@ def _parts(measured: CalibrationDocument) -> Iterator[_Part]:
         yield whole
     else:
         floors = (None if measured.comparison is None else measured.comparison.noise_floor) or {}
-        yield whole._replace(cpus=_those_of(whole.cpus, target), floors=floors.get("target") or ())
-        compared = _those_of(whole.cpus, against)
+        yield whole._replace(cpus=_selected_cpus(whole.cpus, target), floors=floors.get("target") or ())
+        compared = _selected_cpus(whole.cpus, against)
         yield whole._replace(condition=Condition.AGAINST, cpus=compared, floors=floors.get("against") or ())
     if measured.under_load is not None:
         yield _part(measured.under_load, Condition.UNDER_LOAD)
@@ -127,7 +127,7 @@ def _part(measured: CalibrationDocument | UnderLoadPart, condition: Condition) -
     )
 
 
-def _those_of(cpus: Sequence[CalibratedCpuPart], wanted: CpuSet) -> Sequence[CalibratedCpuPart]:
+def _selected_cpus(cpus: Sequence[CalibratedCpuPart], wanted: CpuSet) -> Sequence[CalibratedCpuPart]:
     return [cpu for cpu in cpus if cpu.cpu in wanted]
 
 

@@ -145,7 +145,7 @@ def run_series(
     command_plan(options, options.argv, first)  # refuse invalid options before anything takes time
     status = RunStatusWriter.of(machine, options, first.target.cpus, StatusFile())
     if recorder is not None:
-        watch.tell(status.texts)
+        watch.record_status(status.texts)
     try:
         return _calibrated_series(watch, recorder or machine, options, listener, inherited, status)
     finally:

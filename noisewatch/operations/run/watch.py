@@ -246,7 +246,7 @@ class RunWatch:
         self._counters = read_counters(self.counting)
         self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S), _LEAST_READ)
 
-    def tell(self, runs: Callable[[], Json]) -> None:
+    def record_status(self, runs: Callable[[], Json]) -> None:
         """Record the status of this run with each look from now on, for replays; our own snapshots omit it."""
         self._options = replace(self._options, asks_runs=runs)
 
