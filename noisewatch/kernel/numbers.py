@@ -71,7 +71,7 @@ parse_khz = integer_from(0, 20_000_000)  # twice the clock record of any core, u
 
 
 def parse_count(text: str) -> int:
-    """Return the file's only number, from 0 on. Raise Malformed."""
+    """Return the file's only number, at least 0. Raise Malformed."""
     stripped = text.strip()
     if not is_count(stripped):
         raise Malformed("a number from 0 on", stripped)
@@ -152,7 +152,7 @@ def field_of(answer: Json, name: str, kind: type[T]) -> T:
 
 
 def count_of(answer: Json, name: str) -> int:
-    """Return the field, a whole number from 0 on. Raise Malformed."""
+    """Return the field, a whole number of at least 0. Raise Malformed."""
     value = field_of(answer, name, int)
     if not is_count_in(value):
         raise Malformed(f"{name} in the answer", str(value))
@@ -160,5 +160,5 @@ def count_of(answer: Json, name: str) -> int:
 
 
 def is_count_in(value: Json) -> bool:
-    """Return whether the value is a whole number from 0 on."""
+    """Return whether the value is a whole number of at least 0."""
     return type(value) is int and 0 <= value <= _LARGEST

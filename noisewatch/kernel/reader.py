@@ -103,7 +103,7 @@ class IntrusiveRead(Struct, frozen=True):
 #   arch/x86/kernel/cpu/intel_epb.c      energy_perf_bias_show: rdmsrl_on_cpu
 #   drivers/powercap/intel_rapl_msr.c    rapl_msr_read_raw: rdmsrl_safe_on_cpu
 #   drivers/platform/x86/intel/uncore-frequency/uncore-frequency.c   uncore_read: rdmsrl_on_cpu
-#   drivers/hwmon/coretemp.c             show_temp: rdmsr_on_cpu; only the chip's name tells its files (heat.py)
+#   drivers/hwmon/coretemp.c             show_temp: rdmsr_on_cpu; only the chip's name identifies its files (heat.py)
 #   drivers/thermal/intel/x86_pkg_temp_thermal.c                     sys_get_curr_temp: rdmsr_on_cpu
 #   arch/x86/kernel/msr.c                /dev/cpu/N/msr: rdmsr_safe_on_cpu
 TICK_SAMPLES_CLOCKS_SINCE = (5, 19)  # commit 7d84c1ebf9dd: since then x86 counts clocks at the tick
@@ -148,7 +148,7 @@ _NEVER_EMPTY = (
 )
 _BELOW_NEVER_EMPTY = tuple((f"{folder}/", folder) for folder in _NEVER_EMPTY)
 _PROC_MARKER = "/proc/sys"  # the other files of /proc exist if it does
-_OF_PROC = regex(r"/proc/(?!\d|self/|thread-self/)")  # those of processes come and go by themselves
+_OF_PROC = regex(r"/proc/(?!\d|self/|thread-self/)")  # files of processes come and go
 # Truncated, their content would have another meaning. Parsers detect truncation of larger tables.
 _VALUES = (
     "/sys/",

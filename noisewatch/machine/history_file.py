@@ -154,7 +154,7 @@ def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:
 def _store(path: Path, file: int, is_requested: Callable[[bytes], bool]) -> Store:
     """Return the requested entries. Raise UsageError if the file has content but no entry."""
     entries: list[Entry] = []
-    numbers, damaged = [], []  # of lines, from -1 on backwards
+    numbers, damaged = [], []  # of lines, counted backwards from -1
     size, at, is_history = os.fstat(file).st_size, 0, False
     begin = max(size - _MOST_BYTES, 0)
     for at, line in enumerate(_lines_backwards(file, begin, size), 1):

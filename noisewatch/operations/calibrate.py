@@ -283,7 +283,7 @@ class LiveGaps(Struct):
         return Histogram(self.counts)
 
     def worst(self, most: int) -> list[LiveCpu]:
-        """Return at most `most` CPUs, those with the most lost time first."""
+        """Return at most `most` CPUs, by lost time, largest first."""
         return heapq.nlargest(most, self.by_cpu.values(), key=lambda cause: cause.stolen_ns)
 
 

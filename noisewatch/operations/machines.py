@@ -103,7 +103,7 @@ def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSe
 
 
 def _fastest_cpus(option: str, reader: Reader, online: Online, allowed_at_start: CpuSet) -> CpuSet:
-    """Return the CPUs that FASTEST stands for.
+    """Return the CPUs that FASTEST selects.
 
     Raise UsageError if the kinds of core are unknown, or if none of the fastest CPUs is allowed.
     """

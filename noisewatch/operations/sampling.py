@@ -244,7 +244,7 @@ class _Sampler:
 
 
 # What decides the verdict, coarsely: while it is unchanged, the last verdict is shown for some seconds. On a quiet
-# machine of 4 CPUs, where most seconds are like the one before, a frame then takes 2.8 ms to compute instead of 3.3.
+# machine with 4 CPUs, most of whose seconds are alike, a frame then takes 2.8 ms to compute instead of 3.3.
 _LEAST_TAKEN = 0.001  # of a target CPU: half of what warns at the default budget
 _LEAST_BUSY = 0.05  # of another CPU: what fails of a sibling
 _STEP = 4

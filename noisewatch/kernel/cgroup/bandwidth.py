@@ -103,10 +103,10 @@ class Cgroup(Struct, frozen=True):
     cpu_quota_share: float | None  # of one CPU; infinite without a quota
     throttled_periods: int | None  # since the cgroup was made
     limited_by: str | None  # the folder of the narrowest quota
-    limit_text: str | None  # what the quota's file there says
+    limit_text: str | None  # the content of its quota file
     folder: str | None = None  # this process's own
     known_quota_share: float = UNLIMITED  # of the levels that could be read
-    levels: tuple[CgroupLevel, ...] = ()  # that can be seen, from this process's own to the root of what is mounted
+    levels: tuple[CgroupLevel, ...] = ()  # visible ones, from this process's own to the root of the mount
     reaches_root: bool = False  # False: this process lies outside what is mounted
 
     @property

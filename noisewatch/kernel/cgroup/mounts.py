@@ -1,11 +1,11 @@
-"""Where the cgroup hierarchies are mounted, and where in them this process is.
+"""The mount points of the cgroup hierarchies, and this process's place in them.
 
     /proc/self/mounts   cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,… 0 0
                         cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
     /proc/self/mountinfo    30 23 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw
-                        the fourth field is what the mount shows, seen from the root of this cgroup namespace: `/..`
+                        the fourth field is the mounted part, relative to the root of this cgroup namespace: `/..`
                         lies outside it
-    /proc/self/cgroup   0::/user.slice/session-1.scope     seen from there as well
+    /proc/self/cgroup   0::/user.slice/session-1.scope     relative to it as well
                         1:cpu,cpuacct:/docker/4f…
 
 https://man7.org/linux/man-pages/man7/cgroups.7.html, https://man7.org/linux/man-pages/man7/cgroup_namespaces.7.html

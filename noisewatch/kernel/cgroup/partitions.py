@@ -190,7 +190,7 @@ class _Walk:
         try:
             return self.reader.names(folder, expected=False)
         except Unreadable as error:
-            if not error.is_missing:  # except for a group that was removed meanwhile
+            if not error.is_missing:  # except for a removed group
                 self.gap_reason = str(error)
         return []
 

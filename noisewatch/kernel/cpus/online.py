@@ -42,7 +42,7 @@ class Online(Struct, frozen=True):
     offline: CpuSet | None
     source: str | None
     present: CpuSet | None = None  # in a socket, online or not
-    renumbered: str | None = None  # why the numbers are not those of /sys/devices/system/cpu/online
+    renumbered: str | None = None  # why the numbers differ from /sys/devices/system/cpu/online
 
 
 def read_online(reader: Reader) -> Online:

@@ -1,4 +1,4 @@
-"""The target CPUs: those that the benchmark will run on, and that are judged."""
+"""The target CPUs, which the benchmark will run on and noisewatch judges."""
 
 from __future__ import annotations
 

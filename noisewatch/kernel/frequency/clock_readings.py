@@ -53,7 +53,7 @@ class CoreHeat(Struct, frozen=True):
 
 
 class PackageReadings(Struct, frozen=True):
-    """The readings of one moment, without those that interrupt a target CPU. `spared` are the packages left alone."""
+    """The readings of one moment that interrupt no target CPU. `spared` are the packages that were not read."""
 
     read_at_ns: int
     zones: tuple[Zone, ...]

@@ -83,7 +83,7 @@ class CpuFrequency(Struct, frozen=True):
     hardware_min_khz: int | None = None
     hardware_max_khz: int | None = None
     base_khz: int | None = None  # without turbo: reported by intel_pstate, and by firmware with CPPC
-    energy_preference: str | None = None  # none where the driver takes none
+    energy_preference: str | None = None  # none if the driver accepts none
     driver: str | None = None
 
     @property
@@ -93,7 +93,7 @@ class CpuFrequency(Struct, frozen=True):
 
 
 class Frequency(Struct, frozen=True):
-    """The driver (`none` where the kernel has none), turbo and each CPU's clock."""
+    """The driver (`none` if the kernel has none), turbo and each CPU's clock."""
 
     driver: str | None
     turbo: str | None  # on, off
@@ -114,7 +114,7 @@ def read_frequency(
     """Return the clocks of `cpus`. Limits, which rarely change, are taken from `previous` if it has them.
 
     `first` is from the previous snapshot: an unchanged clock keeps its record, and values that drivers read on the CPU
-    itself are not read again. The current frequency of the CPUs in `undisturbed` is not read where that would interrupt
+    itself are not read again. The current frequency of the CPUs in `undisturbed` is not read if that would interrupt
     them.
     """
     settled = previous or _read_settled(reader, cpus, undisturbed, first)

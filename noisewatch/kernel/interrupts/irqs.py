@@ -1,4 +1,4 @@
-"""Where each IRQ may be delivered, where it is, and which device is behind it: /proc/irq and udev.
+"""The allowed and effective CPUs of each IRQ, and its device: /proc/irq and udev.
 
     /proc/irq/default_smp_affinity           3 (mask: allowed CPUs of new IRQs)
     /proc/irq/36/smp_affinity_list          0-1        (the request)
@@ -68,7 +68,7 @@ class Irq(Struct, frozen=True):
 
 
 class Irqs(Struct, frozen=True):
-    """All IRQs by number, and where new ones may be delivered."""
+    """All IRQs by number, and the allowed CPUs of new ones."""
 
     default_allowed: CpuSet | None
     by_number: Mapping[int, Irq]

@@ -6,7 +6,7 @@
         memory.events.local       high 0
                                   max 12
     v1  memory.limit_in_bytes     9223372036854771712   (more than there can be: no limit)
-        memory.memsw.limit_in_bytes                 never below the other  (where swap is accounted)
+        memory.memsw.limit_in_bytes                 never below the other (if swap is accounted)
         memory.usage_in_bytes, memory.failcnt, memory.stat
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html#memory, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html

@@ -4,8 +4,8 @@
     /sys/devices/system/node/node0/meminfo     Node 0 MemTotal:       32827292 kB
     /sys/devices/system/node/node0/distance    10 21        (to each online node in their order; 10 is to itself)
 
-https://docs.kernel.org/admin-guide/abi-stable.html. Memory on a card (CXL) or beside the cores (HBM) has nodes of its
-own, without CPUs.
+https://docs.kernel.org/admin-guide/abi-stable.html. Memory on a card (CXL) or next to the cores (HBM) has its own
+nodes, without CPUs.
 
 The nodes from which this process, and processes started by it or its shell, may get memory, and those it prefers:
 
@@ -52,7 +52,7 @@ _TOTAL = regex(r"^Node \d{1,5} MemTotal: +(\d{1,20}) kB$", re.MULTILINE)
 
 
 class MemoryNodes(Struct, frozen=True):
-    """The memory nodes: those `with_memory` (None: unknown), and by node the `distances` that are reported."""
+    """The memory nodes: the nodes `with_memory` (None: unknown), and the reported `distances` by node."""
 
     with_memory: frozenset[int] | None
     distances: Mapping[int, Mapping[int, int]]

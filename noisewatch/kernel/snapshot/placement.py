@@ -11,7 +11,7 @@ The place of a device is its memory node, and the CPUs near it:
     /sys/class/net/eth0/device/local_cpulist        8-15    (of PCI devices)
     /sys/class/block/nvme0n1/…  /sys/class/infiniband/mlx5_0/…  /sys/bus/pci/devices/0000:3b:00.0/…
 
-Only a device on PCI, or on another bus that knows nodes, has these files. A disk, or a virtio interface, is below one:
+Only a device on PCI, or on another bus with nodes, has these files. A disk, or a virtio interface, is below one:
 its folder's parents are read, the nearest first. https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci)
 """
 

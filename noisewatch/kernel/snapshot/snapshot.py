@@ -241,7 +241,7 @@ class Settings(Struct, frozen=True):
     memory_nodes: frozenset[int] | None
     nodes_with_memory: frozenset[int] | None
     swaps: tuple[Swap, ...] | None
-    why_processes_hidden: str | None  # None is known as well: all can be seen
+    why_processes_hidden: str | None  # None: all are visible
 
 
 def read_settings(
@@ -311,9 +311,7 @@ class Snapshot(Struct, frozen=True):
     online: Online
     isolation: Isolation
     target: Target
-    own_affinity: (
-        CpuSet | None
-    )  # of what is started from where this process was, before it was pinned to housekeeping CPUs
+    own_affinity: CpuSet | None  # of processes started where this one was before it was pinned to housekeeping CPUs
     pin_trial: PinTrial
     hardware: Hardware
     settings: Settings
@@ -326,15 +324,15 @@ class Snapshot(Struct, frozen=True):
     background: Background
     machine_lock: MachineLock | None
     cgroup: Cgroup
-    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by process, of those that had most of the target CPUs
+    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by process, for the main users of the target CPUs
     jobs: Jobs | None  # None is not asked
     clock: ClockReadings | None  # None is not asked
     inventory: Inventory | None  # None is not asked
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
     reason_by_path: Mapping[str, str]
-    runs: tuple[RunStatus, ...] = ()  # of `noisewatch run`, where that is asked for ...
-    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # ... and where processes of their commands belong
+    runs: tuple[RunStatus, ...] = ()  # of `noisewatch run`, if requested
+    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # target CPUs of their commands, by pid
     earlier: EarlierSnapshots = field(default_factory=EarlierSnapshots)
 
     @property

@@ -17,8 +17,8 @@
 A hypervisor may hide each of these signs (VirtualBox before 5, Xen's paravirtual guests and `qemu -cpu …,-hypervisor`
 do not set the flag), so the absence of all of them proves nothing. No single reading proves bare metal either:
 
-- firmware that names a machine and a maker of machines, on x86 beside processors without the flag;
-- a cpufreq driver that sets the processor's own frequencies, beside PCI devices none of which is virtual. Guests
+- firmware that names a machine and a maker of machines, on x86 with processors without the flag;
+- a cpufreq driver that sets the processor's own frequencies, with no virtual PCI device. Guests
   without the flag can have such a driver too: intel_pstate starts by the processor's model and its registers, which
   VirtualBox passes through (drivers/cpufreq/intel_pstate.c);
 - on POWER the platform without a hypervisor.

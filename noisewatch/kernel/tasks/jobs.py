@@ -33,10 +33,10 @@ from noisewatch.patterns import regex
 from noisewatch.text import clean
 
 QUESTION = "timers of systemd"
-BOOTED = "/run/systemd/system"  # there where systemd runs: https://man7.org/linux/man-pages/man3/sd_booted.3.html
+BOOTED = "/run/systemd/system"  # exists if systemd runs: https://man7.org/linux/man-pages/man3/sd_booted.3.html
 _COMMAND = ("systemctl", "list-timers", "--all", "--output=json", "--no-pager")
 _DEADLINE_S = 2.0
-_UNIT = regex(r"[\w:.\\@-]{1,255}", re.ASCII)  # of such letters alone, so that it is fit to stand in a command
+_UNIT = regex(r"[\w:.\\@-]{1,255}", re.ASCII)  # only characters that are safe in a command
 _NEVER_US = 1 << 62
 
 

@@ -97,7 +97,7 @@ class TraceCollector:
                 trace.finish(self._end_ns)
 
     def result(self) -> Json:
-        """Return the trace; times are ns, those of pieces since its start."""
+        """Return the trace; times are ns, for pieces since the trace's start."""
         self.stop()
         sources = [source for trace in self._traces.values() for source in trace.sources]
         called = addresses_in(sources)

@@ -210,7 +210,7 @@ def _parent_of(tid: int, sends: Sends) -> Parent | None:
 _MOST_PENDING = 500  # pages, usually of 4 kB
 _NOT_FOLLOWED = "no command was followed"
 _BIRTHS_LOST = "events were lost: parent processes are unknown"
-_SWITCHED_OFF = "the trace was switched off or changed meanwhile"
+_SWITCHED_OFF = "the trace was switched off or changed during the command"
 _END_MISSING = "{}: a thread's end is missing in the trace, so events were lost"
 _END_DEADLINE_NS = 20_000_000  # a reaped thread still has to leave its CPU
 _NOT_BEGUN = "the command's start is missing in the trace"

@@ -37,7 +37,7 @@ class OwnThreads:
         self.group = {pid}  # all threads that the command's first process ever had
         self._now = {pid}
         self._then: dict[int, list[tuple[int, bool]]] = {}  # by thread: since when it is the command's own, or not
-        self.has_begun = False  # its own birth has been seen
+        self.has_begun = False  # the birth of its first thread was traced
 
     def take_in(self, births: Iterable[Birth]) -> None:
         """Add the births of all threads since the last call; forget older states."""
@@ -98,19 +98,19 @@ class OwnStates:
         self._idle: set[int] = set()
 
     def run(self, tid: int, cpu: int, at_ns: int) -> None:
-        """Add that the thread has the CPU from then on."""
+        """Note that the thread has the CPU from `at_ns` on."""
         self._events.append((at_ns, _RUN, tid, cpu))
 
     def leave(self, tid: int, cpu: int, at_ns: int, state: int) -> None:
-        """Add that the thread leaves the CPU in that state."""
+        """Note that the thread leaves the CPU in this state."""
         self._events.append((at_ns, state & _ANY, tid, cpu))
 
     def idle(self, cpu: int, at_ns: int) -> None:
-        """Add that the CPU is idle from then on."""
+        """Note that the CPU is idle from `at_ns` on."""
         self._events.append((at_ns, _IDLE, 0, cpu))
 
     def busy(self, cpu: int, at_ns: int) -> None:
-        """Add that the CPU is not idle any more."""
+        """Note that the CPU is no longer idle."""
         self._events.append((at_ns, _BUSY, 0, cpu))
 
     def settle(self, until_ns: int) -> None:

@@ -85,7 +85,7 @@ class CpuTrace:
         self.unseen_ns = 0  # since the previous event: this time may be another source's
         self.leaves: list[tuple[int, int, int]] = []  # when threads left the CPU: time, thread, state
         self.unseen: dict[int, tuple[int, int]] = {}  # by start: end, and the source before
-        self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
+        self.last_ns: int | None = begin_ns  # of the last event; None if events were lost
         self._known_since_ns: int | None = begin_ns  # None from a loss to the next event
         self._events = events
         self._sends = sends

@@ -174,9 +174,9 @@ def _variable(text: bytes) -> tuple[bytes, bytes] | None:
 
 
 def _signal_setter(ignored: int) -> Callable[[], None]:
-    """Return a function that changes signal handling where it differs from the command's.
+    """Return a function that sets the command's signal handling, for signals whose handling differs.
 
-    execve itself resets handlers that Python does not know.
+    execve itself resets handlers unknown to Python.
     """
     handlers: list[tuple[int, signal.Handlers]] = []
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:

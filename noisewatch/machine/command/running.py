@@ -219,7 +219,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LONGEST_SCHEDULING = 100  # bytes: three numbers
-_PROMPTLY_S = 0.0002  # a look takes some milliseconds; Python's own 5 ms would be seen in the time of a short command
+_PROMPTLY_S = 0.0002  # a look takes some milliseconds; Python's own 5 ms would affect the time of a short command
 _KB = 1024
 _INEXACT_KB = 1024  # the kernel's counting error of a process's memory
 

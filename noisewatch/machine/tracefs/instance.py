@@ -279,7 +279,7 @@ def resize_buffers(instance: Path, cpus: Iterable[int], size_kb: int) -> None:
 
 
 def _end_resizer(process: subprocess.Popen[bytes]) -> None:
-    """End the process, wherever it waits."""
+    """Kill the process, and move it to our CPUs so that it can end."""
     process.kill()  # first, so that it does not continue on another CPU after a move
     with suppress(OSError):
         os.sched_setaffinity(process.pid, os.sched_getaffinity(0))

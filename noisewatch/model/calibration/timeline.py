@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _Timed = tuple[int, int, bool]  # from when, for how long, and whether work was done: ns
-Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
+Piece = tuple[float, float]  # ns that passed, ns of undisturbed work done in that time
 INTERRUPTIONS = (GAPS,)  # lost time alone: for a kind of work that sharing does not slow
 # The series that together represent a kind.
 SERIES_OF: Mapping[Work, tuple[str, ...]] = {

@@ -114,7 +114,7 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
     stall_by_resource: Mapping[str, StallShare]
     throttled_periods: int | None  # of the cgroups of this process
     throttles: tuple[Throttle, ...]  # cgroups that were stopped
-    worker_throttles: Mapping[int, tuple[Throttle, ...]]  # by process, of those that worked on the target CPUs
+    worker_throttles: Mapping[int, tuple[Throttle, ...]]  # by process, for processes that used the target CPUs
     _derived: dict[Hashable, Any] = {}
 
     @cached_property

@@ -111,7 +111,7 @@ class IrqSetting(Line, frozen=True):
     label: str
     kind: Kind
     name: str  # the actions of a numbered row: `eth0-TxRx-5`; else `Local timer interrupts`. Empty if unused
-    device: str | None = None  # by the name that people know it by
+    device: str | None = None  # by its common name
     allowed: str | None = None
     effective: str | None = None
     movable: bool | None = None
@@ -360,7 +360,7 @@ class Frame(Struct, frozen=True):
     turbo: str | None
     verdict: str | None
     passed: int | None  # checks that did
-    judged_s: float | None  # the time that was judged, up to this moment; None where there was no sample
+    judged_s: float | None  # the judged time until now; None without a sample
     cpus: tuple[CpuLine, ...]
     culprits: tuple[CulpritLine, ...]
     sampler_cpu_s: float | None  # that the sampler has used so far; None in replay

@@ -347,7 +347,7 @@ class _Series:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Drop the looks of old repetitions: those of thousands would fill the memory."""
+        """Drop the looks of old repetitions, because thousands would fill the memory."""
         while self._let_go_count < len(self._judged) - _KEPT:
             judged = self._judged[self._let_go_count]
             self._judged[self._let_go_count] = without_looks(judged, self._judged[0].repetition.span)

@@ -183,7 +183,7 @@ def test_a_trace_that_was_switched_off_is_not_believed_until_it_tells_who_has_th
         followed.on_target((20, switch("run", COMMAND)), (500, switch("hog", HOG, COMMAND)))
         followed.begin(100)
         followed.buffers.started.is_on = False
-        assert followed.end(1000) == "the trace was switched off or changed meanwhile"
+        assert followed.end(1000) == "the trace was switched off or changed during the command"
         followed.buffers.started.is_on = True
         followed.on_others((2000, born(COMMAND, BEFORE)))
         followed.on_target((2500, switch("run", COMMAND, HOG)), (2900, switch("idle", 0, COMMAND)))
