@@ -108,7 +108,7 @@ def test_of_a_cpu_on_which_nothing_was_seen_yet_nothing_is_known() -> None:
     with followed_trace() as followed:
         followed.on_others((10, born(COMMAND, BEFORE)))
         followed.begin(100)
-        assert "none was seen yet" in str(followed.end(1000))
+        assert "there was none yet" in str(followed.end(1000))
 
 
 def test_a_trace_that_does_not_show_the_command_is_not_believed() -> None:
