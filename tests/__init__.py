@@ -1,4 +1,4 @@
-"""The tests; README.md says which there are."""
+"""The tests, which README.md lists."""
 
 from pathlib import Path
 

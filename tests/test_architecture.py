@@ -1,4 +1,4 @@
-"""The rooms and the one direction in which they know each other."""
+"""The rooms of the package, and the direction of their imports."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ROOMS = ("machine", "kernel", "model", "judgement", "documents", "operations", "
 
 FLOORS = ("kernel", "judgement/checks")
 FAMILIES = {"cpus", "interrupts", "frequency", "memory", "tasks", "cgroup", "system", "trace"}
-BESIDE_FAMILIES = {"kernel": {"snapshot"}, "judgement/checks": {"calibration"}}
+OTHER_FOLDERS = {"kernel": {"snapshot"}, "judgement/checks": {"calibration"}}
 LONGEST_FILE = 600
 TESTS = Path(__file__).parent
 MEASURING = {"sched_setaffinity", "sleep", "fork", "SharedBuffer"}
 SURFACES = ("surfaces/drawing", "surfaces/reports", "surfaces/tui", "surfaces/cli")
 _DRIVEN_BY_TEXTUAL = ("calm_driver", "monitor", "keys", "palette", "player")
 _DRAWN_WITH_RICH = ("tui/draw/line_view", "drawing/text_row")
-FROM_SPINNING = {"Progress", "DUTY_SHARE"}  # a record and a figure: neither makes anything spin
+FROM_SPINNING = {"Progress", "DUTY_SHARE"}  # a record and a figure, neither of which spins
 
 
 @cache
@@ -39,18 +39,18 @@ def _tree_of(path: Path) -> ast.Module:
 
 
 def _statements_of(path: Path) -> Iterator[ast.AST]:
-    """The statements and exception handlers of a file, without their expressions, which are ten times as many."""
-    waiting: list[ast.AST] = [_tree_of(path)]
-    while waiting:
-        node = waiting.pop()
+    """Yield the statements and exception handlers of a file, without their expressions, which are ten times as many."""
+    nodes: list[ast.AST] = [_tree_of(path)]
+    while nodes:
+        node = nodes.pop()
         yield node
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):
             below = getattr(node, name, [])
-            waiting += below if isinstance(below, list) else []
+            nodes += below if isinstance(below, list) else []
 
 
-def _named(path: Path) -> Iterator[tuple[str, str]]:
-    """The modules that a file imports, with the name that it takes of each."""
+def _imported_names(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the modules that a file imports, with the name imported from each."""
     for node in _statements_of(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield from ((node.module, name.name) for name in node.names)
@@ -60,7 +60,7 @@ def _named(path: Path) -> Iterator[tuple[str, str]]:
 
 @cache
 def _imports(path: Path) -> frozenset[str]:
-    return frozenset(module for module, _ in _named(path))
+    return frozenset(module for module, _ in _imported_names(path))
 
 
 def _modules_of(root: Path, room: str = ".") -> dict[str, Path]:
@@ -80,7 +80,7 @@ def _wrong_directions(root: Path, rooms: Sequence[str] = ROOMS) -> set[str]:
 
 
 def _users_outside(root: Path, library: str, room: str) -> set[str]:
-    """The files that import the library, or a part of it, although they are in another room."""
+    """Return the files that import the library, or a part of it, although they are in another room."""
     return {
         name
         for name, path in _modules_of(root).items()
@@ -90,16 +90,19 @@ def _users_outside(root: Path, library: str, room: str) -> set[str]:
 
 
 def _measuring_surfaces(root: Path) -> set[str]:
-    """Surfaces that would pin, sleep or spin by themselves."""
-    found = set()
+    """Return the surfaces that pin, sleep or spin themselves."""
+    violations = set()
     for name, path in _modules_of(root, "surfaces").items():
         calls = {node.attr for node in ast.walk(_tree_of(path)) if isinstance(node, ast.Attribute)}
-        taken = {f"{module}.{what}" for module, what in _named(path) if "machine.spinning" in module}
-        taken = {each for each in taken if each.rpartition(".")[2] not in FROM_SPINNING}
-        found |= {f"{name}: {what}" for what in (calls & (MEASURING - {"sleep"})) | taken}
+        imported = {
+            f"{module}.{attribute}"
+            for module, attribute in _imported_names(path)
+            if "machine.spinning" in module and attribute not in FROM_SPINNING
+        }
+        violations |= {f"{name}: {call}" for call in (calls & (MEASURING - {"sleep"})) | imported}
         if "sleep" in calls and "time" in _imports(path):
-            found.add(f"{name}: sleep")
-    return found
+            violations.add(f"{name}: sleep")
+    return violations
 
 
 def _machines_opened_outside(root: Path) -> set[str]:
@@ -118,7 +121,7 @@ def _strange_families(root: Path) -> set[str]:
         for floor in FLOORS
         for folder in (root / floor).iterdir()
         if folder.is_dir() and not folder.name.startswith("_")
-        if folder.name not in FAMILIES | BESIDE_FAMILIES[floor]
+        if folder.name not in FAMILIES | OTHER_FOLDERS[floor]
     }
 
 
@@ -133,64 +136,64 @@ def _broad_handlers(root: Path) -> set[str]:
         for name, path in _modules_of(root).items()
         for node in _statements_of(path)
         if isinstance(node, ast.ExceptHandler)
-        if node.type is None or "Exception" in {each.id for each in ast.walk(node.type) if isinstance(each, ast.Name)}
+        if node.type is None or "Exception" in {part.id for part in ast.walk(node.type) if isinstance(part, ast.Name)}
     }
 
 
-def test_no_property_test_is_timed() -> None:
+def test_no_property_test_has_a_deadline() -> None:
     assert settings.default is not None
     assert settings.default.deadline is None
     assert HealthCheck.too_slow in settings.default.suppress_health_check
 
 
-def test_a_room_imports_only_from_the_rooms_to_its_left() -> None:
+def test_room_imports_only_from_the_rooms_to_its_left() -> None:
     assert all(len(_modules_of(ROOT, room)) > 1 for room in ROOMS)
     assert _wrong_directions(ROOT) == set()
 
 
-def test_the_monitor_is_above_reports_and_both_are_above_what_they_are_drawn_with() -> None:
+def test_monitor_is_above_reports_and_both_are_above_drawing() -> None:
     assert all(len(_modules_of(ROOT, room)) > 1 for room in SURFACES)
     assert _wrong_directions(ROOT, SURFACES) == set()
     users = {
         name for name in _users_outside(ROOT, "noisewatch.surfaces.reports", "surfaces/reports") if "/tui/" in name
     }
-    assert {name for name in users if "/overlays/" not in name} == {"surfaces/tui/app/export.py"}  # which show reports
+    assert {name for name in users if "/overlays/" not in name} == {"surfaces/tui/app/export.py"}  # they show reports
 
 
-def test_no_record_has_a_field_of_dataclasses_as_a_default() -> None:
-    """msgspec takes one for the value, and mypy sees no difference."""
+def test_no_record_has_a_dataclasses_field_as_a_default() -> None:
+    """msgspec takes such a field for the value, and mypy sees no difference."""
     for module in pkgutil.walk_packages(noisewatch.__path__, "noisewatch."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    records, waiting = set(), [msgspec.Struct]
-    while waiting:
-        found = waiting.pop().__subclasses__()
-        records |= set(found)
-        waiting += found
+    records, parents = set(), [msgspec.Struct]
+    while parents:
+        subclasses = parents.pop().__subclasses__()
+        records |= set(subclasses)
+        parents += subclasses
     assert len(records) > 300
-    wrong = [each for each in records for value in each.__struct_defaults__ if isinstance(value, dataclasses.Field)]
+    wrong = [kind for kind in records for value in kind.__struct_defaults__ if isinstance(value, dataclasses.Field)]
     assert wrong == []
 
 
 def _imported_first(path: Path) -> set[str]:
     """Return the names that a file imports when it is itself imported: neither for types alone, nor in a function."""
-    found = set()
+    names = set()
     for node in _tree_of(path).body:
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
+            names |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
         elif isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
-    return found
+            names |= {name.name for name in node.names}
+    return names
 
 
-def test_no_file_imports_itself_by_way_of_others() -> None:
+def test_no_file_imports_itself_through_others() -> None:
     module_by_file = {name: f"noisewatch.{name.removesuffix('.py').replace('/', '.')}" for name in _modules_of(ROOT)}
-    known = set(module_by_file.values())
-    order = TopologicalSorter({module: _imported_first(ROOT / name) & known for name, module in module_by_file.items()})
-    assert len(list(order.static_order())) == len(known)  # a circle raises CycleError
+    modules = set(module_by_file.values())
+    order = TopologicalSorter({name: _imported_first(ROOT / file) & modules for file, name in module_by_file.items()})
+    assert len(list(order.static_order())) == len(modules)  # a circle raises CycleError
 
 
-def test_nothing_outside_the_command_line_sees_its_parser() -> None:
+def test_parser_is_imported_only_in_the_command_line() -> None:
     assert _users_outside(ROOT, "argparse", "surfaces/cli") == set()
     assert _users_outside(ROOT, "noisewatch.surfaces.cli", "surfaces/cli") <= {"__main__.py"}
 
@@ -209,7 +212,7 @@ def test_only_operations_open_a_machine() -> None:
     assert _machines_opened_outside(ROOT) == set()
 
 
-def test_each_floor_has_the_same_families_and_so_have_its_tests() -> None:
+def test_each_floor_and_its_tests_have_the_same_families() -> None:
     assert _strange_families(ROOT) == set()
     assert _strange_families(TESTS) == set()
     assert {folder.name for folder in (ROOT / "kernel").iterdir()} >= FAMILIES
@@ -226,7 +229,7 @@ def test_faults_end_at_one_boundary() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "check", "found"),
+    ("name", "text", "check", "is_violation"),
     [
         ("kernel/cpus/x.py", "from noisewatch.surfaces.cli import main", _wrong_directions, True),
         ("surfaces/x.py", "from noisewatch.kernel.reader import Reader", _wrong_directions, False),
@@ -256,14 +259,14 @@ def test_faults_end_at_one_boundary() -> None:
         ("model/x.py", "try:\n    f()\nexcept (OSError, ValueError):\n    pass", _broad_handlers, False),
     ],
 )
-def test_what_breaks_a_rule_is_found(
-    tmp_path: Path, name: str, text: str, check: Callable[[Path], set[str]], found: bool
+def test_violation_of_a_rule_is_detected(
+    tmp_path: Path, name: str, text: str, check: Callable[[Path], set[str]], is_violation: bool
 ) -> None:
     for folder in (*FLOORS, *ROOMS):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(text)
-    assert bool(check(tmp_path)) == found
+    assert bool(check(tmp_path)) == is_violation
 
 
 @pytest.mark.parametrize(
@@ -274,7 +277,7 @@ def test_what_breaks_a_rule_is_found(
             {
                 f"surfaces/tui/{name}.py"
                 for name in (
-                    *(f"app/{each}" for each in _DRIVEN_BY_TEXTUAL),
+                    *(f"app/{module}" for module in _DRIVEN_BY_TEXTUAL),
                     "draw/line_view",
                     "overlays/overlay",
                 )
@@ -282,18 +285,18 @@ def test_what_breaks_a_rule_is_found(
         ),
         ("rich", {f"surfaces/{name}.py" for name in ("cli/commands/monitor", "picture", *_DRAWN_WITH_RICH)}),
         ("pyudev", {"kernel/interrupts/irqs.py", "kernel/device_events.py"}),
-        ("prometheus_client", {f"surfaces/reports/{each}/prometheus.py" for each in ("fleet", "verdict")}),
+        ("prometheus_client", {f"surfaces/reports/{report}/prometheus.py" for report in ("fleet", "verdict")}),
         ("psutil", {"kernel/tasks/sessions.py"}),
         ("cronsim", {"judgement/checks/tasks/jobs.py"}),
         ("markdown_it", {"surfaces/reports/topics/report.py"}),
     ],
 )
-def test_a_library_has_its_place(package: str, only: set[str]) -> None:
+def test_library_is_imported_only_in_its_place(package: str, only: set[str]) -> None:
     assert _users_outside(ROOT, package, "nowhere") == only
 
 
 @pytest.mark.parametrize("room", ["model", "judgement", "documents"])
-def test_the_pure_rooms_touch_nothing_outside(room: str) -> None:
+def test_pure_rooms_import_no_input_and_output(room: str) -> None:
     outside = {"os", "sys", "time", "pathlib", "subprocess", "socket", "io", "threading"}
     users = {name: _imports(path) & outside for name, path in _modules_of(ROOT, room).items()}
     assert {path: names for path, names in users.items() if names} == {}

@@ -1,4 +1,4 @@
-"""CPU lists and masks, as people and the kernel write them."""
+"""CPU lists and masks, as users and the kernel write them."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ ALMOST_LISTS = st.text(alphabet="0123456789,-:/N al\0(nul)\n", max_size=20)
 
 
 @given(CPU_SETS)
-def test_a_list_that_was_written_reads_back_as_the_same_cpus(cpus: CpuSet) -> None:
+def test_formatted_list_is_parsed_as_the_same_cpus(cpus: CpuSet) -> None:
     assert parse_cpu_list(format_cpu_list(cpus)) == cpus
 
 
 _STRIDED = st.builds(
-    lambda first, used, more, count: {first + at * (used + more) + of for at in range(count) for of in range(used)},
+    lambda first, used, more, count: {first + at * (used + more) + cpu for at in range(count) for cpu in range(used)},
     *(st.integers(0, 40), st.integers(1, 4), st.integers(1, 4), st.integers(1, 30)),
 )
 
 
 @given(st.lists(st.one_of(CPU_SETS, _STRIDED), max_size=3))
-def test_a_list_with_strides_reads_back_as_the_same_cpus_and_is_no_longer(parts: list[CpuSet]) -> None:
+def test_list_with_strides_is_parsed_as_the_same_cpus_and_is_no_longer(parts: list[CpuSet]) -> None:
     cpus = frozenset().union(*parts)
-    for written in (format_cpu_strides(cpus), _as_kernel_list(format_taskset_list(cpus))):
-        assert parse_cpu_list(written) == cpus
+    for text in (format_cpu_strides(cpus), _as_kernel_list(format_taskset_list(cpus))):
+        assert parse_cpu_list(text) == cpus
     assert len(format_taskset_list(cpus)) <= len(format_cpu_list(cpus))
 
 
 def _as_kernel_list(text: str) -> str:
-    """What taskset calls `0-30:2` is `0-30:1/2`."""
+    """Return the list with taskset's `0-30:2` as the kernel's `0-30:1/2`."""
     return re.sub(r":(\d+)", r":1/\1", text)
 
 
@@ -61,36 +61,36 @@ def _as_kernel_list(text: str) -> str:
         ((*range(8), *range(9, 30, 3)), "0-7,9-27:1/3", "0-7,9-27:3"),
     ],
 )
-def test_interleaved_cpus_are_written_as_strides(cpus: Iterable[int], kernel: str, taskset: str) -> None:
+def test_interleaved_cpus_are_formatted_as_strides(cpus: Iterable[int], kernel: str, taskset: str) -> None:
     assert (format_cpu_strides(cpus), format_taskset_list(cpus)) == (kernel, taskset)
 
 
 @given(st.frozensets(st.integers(0, 99), min_size=1))
-def test_a_list_for_few_columns_is_one_of_the_cpus_or_their_ends_and_number(cpus: CpuSet) -> None:
-    written = fitting_cpu_list(cpus, 12)
-    assert len(written) <= 12
-    assert written == f"{min(cpus)}…{max(cpus)} ({len(cpus)})" or parse_cpu_list(written) == cpus
+def test_list_for_few_columns_has_the_cpus_or_their_ends_and_number(cpus: CpuSet) -> None:
+    text = fitting_cpu_list(cpus, 12)
+    assert len(text) <= 12
+    assert text == f"{min(cpus)}…{max(cpus)} ({len(cpus)})" or parse_cpu_list(text) == cpus
 
 
-def test_cpus_that_share_a_list_share_one_set() -> None:
+def test_equal_lists_share_one_set() -> None:
     assert parse_cpu_list("0-8191\n") is parse_cpu_list("0-8191")
     assert parse_cpu_mask("ff,ffffffff\n") is parse_cpu_mask("ff,ffffffff")
 
 
 @given(CPU_SETS)
-def test_a_mask_that_was_written_reads_back_as_the_same_cpus(cpus: CpuSet) -> None:
+def test_formatted_mask_is_parsed_as_the_same_cpus(cpus: CpuSet) -> None:
     assert parse_cpu_mask(format_cpu_mask(cpus)) == cpus
 
 
 @given(st.integers(0, 300), st.integers(0, 60), st.integers(1, 9), st.integers(1, 9))
-def test_a_grouped_range_takes_the_first_of_each_group(first: int, length: int, used: int, more: int) -> None:
+def test_grouped_range_contains_the_first_cpus_of_each_group(first: int, length: int, used: int, more: int) -> None:
     group = used + more
     expected = {first + at for at in range(length + 1) if at % group < used}
     assert parse_cpu_list(f"{first}-{first + length}:{used}/{group}") == expected
 
 
 @given(CPU_SETS)
-def test_the_shortest_list_has_no_neighbouring_ranges(cpus: CpuSet) -> None:
+def test_shortest_list_has_no_adjacent_ranges(cpus: CpuSet) -> None:
     parts = [part for part in format_cpu_list(cpus).split(",") if part]
     starts = {int(part.split("-")[0]) for part in parts}
     assert starts == {cpu for cpu in cpus if cpu - 1 not in cpus}
@@ -112,7 +112,7 @@ def test_the_shortest_list_has_no_neighbouring_ranges(cpus: CpuSet) -> None:
         ("8191", {8191}),
     ],
 )
-def test_a_list_names_its_cpus(text: str, cpus: set[int]) -> None:
+def test_list_is_parsed(text: str, cpus: set[int]) -> None:
     assert parse_cpu_list(text) == cpus
 
 
@@ -125,7 +125,7 @@ def test_blanks_nul_bytes_and_null_are_no_cpu(text: str) -> None:
     ("text", "cpus"),
     [("all", {0, 1, 2, 3}), ("0-N", {0, 1, 2, 3}), ("N", {3}), ("2-N", {2, 3}), ("0-N:1/2", {0, 2}), ("0,N", {0, 3})],
 )
-def test_all_and_n_are_as_many_as_the_machine_has(text: str, cpus: set[int]) -> None:
+def test_all_and_n_depend_on_the_last_cpu(text: str, cpus: set[int]) -> None:
     assert parse_cpu_list(text, last_cpu=3) == cpus
 
 
@@ -151,12 +151,12 @@ IMPOSSIBLE = [
 
 
 @pytest.mark.parametrize("text", IMPOSSIBLE)
-def test_an_impossible_list_is_malformed(text: str) -> None:
+def test_impossible_list_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):
         parse_cpu_list(text, last_cpu=8)
 
 
-def test_a_malformed_list_is_quoted_in_whole() -> None:
+def test_malformed_list_is_quoted_completely() -> None:
     with pytest.raises(Malformed, match="wanted a CPU list such as 0-3,8, found '0-3,x'"):
         parse_cpu_list("0-3,x\n")
 
@@ -172,16 +172,16 @@ def test_any_text_is_a_list_or_malformed(text: str, last_cpu: int | None) -> Non
 
 @pytest.mark.parametrize("text", ["\0\0", "\0\0\0\n", "2\0\0\0", "f\0\0"])
 @pytest.mark.parametrize("parse", [parse_cpu_list, parse_cpu_words, parse_cpu_mask])
-def test_more_than_one_nul_stands_where_characters_were_lost(parse: Callable[[str], object], text: str) -> None:
+def test_several_nul_bytes_are_malformed(parse: Callable[[str], object], text: str) -> None:
     with pytest.raises(Malformed):
         parse(text)
 
 
-def test_no_cpu_is_written_as_nothing() -> None:
+def test_no_cpus_are_formatted_as_an_empty_text() -> None:
     assert format_cpu_list([]) == ""
 
 
-def test_a_list_is_written_in_order_and_without_repetition() -> None:
+def test_list_is_formatted_in_order_and_without_repetition() -> None:
     assert format_cpu_list([8, 3, 1, 2, 0, 3]) == "0-3,8"
 
 
@@ -197,7 +197,7 @@ def test_a_list_is_written_in_order_and_without_repetition() -> None:
         ("F", {0, 1, 2, 3}),
     ],
 )
-def test_a_mask_names_its_cpus_from_the_lowest_bit(text: str, cpus: set[int]) -> None:
+def test_mask_is_parsed_from_the_lowest_bit(text: str, cpus: set[int]) -> None:
     assert parse_cpu_mask(text) == cpus
 
 
@@ -211,16 +211,16 @@ def test_any_text_is_a_mask_or_malformed(text: str) -> None:
 
 
 @pytest.mark.parametrize(("cpus", "mask"), [([], "0"), ([0, 1], "3"), (range(40), "ff,ffffffff"), ([32], "1,00000000")])
-def test_a_mask_is_written_as_the_kernel_accepts_it(cpus: list[int], mask: str) -> None:
+def test_mask_is_formatted_as_the_kernel_accepts_it(cpus: list[int], mask: str) -> None:
     assert format_cpu_mask(cpus) == mask
 
 
-def test_sets_are_apart_from_the_cpus_in_them() -> None:
+def test_names_of_sets_are_separated() -> None:
     sets = [frozenset({0}), frozenset({1, 5}), frozenset({2, 3})]
     assert name_cpu_sets(sets) == "CPUs 0 | 1,5 | 2-3"
 
 
-def test_a_command_without_a_cpu_is_refused() -> None:
+def test_command_without_a_cpu_is_refused() -> None:
     with pytest.raises(ValueError, match="needs a CPU"):
         cpu_list_argument(frozenset())
     assert cpu_list_argument({3, 1}, format_taskset_list) == "1,3"

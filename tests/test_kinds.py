@@ -1,4 +1,4 @@
-"""What has a CPU, in words."""
+"""Names of sources of noise with their kinds."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ from noisewatch.kinds import Kind
         (Kind.OUTSIDE, "hypervisor (steal time)", "hypervisor (steal time)"),
     ],
 )
-def test_a_name_that_says_its_kind_stands_alone(kind: Kind, name: str, words: str) -> None:
+def test_name_that_contains_its_kind_has_no_prefix(kind: Kind, name: str, words: str) -> None:
     assert kind.with_name(name) == words

@@ -1,4 +1,4 @@
-"""What a command loads, and what comes before what."""
+"""Modules that commands load, and their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
     [["show"], ["preflight", "--sample", "0", "--no-calibration"], ["--version"], ["explain"]],
     ids=lambda command: command[0],
 )
-def test_a_command_for_scripts_loads_no_library_that_it_does_not_need(command: list[str]) -> None:
+def test_command_for_scripts_loads_no_unused_library(command: list[str]) -> None:
     program = (
         "import sys\n"
         "from noisewatch.surfaces.cli import main\n"
@@ -24,9 +24,9 @@ def test_a_command_for_scripts_loads_no_library_that_it_does_not_need(command: l
         "loaded = {name.split('.')[0] for name in sys.modules}\n"
         "print(sorted(loaded & {'textual', 'plotext', 'rich', 'hashlib', 'difflib'}), file=sys.stderr)\n"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout != ""
-    assert ran.stderr.splitlines()[-1] == "[]"
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert process.stdout != ""
+    assert process.stderr.splitlines()[-1] == "[]"
 
 
 _MEASURING = ("kernel.trace.collector", "kernel.frequency.clock_readings", "model.trace", "operations.calibrate")
@@ -45,8 +45,8 @@ _LIGHT = [
 
 
 @pytest.mark.parametrize(("program", "rooms"), _LIGHT, ids=lambda value: str(value).rpartition(".")[2])
-def test_what_comes_first_is_imported_without_what_comes_later(program: str, rooms: tuple[str, ...]) -> None:
+def test_early_modules_are_imported_without_later_ones(program: str, rooms: tuple[str, ...]) -> None:
     loaded = f"{program}, sys; print(*(name for name in sys.modules if name.startswith('noisewatch.')))"
-    ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    process = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     heavy = tuple(f"noisewatch.{room}" for room in rooms)
-    assert [name for name in ran.stdout.split() if name.startswith(heavy)] == []
+    assert [name for name in process.stdout.split() if name.startswith(heavy)] == []

@@ -1,4 +1,4 @@
-"""Patterns that are compiled when they are first used."""
+"""Patterns that are compiled at their first use."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from noisewatch.patterns import regex
 
 
 def _modules() -> Iterator[str]:
-    for found in pkgutil.walk_packages(noisewatch.__path__, "noisewatch."):
-        if not found.name.endswith("__main__") and "._native" not in found.name:
-            yield found.name
+    for module in pkgutil.walk_packages(noisewatch.__path__, "noisewatch."):
+        if not module.name.endswith("__main__") and "._native" not in module.name:
+            yield module.name
 
 
 def _patterns_in(value: object) -> Iterator[object]:
     if isinstance(value, patterns._Later):
         yield value
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ():
-        yield from _patterns_in(each)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ():
+        yield from _patterns_in(item)
 
 
-def test_a_pattern_does_what_a_compiled_one_does() -> None:
-    ours, compiled = (
+def test_pattern_behaves_like_a_compiled_one() -> None:
+    lazy, compiled = (
         regex(r"(\d+) (?P<word>[a-z]+)", re.IGNORECASE),
         re.compile(r"(\d+) (?P<word>[a-z]+)", re.IGNORECASE),
     )
     text = "1 One, 2 TWO"
-    assert ours.findall(text) == compiled.findall(text)
-    assert [match["word"] for match in ours.finditer(text)] == ["One", "TWO"]
-    assert ours.sub("x", text) == compiled.sub("x", text)
-    assert ours.split(text) == compiled.split(text)
-    assert (ours.match("x"), ours.fullmatch("1 a "), ours.search("x 1 a") is not None) == (None, None, True)
-    assert (ours.pattern, ours.flags, ours.groups) == (compiled.pattern, compiled.flags, compiled.groups)
+    assert lazy.findall(text) == compiled.findall(text)
+    assert [match["word"] for match in lazy.finditer(text)] == ["One", "TWO"]
+    assert lazy.sub("x", text) == compiled.sub("x", text)
+    assert lazy.split(text) == compiled.split(text)
+    assert (lazy.match("x"), lazy.fullmatch("1 a "), lazy.search("x 1 a") is not None) == (None, None, True)
+    assert (lazy.pattern, lazy.flags, lazy.groups) == (compiled.pattern, compiled.flags, compiled.groups)
 
 
-def test_nothing_is_compiled_before_the_first_use() -> None:
+def test_pattern_is_not_compiled_before_its_first_use() -> None:
     broken = regex("(")
     with pytest.raises(re.error):
         broken.match("")
 
 
 def test_each_pattern_of_the_program_compiles() -> None:
-    found = [each for name in _modules() for value in vars(importlib.import_module(name)).values()
-             for each in _patterns_in(value)]  # fmt: skip
-    assert len(found) > 100
-    for each in found:
-        assert isinstance(each, patterns._Later)
-        assert isinstance(re.compile(each._text, each._flags), re.Pattern)
+    all_patterns = [pattern for name in _modules() for value in vars(importlib.import_module(name)).values()
+             for pattern in _patterns_in(value)]  # fmt: skip
+    assert len(all_patterns) > 100
+    for pattern in all_patterns:
+        assert isinstance(pattern, patterns._Later)
+        assert isinstance(re.compile(pattern._text, pattern._flags), re.Pattern)
 
 
 def test_no_pattern_is_compiled_when_a_module_is_imported() -> None:

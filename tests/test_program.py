@@ -1,4 +1,4 @@
-"""Advice that needs root starts the program that runs: sudo looks for it where pip and pipx do not install."""
+"""Advice that needs root names the running program by its path, as sudo does not search where pip and pipx install."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.written import WrittenMachine
 from tests.written.quiet_machine import quiet_files
 
 
-def _installed(folder: Path) -> Path:
+def _install(folder: Path) -> Path:
     folder.mkdir(parents=True)
     program = folder / "noisewatch"
     program.write_text("#!/bin/sh\necho started: $*\n")
@@ -33,8 +33,8 @@ def _installed(folder: Path) -> Path:
     return program
 
 
-def test_a_program_started_by_its_path_is_named_by_all_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = _installed(tmp_path / "my venv/bin")
+def test_program_started_by_its_path_is_named_by_its_full_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = _install(tmp_path / "my venv/bin")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["my venv/bin/noisewatch", "trace"])
     assert started_by() == shlex.quote(str(program))
@@ -44,19 +44,15 @@ def test_a_program_started_by_its_path_is_named_by_all_of_it(monkeypatch: pytest
     )
 
 
-def test_a_program_found_on_the_path_is_named_by_where_it_was_found(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program = _installed(tmp_path / "bin")
+def test_program_found_on_the_path_is_named_by_its_full_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = _install(tmp_path / "bin")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr(sys, "argv", ["noisewatch"])
     assert started_by() == str(program)
 
 
-def test_what_python_runs_as_a_module_is_named_by_the_program_beside_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program = _installed(tmp_path / "bin")
+def test_python_module_is_named_by_the_program_next_to_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = _install(tmp_path / "bin")
     monkeypatch.setattr(sys, "argv", ["/somewhere/noisewatch/__main__.py"])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python3"))
     assert started_by() == str(program)
@@ -64,10 +60,10 @@ def test_what_python_runs_as_a_module_is_named_by_the_program_beside_it(
     assert started_by() == f"{tmp_path}/bin/python3 -m noisewatch"
 
 
-def test_one_file_that_pex_made_is_named_and_not_what_it_unpacked(
+def test_file_made_by_pex_is_named_and_not_its_unpacked_program(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    unpacked, file = _installed(tmp_path / "cache/bin"), _installed(tmp_path / "my tools").rename(tmp_path / "n.pex")
+    unpacked, file = _install(tmp_path / "cache/bin"), _install(tmp_path / "my tools").rename(tmp_path / "n.pex")
     monkeypatch.setattr(sys, "executable", str(unpacked.with_name("python3")))
     monkeypatch.setattr(sys, "argv", [str(file)])
     monkeypatch.setenv("PEX", str(file))
@@ -76,28 +72,28 @@ def test_one_file_that_pex_made_is_named_and_not_what_it_unpacked(
     assert started_by() == str(unpacked)
 
 
-def test_a_program_that_a_pex_of_others_starts_is_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = _installed(tmp_path / "bin")
-    monkeypatch.setenv("PEX", str(_installed(tmp_path / "other")))
+def test_program_started_by_another_pex_is_named_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = _install(tmp_path / "bin")
+    monkeypatch.setenv("PEX", str(_install(tmp_path / "other")))
     monkeypatch.setattr(sys, "argv", [str(program)])
     assert started_by() == str(program)
 
 
-def test_on_another_machine_it_is_wherever_it_is() -> None:
+def test_program_on_another_machine_has_no_path() -> None:
     assert as_root("trace", is_here=False) == "sudo noisewatch trace"
 
 
-def test_who_was_not_seen_is_to_be_traced_by_the_program_that_runs() -> None:
+def test_remedy_for_unattributed_time_names_the_running_program() -> None:
     snapshot = read_snapshot(WrittenMachine(quiet_files()), SnapshotOptions(frozenset({2, 3})))
     culprit = Disturbance(
         kind=Kind.UNATTRIBUTED, name="threads that were not seen", cpu=2, stolen_ns=None, share=0.3, rate_per_s=None
     )
-    there, here = (remedy_of(culprit, Case(replace(snapshot, is_live=is_live))).said for is_live in (False, True))
-    assert there == "Usually short-lived threads; a trace names them: sudo noisewatch trace --cpus 2."
-    assert here == f"Usually short-lived threads; a trace names them: sudo {started_by()} trace --cpus 2."
+    copied, live = (remedy_of(culprit, Case(replace(snapshot, is_live=is_live))).said for is_live in (False, True))
+    assert copied == "Usually short-lived threads; a trace names them: sudo noisewatch trace --cpus 2."
+    assert live == f"Usually short-lived threads; a trace names them: sudo {started_by()} trace --cpus 2."
 
 
-def test_a_trace_that_is_for_root_is_told_with_its_command_where_it_could_be_made() -> None:
+def test_trace_that_needs_root_has_its_command_on_a_live_machine() -> None:
     reason = f"/sys/kernel/tracing: permission denied ({FOR_ROOT})"
     assert root_lines(reason, "trace --cpus 2", is_live=True) == [f"    sudo {started_by()} trace --cpus 2"]
     assert root_lines(reason, "trace --cpus 2", is_live=False) == []
@@ -105,8 +101,8 @@ def test_a_trace_that_is_for_root_is_told_with_its_command_where_it_could_be_mad
     assert root_lines(None, "trace --cpus 2", is_live=True) == []
 
 
-def test_help_and_pages_of_integrations_name_for_root_the_program_that_runs(run: Run) -> None:
+def test_help_and_pages_of_integrations_name_the_running_program(run: Run) -> None:
     _, commands = build_parsers()
-    for told in (commands["calibrate"].format_help(), run("integrations", "slurm", "--explain").out):
-        assert f"sudo {started_by()} " in told
-        assert "sudo noisewatch" not in told
+    for text in (commands["calibrate"].format_help(), run("integrations", "slurm", "--explain").out):
+        assert f"sudo {started_by()} " in text
+        assert "sudo noisewatch" not in text

@@ -1,4 +1,4 @@
-"""Names as a terminal may see them."""
+"""Cleaning of names for a terminal."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ from noisewatch.text import clean
         ("", ""),
     ],
 )
-def test_what_a_terminal_must_not_see_is_a_dot(name: str, shown: str) -> None:
+def test_control_characters_are_replaced_by_dots(name: str, shown: str) -> None:
     assert clean(name) == shown

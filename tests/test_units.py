@@ -1,4 +1,4 @@
-"""Figures in words."""
+"""Figures as text."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _SHARES = st.floats(0, 99)
         (0.99, "99%"), (0.991, ">99%"), (1 - 1e-16, ">99%"), (1.0, "100%"),
     ],
 )  # fmt: skip
-def test_only_certainty_reads_as_such(chance: float | None, words: str) -> None:
+def test_only_certainty_reads_as_certain(chance: float | None, words: str) -> None:
     assert describe_chance(chance) == words
 
 
 @given(st.floats(0, 1), st.integers(1, 99))
-def test_no_chance_reads_as_one_that_it_does_not_reach(chance: float, percent: int) -> None:
+def test_chance_never_reads_as_one_that_it_does_not_reach(chance: float, percent: int) -> None:
     if chance < percent / 100 - 1e-9:
         assert describe_chance(chance) != f"{percent}%"
 
@@ -55,7 +55,7 @@ def test_no_chance_reads_as_one_that_it_does_not_reach(chance: float, percent: i
     ("per_s", "words"),
     [(None, "?"), (0.0, "0/s"), (0.444, "0.444/s"), (13.04, "13/s"), (999.6, "1 000/s"), (41_234.5, "41 200/s")],
 )
-def test_a_rate_has_three_figures(per_s: float | None, words: str) -> None:
+def test_rate_has_three_digits(per_s: float | None, words: str) -> None:
     assert describe_rate(per_s) == words
 
 
@@ -70,38 +70,38 @@ def test_a_rate_has_three_figures(per_s: float | None, words: str) -> None:
         (4_194_304, "kB", "4,194,304 kB"),
     ],
 )
-def test_a_value_has_its_unit(value: float, unit: str, words: str) -> None:
+def test_value_has_its_unit(value: float, unit: str, words: str) -> None:
     assert describe_value(value, unit) == words
 
 
 @given(_LOSSES)
-def test_a_duration_fits_its_column(ns: float) -> None:
+def test_duration_fits_its_column(ns: float) -> None:
     assert cell_len(short_duration(ns)) <= _COLUMNS
 
 
 @given(_RATES)
-def test_a_rate_fits_its_column(per_s: float) -> None:
+def test_rate_fits_its_column(per_s: float) -> None:
     assert cell_len(short_rate(per_s)) <= _COLUMNS
 
 
 @given(_SHARES)
-def test_a_share_fits_its_column(value: float) -> None:
+def test_share_fits_its_column(value: float) -> None:
     assert cell_len(short_share(value)) <= _COLUMNS
 
 
 def _value_ns(text: str) -> float:
-    """What the duration says, in nanoseconds."""
+    """Return a duration's text in nanoseconds."""
     number, _, unit = text.partition(" ")
     return float(number) * {"": 1, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
 
 
 @given(st.floats(1, 1e12))
-def test_a_duration_says_what_it_is_given(ns: float) -> None:
+def test_short_duration_is_close_to_the_exact_one(ns: float) -> None:
     assert _value_ns(short_duration(ns)) == pytest.approx(ns, rel=0.34 if ns < 10 else 0.051)
 
 
 @given(_LOSSES, _LOSSES)
-def test_a_longer_duration_never_reads_shorter(one: float, other: float) -> None:
+def test_longer_duration_never_reads_shorter(one: float, other: float) -> None:
     less, more = sorted((one, other))
     assert _value_ns(short_duration(less)) <= _value_ns(short_duration(more))
 
@@ -118,7 +118,7 @@ def test_a_longer_duration_never_reads_shorter(one: float, other: float) -> None
         (1e9, "1.0 s"),
     ],
 )
-def test_a_duration_reads(ns: float | None, text: str) -> None:
+def test_short_duration(ns: float | None, text: str) -> None:
     assert short_duration(ns) == text
 
 
@@ -136,7 +136,7 @@ def test_a_duration_reads(ns: float | None, text: str) -> None:
         (250_000, "250k"),
     ],
 )
-def test_a_rate_reads(per_s: float | None, text: str) -> None:
+def test_short_rate(per_s: float | None, text: str) -> None:
     assert short_rate(per_s) == text
 
 
@@ -144,7 +144,7 @@ def test_a_rate_reads(per_s: float | None, text: str) -> None:
     ("value", "text"),
     [(None, "?"), (0.0, "0.0%"), (0.0001, "<0.1%"), (0.0006, "0.1%"), (0.004, "0.4%"), (0.0996, "10%"), (1.0, "100%")],
 )
-def test_a_share_reads(value: float | None, text: str) -> None:
+def test_short_share(value: float | None, text: str) -> None:
     assert short_share(value) == text
 
 
@@ -161,16 +161,16 @@ def test_a_share_reads(value: float | None, text: str) -> None:
         ("-1s", None),
     ],
 )
-def test_a_duration_is_read_with_its_unit(text: str, ns: float | None) -> None:
+def test_duration_is_parsed_with_its_unit(text: str, ns: float | None) -> None:
     assert parse_duration(text) == ns
 
 
 @pytest.mark.parametrize(("khz", "words"), [(3_694_450, "3694"), (None, "?")])
-def test_a_clock_is_whole_megahertz(khz: int | None, words: str) -> None:
+def test_clock_is_in_whole_megahertz(khz: int | None, words: str) -> None:
     assert describe_mhz(khz) == words
 
 
-def test_a_range_of_clocks_names_its_unit_once() -> None:
+def test_range_of_clocks_names_its_unit_once() -> None:
     assert describe_clocks(1_200_000, 2_300_000) == "1.2 to 2.3 GHz"
 
 
@@ -188,25 +188,23 @@ def test_a_range_of_clocks_names_its_unit_once() -> None:
         ([3e9, 12e9], "s", ["3.00", "12.00"]),
     ],
 )
-def test_a_column_of_durations_has_one_unit(values_ns: list[float | None], unit: str, figures: list[str]) -> None:
+def test_column_of_durations_has_one_unit(values_ns: list[float | None], unit: str, figures: list[str]) -> None:
     assert in_one_unit(values_ns) == (unit, figures)
 
 
 @pytest.mark.parametrize(
-    ("value", "limit", "said"), [(0.94, 0.9, "0.94"), (0.9004, 0.9, "0.9004"), (0.5, 0.3, "0.5"), (0.3, 0.3, "0.3")]
+    ("value", "limit", "text"), [(0.94, 0.9, "0.94"), (0.9004, 0.9, "0.9004"), (0.5, 0.3, "0.5"), (0.3, 0.3, "0.3")]
 )
-def test_a_value_is_told_with_so_many_digits_that_it_differs_from_its_limit(
-    value: float, limit: float, said: str
-) -> None:
-    assert distinct_from_limit(value, limit) == said
+def test_value_has_enough_digits_to_differ_from_its_limit(value: float, limit: float, text: str) -> None:
+    assert distinct_from_limit(value, limit) == text
 
 
 @pytest.mark.parametrize(
-    ("ns_per_s", "said"),
+    ("ns_per_s", "text"),
     [(None, "?/s"), (0.0, "0 µs/s"), (3.2e6, "3.2 ms/s"), (999.6e6, "1.0 s/s"), (2.5e9, "2.5 s/s")],
 )
-def test_noise_has_a_unit_that_is_read_beside_others(ns_per_s: float | None, said: str) -> None:
-    assert short_noise(ns_per_s) == said
+def test_noise_has_a_unit_per_second(ns_per_s: float | None, text: str) -> None:
+    assert short_noise(ns_per_s) == text
 
 
 @pytest.mark.parametrize(
@@ -222,7 +220,7 @@ def test_noise_has_a_unit_that_is_read_beside_others(ns_per_s: float | None, sai
         (math.inf, "none"),
     ],
 )
-def test_shares_have_three_digits(share: float, text: str) -> None:
+def test_share_has_three_digits(share: float, text: str) -> None:
     assert share_text(share) == text
 
 
@@ -242,7 +240,7 @@ def test_shares_have_three_digits(share: float, text: str) -> None:
         ("٤ GB", None),
     ],
 )
-def test_a_size_is_read_in_powers_of_1024(text: str, size: float | None) -> None:
+def test_size_is_parsed_in_powers_of_1024(text: str, size: float | None) -> None:
     assert parse_size(text) == size
 
 
@@ -250,12 +248,12 @@ def test_a_size_is_read_in_powers_of_1024(text: str, size: float | None) -> None
     ("size", "text"),
     [(64, "64 bytes"), (28160 * 1024, "27.5 MiB"), (1023 << 20, "0.999 GiB"), (16_316_412 * 1024, "15.6 GiB")],
 )
-def test_a_size_has_three_digits(size: float, text: str) -> None:
+def test_size_has_three_digits(size: float, text: str) -> None:
     assert describe_size(size) == text
 
 
 @given(st.integers(min_value=1024, max_value=1 << 50))
-def test_a_size_is_read_as_it_was_told(size: int) -> None:
+def test_described_size_is_parsed_as_the_same_size(size: int) -> None:
     assert parse_size(describe_size(size)) == pytest.approx(size, rel=0.006)
 
 
@@ -263,5 +261,5 @@ def test_a_size_is_read_as_it_was_told(size: int) -> None:
     ("text", "khz"),
     [("3 GHz", 3e6), ("2100MHz", 2.1e6), ("1200000 kHz", 1.2e6), ("250 Hz", 0.25), ("3", None), ("3 ghz", None)],
 )
-def test_a_frequency_is_read_with_its_unit(text: str, khz: float | None) -> None:
+def test_frequency_is_parsed_with_its_unit(text: str, khz: float | None) -> None:
     assert parse_frequency(text) == khz

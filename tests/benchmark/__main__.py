@@ -1,7 +1,7 @@
-"""Prints what noisewatch costs: `python -m tests.benchmark`. Figures, no limits: nothing here can fail.
+"""Print what noisewatch costs: `python -m tests.benchmark`. Figures without limits: nothing here can fail.
 
-Medians of several runs; a machine that is busy with something else shows in the spread. What the monitor
-costs, tests.benchmark.monitor prints.
+Medians of several runs; a busy machine shows in the spread. The cost of the monitor is printed by
+tests.benchmark.monitor.
 """
 
 from __future__ import annotations
@@ -32,42 +32,42 @@ _RUNS = 9
 _COMMAND = [sys.executable, "-m", "noisewatch"]
 
 
-def _timed_ms(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
+def _time_ms(work: Callable[[], object]) -> float:
+    start_s = time.perf_counter()
     work()
-    return (time.perf_counter() - started) * 1e3
+    return (time.perf_counter() - start_s) * 1e3
 
 
 def _median_ms(work: Callable[[], object], runs: int = _RUNS) -> str:
-    return _described_ms([_timed_ms(work) for _ in range(runs)])
+    return _describe_ms([_time_ms(work) for _ in range(runs)])
 
 
-def _described_ms(times: list[float]) -> str:
+def _describe_ms(times: list[float]) -> str:
     return f"median {statistics.median(times):7.1f} ms, from {min(times):.1f} to {max(times):.1f}"
 
 
 def start_up() -> None:
     commands = (["--version"], ["show"], ["preflight", "--sample", "0", "--no-calibration"])
-    for command in (["-c", "pass"], *(["-m", "noisewatch", *each] for each in commands)):
+    for command in (["-c", "pass"], *(["-m", "noisewatch", *arguments] for arguments in commands)):
         run = partial(subprocess.run, [sys.executable, *command], capture_output=True, check=False)
         figure = _median_ms(run)
         print(f"start-up  python {' '.join(command):<50} {figure}")
 
 
 def preflight() -> None:
-    """All of it, with its defaults."""
+    """Print the time of a whole preflight with its defaults."""
     run = partial(subprocess.run, [*_COMMAND, "preflight"], capture_output=True, check=False)
     print(f"preflight, three seconds of sample and of calibration: {_median_ms(run, 3)}")
 
 
 def copied_tree(cpu_count: int = 1024) -> None:
-    """What a machine of many CPUs costs from its files: CPU time, as the disk is none of ours."""
+    """Print the CPU time for a copied tree of many CPUs."""
     with tempfile.TemporaryDirectory() as folder:
         files = ManyCpus(cpu_count).files()
         write_tree(Path(folder), files)
         for command in (["show"], ["preflight", "--sample", "0", "--no-calibration"]):
             run = partial(subprocess.run, [*_COMMAND, *command, "--sysroot", folder], capture_output=True, check=False)
-            figure = _described_ms([_cpu_ms_of_children(run) for _ in range(_RUNS)])
+            figure = _describe_ms([_cpu_ms_of_children(run) for _ in range(_RUNS)])
             print(f"copied tree of {cpu_count} CPUs, {len(files)} files: {command[0]} {figure}")
 
 
@@ -79,9 +79,9 @@ def _cpu_ms_of_children(work: Callable[[], object]) -> float:
 
 
 def interrupts(cpu_count: int, row_count: int, local_rows: int = 12, moving_rows: int = 60) -> None:
-    """A table of one of the largest machines met, most of whose rows do not change.
+    """Print the cost of a large /proc/interrupts, of which most rows do not change.
 
-    The architecture's own rows move on all CPUs, and of some devices' that of one CPU.
+    The rows of the architecture change on all CPUs, and `moving_rows` rows of devices on one CPU each.
     """
 
     def row(number: int, step: int) -> str:
@@ -108,9 +108,9 @@ def interrupts(cpu_count: int, row_count: int, local_rows: int = 12, moving_rows
         path.write_text(second)
         reread = load_reading().reread
         with path.open("rb") as file:
-            kept = [(file.fileno(), first.encode())]
+            files = [(file.fileno(), first.encode())]
             print(
-                f"{name}: read again {_median_ms(lambda: reread(kept, memoryview(bytearray(24)).cast('q'), 1 << 28))}"
+                f"{name}: read again {_median_ms(lambda: reread(files, memoryview(bytearray(24)).cast('q'), 1 << 28))}"
             )
     print(f"{name}: parse the first time {_median_ms(lambda: parse_interrupts(first.encode()), 3)}")
     print(f"{name}: parse with the previous at hand {_median_ms(lambda: parse_interrupts(content, before))}")
@@ -118,7 +118,7 @@ def interrupts(cpu_count: int, row_count: int, local_rows: int = 12, moving_rows
 
 
 def recording(seconds: int = 60) -> None:
-    """What a minute at one frame a second takes; the first frame is the largest."""
+    """Print the size of a recording with one frame a second; the first frame is the largest."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "machine.nw"
         sizes = []
@@ -134,27 +134,27 @@ def recording(seconds: int = 60) -> None:
         )
 
 
-def live_picture(cpu_count: int = 512, gaps_each: int = 25) -> None:
-    """A calibration of many CPUs that is watched: what is taken in and drawn four times a second."""
+def live_picture(cpu_count: int = 512, gaps_per_cpu: int = 25) -> None:
+    """Print the cost of the live view of a calibration of many CPUs, which is updated four times a second."""
     capacities = capacities_for({GAPS: 10**9})
     words = buffer_words(capacities)
     buffers = {
         cpu: CalibrationBuffer(memoryview(bytearray(8 * words)).cast("q"), capacities) for cpu in range(cpu_count)
     }
-    live, took, drew = LiveGaps(), [], []
+    live, take_ms, draw_ms = LiveGaps(), [], []
     for _ in range(_RUNS):
         for cpu, buffer in buffers.items():
-            for number in range(buffer.totals[COUNT], buffer.totals[COUNT] + gaps_each):
+            for number in range(buffer.totals[COUNT], buffer.totals[COUNT] + gaps_per_cpu):
                 buffer.gaps[number * GAP_WORDS + 1] = 2_000 + (cpu * 7_919 + number * 104_729) % 200_000
-            buffer.totals[COUNT] += gaps_each
-        took.append(_timed_ms(partial(live.take, Progress(1.0, 5.0, buffers))))
-        drew.append(_timed_ms(partial(live_rows, live, 120, 40, UNICODE)))
-    print(f"live calibration of {cpu_count} CPUs: {cpu_count * gaps_each} gaps taken in, {_described_ms(took)}")
-    print(f"live calibration of {cpu_count} CPUs: drawn, {_described_ms(drew)}")
+            buffer.totals[COUNT] += gaps_per_cpu
+        take_ms.append(_time_ms(partial(live.take, Progress(1.0, 5.0, buffers))))
+        draw_ms.append(_time_ms(partial(live_rows, live, 120, 40, UNICODE)))
+    print(f"live calibration of {cpu_count} CPUs: {cpu_count * gaps_per_cpu} gaps taken in, {_describe_ms(take_ms)}")
+    print(f"live calibration of {cpu_count} CPUs: drawn, {_describe_ms(draw_ms)}")
 
 
 def main() -> None:
-    """All figures, in the order of the README."""
+    """Print all figures, in the order of the README."""
     start_up()
     live_picture()
     preflight()

@@ -1,7 +1,7 @@
-"""Prints how well disturbances are named, and what tracing costs: `python -m tests.benchmark.attribution` (root).
+"""Print how well disturbances are named, and what tracing costs: `python -m tests.benchmark.attribution` (root).
 
-The last CPU spins while noise of a known kind is made. What the gaps alone tell is held against the kernel's trace, and
-the trace against the deltas of /proc/interrupts.
+The last CPU spins during noise of a known kind. Causes by gaps are compared with the kernel's trace, and the trace
+with the deltas of /proc/interrupts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from noisewatch.kernel.trace.timeline import CpuTrace
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.spinning.calibration.run import Progress
 from noisewatch.model.calibration.gap_causes import GapCause, causes_by_gaps, causes_by_trace
-from tests.benchmark.paired import paired_ratio, spun
+from tests.benchmark.paired import paired_ratio, spin
 from tests.kernel.trace.ring_buffer import event_format, page, record, switch
 from tests.live.noise import CPU
 from tests.truth.conditions import disk, hog_here, idle, network, timer
@@ -34,8 +34,8 @@ from tests.truth.conditions import disk, hog_here, idle, network, timer
 _OTHER = 0
 _SECONDS = 5.0
 _ROUNDS, _ROUND_S = 40, 2.0
-_LEAST_NS = 2_000
-_ROWS = {  # of /proc/interrupts, and the traced interrupts that they count
+_MIN_NS = 2_000
+_ROWS = {  # rows of /proc/interrupts, and the traced interrupts that they count
     "LOC": ("local_timer",),
     "RES": ("reschedule",),
     "CAL": ("call_function", "call_function_single"),
@@ -57,7 +57,7 @@ while True:
 
 @contextmanager
 def _shootdowns(cpu: int, other: int) -> Iterator[None]:
-    """A process that maps and unmaps on another CPU, and has a thread on this one."""
+    """Run a process that maps and unmaps memory on another CPU, and has a thread on this one."""
     process = subprocess.Popen([sys.executable, "-c", _SHOOTDOWNS % {"cpu": cpu, "other": other}])
     try:
         time.sleep(0.5)
@@ -81,15 +81,15 @@ _CONDITIONS: dict[str, Callable[[int, int], AbstractContextManager[None]]] = {
 }
 
 
-def _spun(collector: TraceCollector | None, seconds: float) -> CalibrationSamples:
+def _spin(collector: TraceCollector | None, seconds: float) -> CalibrationSamples:
     def watch(progress: Progress) -> None:
         if collector is not None:
             collector.drain()
 
-    return spun(CPU, seconds, watch)
+    return spin(CPU, seconds, watch)
 
 
-Deltas = dict[str, tuple[int, int]]  # by row: surely within the trace, and surely around it
+Deltas = dict[str, tuple[int, int]]  # by row: counts within the trace, and counts from before to after it
 
 
 def _counts() -> dict[str, int]:
@@ -99,11 +99,11 @@ def _counts() -> dict[str, int]:
     return {row.label: row.counts[at] for row in table.rows if row.counts is not None}
 
 
-def _traced(online: frozenset[int], seconds: float = _SECONDS) -> tuple[CalibrationSamples, Trace, Deltas]:
+def _trace(online: frozenset[int], seconds: float = _SECONDS) -> tuple[CalibrationSamples, Trace, Deltas]:
     counts = [_counts()]
     with TraceCollector(frozenset({CPU}), online) as collector:
         counts.append(_counts())
-        samples = _spun(collector, seconds)
+        samples = _spin(collector, seconds)
         counts.append(_counts())
         collector.stop()
         counts.append(_counts())
@@ -117,44 +117,44 @@ def _traced(online: frozenset[int], seconds: float = _SECONDS) -> tuple[Calibrat
 
 def _row(name: str, samples: CalibrationSamples, trace: Trace, deltas: Deltas, irqs: Irqs | None) -> list[str]:
     pieces = trace.cpus[0]
-    (said,) = samples.cpus
-    traced = causes_by_trace(said, pieces, samples.begin_ns - trace.begin_ns, irqs)
-    guessed = causes_by_gaps(said, None)
-    own = [each for each in traced if (each.kernel_ns or 0) > _LEAST_NS]
-    named = [each for each in own if each.name not in ("", "?")]
-    threads = [any("thread" in part.source.kind for part in each.parts) for each in traced]
-    ticks = [any(part.source.kind == "tick" for part in each.parts) for each in traced]
-    has_switched = [each.kind == "thread" for each in guessed]
+    (samples_of_cpu,) = samples.cpus
+    causes = causes_by_trace(samples_of_cpu, pieces, samples.begin_ns - trace.begin_ns, irqs)
+    guesses = causes_by_gaps(samples_of_cpu, None)
+    own = [cause for cause in causes if (cause.kernel_ns or 0) > _MIN_NS]
+    identified = [cause for cause in own if cause.name not in ("", "?")]
+    threads = [any("thread" in part.source.kind for part in cause.parts) for cause in causes]
+    ticks = [any(part.source.kind == "tick" for part in cause.parts) for cause in causes]
+    has_switched = [guess.kind == "thread" for guess in guesses]
     quiet = [not thread for thread in threads]
-    outside = [each for each in traced if each.kind == "outside"]
+    outside = [cause for cause in causes if cause.kind == "outside"]
     return [
         name,
-        str(len(traced)),
+        str(len(causes)),
         str(len(own)),
-        _share(len(named), len(own)),
-        _share(len(outside), len(traced)),
+        _share(len(identified), len(own)),
+        _share(len(outside), len(causes)),
         *_quality(has_switched, threads),
         *_quality(
-            [each.kind == "tick" and still for each, still in zip(guessed, quiet, strict=True)],
-            [tick and still for tick, still in zip(ticks, quiet, strict=True)],
+            [guess.kind == "tick" and is_quiet for guess, is_quiet in zip(guesses, quiet, strict=True)],
+            [tick and is_quiet for tick, is_quiet in zip(ticks, quiet, strict=True)],
         ),
-        _compared(pieces, deltas),
+        _compare(pieces, deltas),
         str(pieces.lost_events),
     ]
 
 
-def _quality(guessed: Sequence[bool], true: Sequence[bool]) -> tuple[str, str]:
-    """Precision and recall."""
-    right = sum(guess and truth for guess, truth in zip(guessed, true, strict=True))
-    return _share(right, sum(guessed)), _share(right, sum(true))
+def _quality(guesses: Sequence[bool], truths: Sequence[bool]) -> tuple[str, str]:
+    """Return precision and recall."""
+    hits = sum(guess and truth for guess, truth in zip(guesses, truths, strict=True))
+    return _share(hits, sum(guesses)), _share(hits, sum(truths))
 
 
 def _share(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
-def _compared(pieces: CpuPieces, deltas: Deltas) -> str:
-    """Rows of /proc/interrupts where less was traced than was counted within the trace, or more than around it."""
+def _compare(pieces: CpuPieces, deltas: Deltas) -> str:
+    """Describe the rows of /proc/interrupts whose traced count is outside the counts within and around the trace."""
     by_name: dict[str, int] = {}
     for source, stats in zip(pieces.sources, pieces.stats, strict=True):
         label = str(source.irq) if source.kind == "irq" else source.name
@@ -163,61 +163,61 @@ def _compared(pieces: CpuPieces, deltas: Deltas) -> str:
         elif source.kind == "tick":
             label = "local_timer"
         by_name[label] = by_name.get(label, 0) + stats.count
-    counted = {label: count for label, count in deltas.items() if label.isdecimal() or label in _ROWS}
-    worst = []
-    for label, (within, around) in counted.items():
+    delta_by_label = {label: delta for label, delta in deltas.items() if label.isdecimal() or label in _ROWS}
+    differing = []
+    for label, (inside, around) in delta_by_label.items():
         traced = sum(by_name.get(name, 0) for name in _ROWS.get(label, (label,)))
-        if not within - 1 <= traced <= around + 1:
-            worst.append(f"{label} {traced} of {within} to {around}")
-    total = sum(within for within, _ in counted.values())
-    return f"{total} counted, " + (", ".join(worst) if worst else "all rows within 1")
+        if not inside - 1 <= traced <= around + 1:
+            differing.append(f"{label} {traced} of {inside} to {around}")
+    total = sum(inside for inside, _ in delta_by_label.values())
+    return f"{total} counted, " + (", ".join(differing) if differing else "all rows within 1")
 
 
 def _overhead(online: frozenset[int]) -> None:
-    """Side by side, round after round."""
-    lengths: dict[bool, list[int]] = {False: [], True: []}
+    """Print the stolen share and tick lengths with and without tracing, measured alternately."""
+    ticks_by_mode: dict[bool, list[int]] = {False: [], True: []}
 
     def stolen_share(is_traced: bool) -> float:
-        (said,) = (_traced(online, _ROUND_S)[0] if is_traced else _spun(None, _ROUND_S)).cpus
-        lengths[is_traced] += _ticks(causes_by_gaps(said, None))
-        return sum(said.gaps.length_ns) / said.spun_ns
+        (samples,) = (_trace(online, _ROUND_S)[0] if is_traced else _spin(None, _ROUND_S)).cpus
+        ticks_by_mode[is_traced] += _ticks(causes_by_gaps(samples, None))
+        return sum(samples.gaps.length_ns) / samples.spun_ns
 
     print(f"\nstolen share traced / not traced: {paired_ratio(stolen_share, _ROUNDS)}")
-    for is_traced, found in lengths.items():
-        quarter = statistics.quantiles(found, n=4)
+    for is_traced, ticks_ns in ticks_by_mode.items():
+        quarter = statistics.quantiles(ticks_ns, n=4)
         print(f"a tick {'traced' if is_traced else 'not traced'}: p25 {quarter[0]:.0f} ns, median {quarter[1]:.0f} ns")
 
 
 def _decoding() -> None:
-    """How many events a second can be taken in, by a CPU that does nothing else."""
+    """Print how many events one CPU can decode per second."""
     events = events_on_target(event_format)
-    entry, leaves = (record(f"irq_vectors/local_timer_{name}", 7) for name in ("entry", "exit"))
-    records = (entry, leaves, switch("bench", 8, 7), switch("x", 7, 8))
+    entry, leave = (record(f"irq_vectors/local_timer_{name}", 7) for name in ("entry", "exit"))
+    records = (entry, leave, switch("bench", 8, 7), switch("x", 7, 8))
     pages = [
         page([((number * 100 + at) * 500, records[at % len(records)]) for at in range(100)], begin_ns=number * 50_000)
         for number in range(3_000)
     ]
     trace = CpuTrace(CPU, events, Sends({}), 0)
-    started = time.process_time()
-    for each in pages:
-        trace.feed(each)
-    used_s = time.process_time() - started
+    start_s = time.process_time()
+    for content in pages:
+        trace.feed(content)
+    used_s = time.process_time() - start_s
     print(f"decoding: {100 * len(pages) / used_s:,.0f} events a second")
 
 
 def _ticks(causes: Sequence[GapCause]) -> list[int]:
-    return [each.length_ns for each in causes if each.kind == "tick"]
+    return [cause.length_ns for cause in causes if cause.kind == "tick"]
 
 
 def main() -> None:
-    """Raises CannotMeasure where nothing can be traced."""
+    """Print all figures. Raise CannotMeasure if nothing can be traced."""
     snapshot = read_snapshot(LiveMachine(), SnapshotOptions(frozenset({CPU})))
     online = snapshot.online.online or frozenset({CPU})
     heads = ["", "gaps", "kernel's > 2 µs", "named", "outside", "thread prec.", "recall", "tick prec.", "recall"]
     print(" | ".join([*heads, "traced / counted", "lost"]))
     for name, condition in _CONDITIONS.items():
         with condition(CPU, _OTHER):
-            print(" | ".join(_row(name, *_traced(online), snapshot.irqs)), flush=True)
+            print(" | ".join(_row(name, *_trace(online), snapshot.irqs)), flush=True)
     _overhead(online)
     _decoding()
 

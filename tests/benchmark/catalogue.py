@@ -1,6 +1,6 @@
-"""Prints what the whole catalogue costs: `python -m tests.benchmark.catalogue [COPIED_TREE …]`. Figures, no limits.
+"""Print what the whole catalogue costs: `python -m tests.benchmark.catalogue [COPIED_TREE …]`. Figures, no limits.
 
-CPU time of this process, without the sample itself: all looks at the machine, the interval, the checks and the report.
+CPU time of this process without the sample's sleep: all snapshots, the interval, the checks and the report.
 """
 
 from __future__ import annotations
@@ -27,40 +27,42 @@ _SAMPLE_S = 0.5
 
 
 def _cpu_ms(work: Callable[[], object]) -> float:
-    started = time.process_time()
+    start_s = time.process_time()
     work()
-    return (time.process_time() - started) * 1e3
+    return (time.process_time() - start_s) * 1e3
 
 
-def _told(values: list[float]) -> str:
+def _describe(values: list[float]) -> str:
     return f"median {statistics.median(values):7.1f} ms, from {min(values):.1f} to {max(values):.1f}"
 
 
 def host() -> None:
-    """This host, as preflight looks at it."""
-    looks, judged = [], []
+    """Print the cost on this host, with the snapshots of preflight."""
+    snapshots_ms, checks_ms = [], []
     for _ in range(_RUNS):
         machine, task_reader = LiveMachine(), TaskReader(asks_all_affinities=True)
-        seen: list[Snapshot] = []
+        snapshots: list[Snapshot] = []
 
-        def look(
-            machine: Machine = machine, task_reader: TaskReader = task_reader, seen: list[Snapshot] = seen
+        def take_snapshot(
+            machine: Machine = machine, task_reader: TaskReader = task_reader, snapshots: list[Snapshot] = snapshots
         ) -> None:
-            seen.append(read_snapshot(machine, SnapshotOptions(), task_reader, seen[-1] if seen else None))
+            snapshots.append(
+                read_snapshot(machine, SnapshotOptions(), task_reader, snapshots[-1] if snapshots else None)
+            )
 
-        first_ms = _cpu_ms(look) + _cpu_ms(look)
+        first_ms = _cpu_ms(take_snapshot) + _cpu_ms(take_snapshot)
         time.sleep(_SAMPLE_S)
-        looks.append(first_ms + _cpu_ms(look))
-        case = Case(seen[-1], interval_between(seen[-2], seen[-1]))
-        judged.append(_cpu_ms(lambda case=case: render(judge(case), RenderOptions(0, 0.0))))  # type: ignore[misc]  # bound now
-    total = [one + other for one, other in zip(looks, judged, strict=True)]
-    print(f"this host: three looks   {_told(looks)}")
-    print(f"this host: {len(CATALOGUE)} checks     {_told(judged)}")
-    print(f"this host: together      {_told(total)}")
+        snapshots_ms.append(first_ms + _cpu_ms(take_snapshot))
+        case = Case(snapshots[-1], interval_between(snapshots[-2], snapshots[-1]))
+        checks_ms.append(_cpu_ms(lambda case=case: render(judge(case), RenderOptions(0, 0.0))))  # type: ignore[misc]  # bound now
+    total = [first + second for first, second in zip(snapshots_ms, checks_ms, strict=True)]
+    print(f"this host: three looks   {_describe(snapshots_ms)}")
+    print(f"this host: {len(CATALOGUE)} checks     {_describe(checks_ms)}")
+    print(f"this host: together      {_describe(total)}")
 
 
 def copied(root: str) -> None:
-    """A copied tree, which is looked at once."""
+    """Print the cost of a copied tree, with its single snapshot."""
     times = []
     for _ in range(3):
         machine, task_reader = CopiedTree(root), TaskReader(asks_all_affinities=True)
@@ -69,11 +71,11 @@ def copied(root: str) -> None:
             render(judge(Case(read_snapshot(machine, SnapshotOptions(), task_reader))), RenderOptions(0, 0.0))
 
         times.append(_cpu_ms(examine))
-    print(f"{root}: {_told(times)}")
+    print(f"{root}: {_describe(times)}")
 
 
 def main() -> None:
-    """The host, and the trees that are named."""
+    """Print the costs of the host and of the named trees."""
     host()
     for root in sys.argv[1:]:
         copied(root)

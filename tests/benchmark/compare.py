@@ -1,11 +1,11 @@
-"""How often `noisewatch compare` shows a difference where there is none, and how often it finds one of 3 %
+"""Print how often `noisewatch compare` shows a difference without one, and how often it finds one of 3 %
 (on many CPUs: on one of them).
 
 python -m tests.benchmark.compare [CALIBRATIONS_OF_THIS_HOST]
 
-Calibrations and series of runs are drawn from one distribution: levels that stray from one calibration to the next,
-blocks that stray within one, gaps and noise floors as they change on a machine between sessions. With a number,
-this many calibrations of 2 s are taken on this host, and all pairs of them are compared.
+Calibrations and series of runs are drawn from one distribution: levels vary between calibrations, blocks within one,
+gaps and noise floors as on a machine between sessions. With a number, this many calibrations of 2 s are run on this
+host, and all pairs of them are compared.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from tests.surfaces.reports.compare.documents import calibration, cpu, receipt, 
 _TRIES = 400
 _BLOCKS = 200
 _KINDS = ("latency_work", "throughput", "interpreter", "cache", "memory")
-_APART = 1.03
+_SLOWER = 1.03
 _CPUS = (1, 16)
 
 
 class _Machine(NamedTuple):
-    """Standard deviations of logarithms: of a calibration's level by the one before, and of its blocks."""
+    """Standard deviations of logarithms: of a calibration's level from the previous one, and of its blocks."""
 
     name: str
     drift: float
@@ -54,8 +54,8 @@ def _calibration(machine: _Machine, cpus: int, rng: random.Random, slower: float
     """Return the calibration of `cpus` CPUs: the first one is slower, and each drifts by itself."""
     deviation = math.log(USUAL_DRIFT.margin_at(10_000_000)) / 1.645
     cv = 0.002 * math.exp(rng.gauss(0, deviation / math.sqrt(2)))
-    measured = [_cpu(number, machine, rng, slower if number == 0 else 1.0) for number in range(cpus)]
-    document = calibration(*measured, cv=cv)
+    cpu_figures = [_cpu(number, machine, rng, slower if number == 0 else 1.0) for number in range(cpus)]
+    document = calibration(*cpu_figures, cv=cv)
     document["noise_floor_drift"] = None
     return document
 
@@ -68,9 +68,9 @@ def _cpu(number: int, machine: _Machine, rng: random.Random, slower: float) -> d
 
 
 def _work(level: float, spread: float, rng: random.Random) -> Mapping[str, Any]:
-    found = spread_of([1e6 * level * math.exp(rng.gauss(0, spread)) for _ in range(_BLOCKS)], pieces=5)
-    assert found is not None
-    return {key: getattr(found, key) for key in ("count", "median_ns", "mad_share", "width_share", "pieces")}
+    figures = spread_of([1e6 * level * math.exp(rng.gauss(0, spread)) for _ in range(_BLOCKS)], pieces=5)
+    assert figures is not None
+    return {key: getattr(figures, key) for key in ("count", "median_ns", "mad_share", "width_share", "pieces")}
 
 
 def _runs(cv: float, count: int, rng: random.Random, slower: float = 1.0) -> list[dict[str, Any]]:
@@ -84,33 +84,33 @@ def _no_recording(path: str) -> NoReturn:
 
 def _share_shown(draw: Callable[[random.Random, float], object], slower: float, folder: Path, is_slow: bool) -> float:
     """Return the share of comparisons that show a difference; `is_slow`: those that show one of speed."""
-    rng, shown = random.Random(11), 0
+    rng, hits = random.Random(11), 0
     for _ in range(_TRIES):
-        one, other = (str(written(folder / name, draw(rng, by))) for name, by in (("a", 1.0), ("b", slower)))
-        found = compare_files(one, other, _no_recording)
-        shown += any(each.traits.unit in ("ns", "kHz") or not is_slow for each in found.different_figures)
-    return shown / _TRIES
+        first, second = (str(written(folder / name, draw(rng, factor))) for name, factor in (("a", 1.0), ("b", slower)))
+        comparison = compare_files(first, second, _no_recording)
+        hits += any(figure.traits.unit in ("ns", "kHz") or not is_slow for figure in comparison.different_figures)
+    return hits / _TRIES
 
 
 def _print_drawn(folder: Path) -> None:
     print(f"{'':34}  shown where nothing differs  found where CPU 0 is 3 % slower")
     for machine, cpus in itertools.product(_MACHINES, _CPUS):
 
-        def drawn(rng: random.Random, slower: float, machine: _Machine = machine, cpus: int = cpus) -> object:
+        def draw(rng: random.Random, slower: float, machine: _Machine = machine, cpus: int = cpus) -> object:
             return _calibration(machine, cpus, rng, slower)
 
-        _print_row(f"{machine.name}, {cpus} CPU{'s' if cpus > 1 else ''}", drawn, folder)
+        _print_row(f"{machine.name}, {cpus} CPU{'s' if cpus > 1 else ''}", draw, folder)
     for cv, count in itertools.product((0.005, 0.01, 0.03), (10, 25)):
 
-        def run(rng: random.Random, slower: float, cv: float = cv, count: int = count) -> object:
+        def draw_runs(rng: random.Random, slower: float, cv: float = cv, count: int = count) -> object:
             return _runs(cv, count, rng, slower)
 
-        _print_row(f"{count} runs, CV {cv:.1%}", run, folder)
+        _print_row(f"{count} runs, CV {cv:.1%}", draw_runs, folder)
 
 
 def _print_row(name: str, draw: Callable[[random.Random, float], object], folder: Path) -> None:
-    false, found = _share_shown(draw, 1.0, folder, False), _share_shown(draw, _APART, folder, True)
-    print(f"{name:34}  {false:26.1%}  {found:28.1%}", flush=True)
+    false_share, detected_share = _share_shown(draw, 1.0, folder, False), _share_shown(draw, _SLOWER, folder, True)
+    print(f"{name:34}  {false_share:26.1%}  {detected_share:28.1%}", flush=True)
 
 
 def _print_host(count: int, folder: Path) -> None:
@@ -122,21 +122,21 @@ def _print_host(count: int, folder: Path) -> None:
 
 
 def print_pairs(paths: list[Path]) -> None:
-    """How often two of these calibrations of one machine differ, and in what."""
-    found = [compare_files(str(one), str(other), _no_recording) for one, other in itertools.combinations(paths, 2)]
-    shown = Counter(figure.name for each in found for figure in each.different_figures)
-    differing = sum(bool(each.different_figures) for each in found)
-    print(f"\n{len(paths)} calibrations of this host: {differing} of {len(found)} pairs differ {dict(shown) or ''}")
-    for name in dict.fromkeys(figure.name for each in found for figure in each.figures):
-        print(f"  {name:24} would have shown from {_least_shown(found, name):.3g} times")
+    """Print how often two of these calibrations of one machine differ, and in which figures."""
+    pairs = [compare_files(str(one), str(other), _no_recording) for one, other in itertools.combinations(paths, 2)]
+    counts = Counter(figure.name for pair in pairs for figure in pair.different_figures)
+    differing = sum(bool(pair.different_figures) for pair in pairs)
+    print(f"\n{len(paths)} calibrations of this host: {differing} of {len(pairs)} pairs differ {dict(counts) or ''}")
+    for name in dict.fromkeys(figure.name for pair in pairs for figure in pair.figures):
+        print(f"  {name:24} would have shown from {_least_shown(pairs, name):.3g} times")
 
 
-def _least_shown(found: list[SideComparison], name: str) -> float:
-    return statistics.median(each.least_shown for one in found for each in one.figures if each.name == name)
+def _least_shown(pairs: list[SideComparison], name: str) -> float:
+    return statistics.median(figure.least_shown for pair in pairs for figure in pair.figures if figure.name == name)
 
 
 def main() -> None:
-    """Prints all."""
+    """Print all shares."""
     with tempfile.TemporaryDirectory() as folder:
         _print_drawn(Path(folder))
         if sys.argv[1:]:

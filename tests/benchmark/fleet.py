@@ -1,8 +1,7 @@
-"""Prints what `noisewatch fleet` costs: `python -m tests.benchmark.fleet [HOSTS]` (default 20,000). Figures, no limits.
+"""Print what `noisewatch fleet` costs: `python -m tests.benchmark.fleet [HOSTS]` (default 20,000). Figures, no limits.
 
-The verdicts are those of a recorded machine with a calibration, changed a little from host to host; they need 2 GB in
-the folder for temporary files. The time is that of the whole program, by the wall and of the CPU, and the memory its
-largest resident set.
+The verdicts are those of a recorded machine with a calibration, slightly changed for each host; they need 2 GB in the
+folder for temporary files. Figures are wall time, CPU time and largest resident set of the whole program.
 """
 
 from __future__ import annotations
@@ -30,29 +29,29 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         size = _write(Path(folder), hosts)
         print(f"{hosts} verdicts, {size / 1e6:.0f} MB")
-        for wanted in _FORMATS:
-            print(f"{wanted:10} {_cost(folder, wanted)}")
+        for form in _FORMATS:
+            print(f"{form:10} {_cost(folder, form)}")
 
 
-def _cost(folder: str, wanted: str) -> str:
+def _cost(folder: str, form: str) -> str:
     """Run `noisewatch fleet` in a separate process, and return its time, memory and exit status as text."""
-    started = time.perf_counter()
-    command = (sys.executable, "-m", "noisewatch", "fleet", folder, "--format", wanted, "--output", "/dev/null")
+    start_s = time.perf_counter()
+    command = (sys.executable, "-m", "noisewatch", "fleet", folder, "--format", form, "--output", "/dev/null")
     process = os.posix_spawn(sys.executable, command, os.environ)
     _, status, usage = os.wait4(process, 0)
-    took_s, cpu_s = time.perf_counter() - started, usage.ru_utime + usage.ru_stime
-    ended = os.waitstatus_to_exitcode(status)
-    return f"{took_s:5.1f} s, {cpu_s:5.1f} s of CPU time, {usage.ru_maxrss / 1024:4.0f} MB, exit status {ended}"
+    wall_s, cpu_s = time.perf_counter() - start_s, usage.ru_utime + usage.ru_stime
+    exit_status = os.waitstatus_to_exitcode(status)
+    return f"{wall_s:5.1f} s, {cpu_s:5.1f} s of CPU time, {usage.ru_maxrss / 1024:4.0f} MB, exit status {exit_status}"
 
 
 def _write(folder: Path, hosts: int) -> int:
-    """The verdicts, in a hundred folders; returns their bytes."""
+    """Write the verdicts to a hundred folders, and return their size in bytes."""
     variants, size, now_s = _variants(folder), 0, time.time()
     for number in range(hosts):
-        place = folder / f"rack{number % 100}"
-        place.mkdir(exist_ok=True)
+        rack = folder / f"rack{number % 100}"
+        rack.mkdir(exist_ok=True)
         text = variants[number % len(variants)].replace(_AT, f'"at": {now_s - number % 3600}', 1)
-        size += (place / f"host{number}.json").write_text(text)
+        size += (rack / f"host{number}.json").write_text(text)
     return size
 
 
@@ -60,12 +59,12 @@ def _variants(folder: Path) -> list[str]:
     recorded = folder / "recorded.txt"
     replay = str(MACHINES / "host-calibration.nw")
     noisewatch(["preflight", "--replay", replay, "--format", "json", "--output", str(recorded)])
-    verdict, dice = json.loads(recorded.read_text()), random.Random(1)
-    return [json.dumps(_changed(verdict, dice), indent=1) for _ in range(_VARIANTS)]
+    verdict, rng = json.loads(recorded.read_text()), random.Random(1)
+    return [json.dumps(_vary(verdict, rng), indent=1) for _ in range(_VARIANTS)]
 
 
-def _changed(verdict: dict[str, Any], dice: random.Random) -> dict[str, Any]:
-    factor = dice.lognormvariate(0.0, 0.1)
+def _vary(verdict: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    factor = rng.lognormvariate(0.0, 0.1)
     floors = [{**floor, "cv_expected": floor["cv_expected"] * factor} for floor in verdict["noise_floor"]]
     return {**verdict, "noise_floor": floors}
 

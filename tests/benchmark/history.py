@@ -1,7 +1,7 @@
-"""Prints how right the history is, and how quickly it opens: `python -m tests.benchmark.history`.
+"""Print how accurate the history is, and how quickly it opens: `python -m tests.benchmark.history`.
 
-Figures, no limits. The machines are made up (tests/model/history/noises.py): all nineteen figures at once, and the
-question is asked after every entry, as preflight does. An argument is the number of machines of each kind.
+Figures, no limits. The machines are made up (tests/model/history/noises.py) with all nineteen figures, and judged
+after every entry, as preflight does. An argument is the number of machines of each kind.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.benchmark.shares import describe_trials
 from tests.model.history.noises import NOISES, SPEEDS, Series, Values, is_slower, machine_of, slowed
 
 _MACHINES, _ENTRIES = 100, 60
-_SHIFT, _WITHIN = 0.03, 5
+_SHIFT, _MAX_ENTRIES = 0.03, 5
 _BEFORE = (5, 10, 20, 40)
 _STORED, _OPENINGS = 10_000, 7
 _A_DAY, _WEEKEND, _SLOW = 144, 63 * 6, 0.05  # entries of a timer
@@ -50,7 +50,7 @@ class Alarms(NamedTuple):
 
 
 def entries_of(machine: Mapping[Figure, Values]) -> list[Entry]:
-    """One a day."""
+    """Return entries of one a day."""
     count = len(next(iter(machine.values())))
     return [
         Entry(
@@ -71,58 +71,58 @@ def developments(entries: list[Entry], begin: int = 1) -> Iterator[Development]:
 
 def alarms(series: Series, spread: float, machines: int) -> list[Alarms]:
     """Return the reports on machines that do not change, one for each machine."""
-    rng, found = np.random.default_rng(1), []
+    rng, reports = np.random.default_rng(1), []
     for _ in range(machines):
-        told = list(developments(entries_of(machine_of(rng, series, spread, _ENTRIES))))
-        found.append(
+        states = list(developments(entries_of(machine_of(rng, series, spread, _ENTRIES))))
+        reports.append(
             Alarms(
-                any(each.moves or each.departures or each.drifts for each in told),
-                any(each.apart for each in told),
-                any(each.alternations for each in told),
+                any(state.moves or state.departures or state.drifts for state in states),
+                any(state.apart for state in states),
+                any(state.alternations for state in states),
             )
         )
-    return found
+    return reports
 
 
-def found_within(series: Series, spread: float, machines: int, before: int) -> tuple[int, int, int]:
+def count_detections(series: Series, spread: float, machines: int, before: int) -> tuple[int, int, int]:
     """Count the machines on which a slow-down of 3 % is found, dated and warned of within five entries.
 
-    It is dated where its first entry is known, and warned of where a preflight has warned by then.
+    It is dated if its first entry is identified, and warned of if a preflight has warned by then.
     """
-    rng, found, dated, warned = np.random.default_rng(2), 0, 0, 0
+    rng, detected, dated, warned = np.random.default_rng(2), 0, 0, 0
     for _ in range(machines):
-        machine = slowed(machine_of(rng, series, spread, before + _WITHIN), before, _SHIFT)
+        machine = slowed(machine_of(rng, series, spread, before + _MAX_ENTRIES), before, _SHIFT)
         entries = entries_of(machine)
-        told = list(developments(entries, before + 1))
-        departed = next((each.departures for each in told if each.departures), ())
-        found += bool(departed)
-        dated += any(move.first_new is entries[before] for move in departed)
-        warned += any(each.departures or each.apart for each in told)
-    return found, dated, warned
+        states = list(developments(entries, before + 1))
+        departures = next((state.departures for state in states if state.departures), ())
+        detected += bool(departures)
+        dated += any(move.first_new is entries[before] for move in departures)
+        warned += any(state.departures or state.apart for state in states)
+    return detected, dated, warned
 
 
 def shares(machines: int) -> None:
-    """A block for each kind of noise."""
+    """Print a block for each kind of noise."""
     for name, (series, spread) in NOISES.items():
-        told = alarms(series, spread, machines)
+        reports = alarms(series, spread, machines)
         print(f"\n{name}: {machines} machines of {_ENTRIES} entries that do not change")
-        print(f"  a move was reported          {describe_trials(sum(each.moved for each in told), machines)}")
-        print(f"  an entry apart was reported  {describe_trials(sum(each.apart for each in told), machines)}")
+        print(f"  a move was reported          {describe_trials(sum(report.moved for report in reports), machines)}")
+        print(f"  an entry apart was reported  {describe_trials(sum(report.apart for report in reports), machines)}")
         print(
-            f"  bimodal was reported         {describe_trials(sum(each.bimodal for each in told), machines)}",
+            f"  bimodal was reported         {describe_trials(sum(report.bimodal for report in reports), machines)}",
             flush=True,
         )
         for before in _BEFORE:
-            found, dated, warned = found_within(series, spread, machines, before)
+            detected, dated, warned = count_detections(series, spread, machines, before)
             print(
-                f"  3 % slower after {before:2} entries, found within {_WITHIN}: {describe_trials(found, machines)}; "
-                f"dated to the entry {dated}, at least warned {warned}",
+                f"  3 % slower after {before:2} entries, found within {_MAX_ENTRIES}: "
+                f"{describe_trials(detected, machines)}; dated to the entry {dated}, at least warned {warned}",
                 flush=True,
             )
 
 
-def timed(rng: np.random.Generator, days: int, wave: float) -> list[Entry]:
-    """One each ten minutes, with a wave of that size each day, as of a room that is warm in the afternoon; since
+def timer_entries(rng: np.random.Generator, days: int, wave: float) -> list[Entry]:
+    """Return entries of one in ten minutes, with a daily wave as of a room that is warm in the afternoon; since
     Friday evening all speeds are 5 % slower."""
     count = days * _A_DAY + _WEEKEND
     machine = machine_of(rng, *NOISES["gaussian, 0.3 %"], count)
@@ -134,29 +134,29 @@ def timed(rng: np.random.Generator, days: int, wave: float) -> list[Entry]:
 
 
 def timers(machines: int) -> None:
-    """Print the reports on a machine that a timer measures every ten minutes, of which 200 entries are looked at."""
+    """Print the reports on a machine that a timer measures every ten minutes, of which 200 entries are judged."""
     for days, wave in ((7, 0.0), (28, 0.0), (120, 0.0), (28, 0.005), (28, 0.01)):
-        rng, moved, found = np.random.default_rng(4), 0, 0
+        rng, moved_count, slower_count = np.random.default_rng(4), 0, 0
         for _ in range(machines):
-            entries = timed(rng, days, wave)
-            looks = range(len(entries) - _WEEKEND - _A_DAY, len(entries) - _WEEKEND, 12)
-            moved += any(_is_told(entries[:count]) for count in looks)
-            found += bool(development_of(evenly(entries)).departures)
+            entries = timer_entries(rng, days, wave)
+            counts = range(len(entries) - _WEEKEND - _A_DAY, len(entries) - _WEEKEND, 12)
+            moved_count += any(_is_move_reported(entries[:count]) for count in counts)
+            slower_count += bool(development_of(evenly(entries)).departures)
         print(
             f"\n{machines} machines of {days} days, an entry each ten minutes, {wave:.1%} up and down each day\n"
-            f"  a move was reported on the last day  {describe_trials(moved, machines)}\n"
-            f"  5 % slower, known after 63 hours     {describe_trials(found, machines)}",
+            f"  a move was reported on the last day  {describe_trials(moved_count, machines)}\n"
+            f"  5 % slower, known after 63 hours     {describe_trials(slower_count, machines)}",
             flush=True,
         )
 
 
-def _is_told(entries: list[Entry]) -> bool:
-    told = development_of(evenly(entries))
-    return bool(told.moves or told.departures or told.drifts)
+def _is_move_reported(entries: list[Entry]) -> bool:
+    state = development_of(evenly(entries))
+    return bool(state.moves or state.departures or state.drifts)
 
 
-def stored(folder: Path, moved: bool) -> Path:
-    """The file of a machine with ten thousand entries, of which the newest moved or not."""
+def write_history(folder: Path, moved: bool) -> Path:
+    """Write the history of a machine with ten thousand entries, of which the newest moved or not."""
     rng, path = np.random.default_rng(3), folder / f"history-{moved}.jsonl"
     machine = machine_of(rng, *NOISES["gaussian, 0.3 %"], _STORED)
     entries = entries_of(slowed(machine, _STORED - 50, 0.05 if moved else 0.0))
@@ -183,36 +183,36 @@ def _line(entry: Entry) -> dict[str, Any]:
 
 
 def openings() -> None:
-    """The whole process, with its imports."""
+    """Print the time of the whole process, with its imports."""
     with TemporaryDirectory() as folder:
         for moved in (False, True):
-            path = stored(Path(folder), moved)
-            what = f"{_STORED} entries ({path.stat().st_size / 1e6:.1f} MB), {'a move' if moved else 'no move'}"
-            _print_openings(f"noisewatch history of {what}", "history", "--file", str(path))
+            path = write_history(Path(folder), moved)
+            description = f"{_STORED} entries ({path.stat().st_size / 1e6:.1f} MB), {'a move' if moved else 'no move'}"
+            _print_openings(f"noisewatch history of {description}", "history", "--file", str(path))
     _print_openings("noisewatch --version", "--version")
 
 
-def _print_openings(what: str, *words: str) -> None:
-    took, used = [], []
+def _print_openings(description: str, *words: str) -> None:
+    wall_s, cpu_s = [], []
     for _ in range(_OPENINGS):
-        began, used_before = time.perf_counter(), _children_s()
+        start_s, cpu_before_s = time.perf_counter(), _children_s()
         subprocess.run([sys.executable, "-m", "noisewatch", *words], check=True, stdout=subprocess.DEVNULL)
-        took.append(time.perf_counter() - began)
-        used.append(_children_s() - used_before)
+        wall_s.append(time.perf_counter() - start_s)
+        cpu_s.append(_children_s() - cpu_before_s)
     print(
-        f"{what}: median {statistics.median(took):.2f} s ({min(took):.2f} to {max(took):.2f} s), "
-        f"of which {statistics.median(used):.2f} s of CPU time",
+        f"{description}: median {statistics.median(wall_s):.2f} s ({min(wall_s):.2f} to {max(wall_s):.2f} s), "
+        f"of which {statistics.median(cpu_s):.2f} s of CPU time",
         flush=True,
     )
 
 
 def _children_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def main() -> None:
-    """All of it."""
+    """Print all figures."""
     machines = int(sys.argv[1]) if len(sys.argv) > 1 else _MACHINES
     openings()
     timers(machines)

@@ -1,4 +1,4 @@
-"""Rounds of a spinner with something and without it, alternately, and how its noise differs."""
+"""Paired measurements with and without something, and their ratio."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Ratio:
         return f"{self.middle:.3f}, 95 % confidence {self.low:.3f} to {self.high:.3f}, {self.rounds} rounds"
 
 
-def spun(cpu: int, seconds: float, watch: Watch = lambda progress: None) -> CalibrationSamples:
-    """The gaps that a spinner on the CPU saw."""
+def spin(cpu: int, seconds: float, watch: Watch = lambda progress: None) -> CalibrationSamples:
+    """Run a spinner on a CPU, and return its gaps."""
     return parse_calibration(calibrate(Calibrating({cpu: [(GAPS, 0, round(seconds * 1e9))]}), watch))
 
 
 def paired_ratio(measure: Callable[[bool], float], rounds: int) -> Ratio:
-    """What `measure` finds with, over what it finds without: side by side, each pair the other way round."""
-    found: dict[bool, list[float]] = {False: [], True: []}
+    """Return the ratio of `measure(True)` to `measure(False)`, measured in pairs of alternating order."""
+    values: dict[bool, list[float]] = {False: [], True: []}
     for number in range(2 * rounds):
         is_with = number % 4 in (1, 2)
-        found[is_with].append(measure(is_with))
-    logs = [math.log(one / other) for other, one in zip(found[False], found[True], strict=True)]
+        values[is_with].append(measure(is_with))
+    logs = [math.log(second / first) for first, second in zip(values[False], values[True], strict=True)]
     mean, error = statistics.mean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
-    low, middle, high = (math.exp(mean + turn * _NORMAL * error) for turn in (-1, 0, 1))
+    low, middle, high = (math.exp(mean + sign * _NORMAL * error) for sign in (-1, 0, 1))
     return Ratio(low, middle, high, rounds)

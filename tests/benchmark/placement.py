@@ -1,6 +1,6 @@
-"""Prints what it costs to watch where a command's threads run: `python -m tests.benchmark.placement`.
+"""Print what it costs to watch where a command's threads run: `python -m tests.benchmark.placement`.
 
-CPU time of the observer, at the pace of a run: ten looks a second.
+CPU time of the observer, with ten samples a second as in a run.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.machine.live import LiveMachine
 from noisewatch.operations.run.placement_watch import LOOK_EVERY_NS, PlacementWatch
 
-_LOOKS = 50
-_WARM = 10
+_SAMPLES = 50
+_WARM_UP = 10
 _COMMANDS = {  # threads that sleep, and threads that wake thirty times a second
     "asleep": "threading.Event().wait(60)",
     "awake": "[time.sleep(0.03) for _ in range(2000)]",
@@ -43,22 +43,22 @@ def _cost(pid: int) -> str:
     machine = LiveMachine()
     topology = read_topology(Reader(machine), None)
     watch = PlacementWatch(machine, frozenset(topology), topology)
-    began_ns = time.thread_time_ns()
+    start_ns = time.thread_time_ns()
     watch.begin(pid)
-    begin_ms, used_ms, left_out = (time.thread_time_ns() - began_ns) / 1e6, [], []
-    for _ in range(_LOOKS):
-        began_ns = time.thread_time_ns()
-        look = watch.sample()
-        used_ms.append((time.thread_time_ns() - began_ns) / 1e6)
-        left_out.append(len(look.without_turn) if look is not None else 0)
+    begin_ms, used_ms, skipped = (time.thread_time_ns() - start_ns) / 1e6, [], []
+    for _ in range(_SAMPLES):
+        start_ns = time.thread_time_ns()
+        sample = watch.sample()
+        used_ms.append((time.thread_time_ns() - start_ns) / 1e6)
+        skipped.append(len(sample.without_turn) if sample is not None else 0)
         time.sleep(LOOK_EVERY_NS / 1e9)
-    began_ns = time.thread_time_ns()
+    start_ns = time.thread_time_ns()
     watch.end()
-    end_ms, rest_ms = (time.thread_time_ns() - began_ns) / 1e6, used_ms[_WARM:]
+    end_ms, rest_ms = (time.thread_time_ns() - start_ns) / 1e6, used_ms[_WARM_UP:]
     return (
         f"begin {begin_ms:.2f}, first look {used_ms[0]:.2f}, then {statistics.median(rest_ms):.2f} "
         f"(from {min(rest_ms):.2f} to {max(rest_ms):.2f}), end {end_ms:.2f} ms; "
-        f"without a turn {statistics.median(left_out[_WARM:]):.0f}"
+        f"without a turn {statistics.median(skipped[_WARM_UP:]):.0f}"
     )
 
 

@@ -1,8 +1,8 @@
-"""Prints how well `run --against` finds a difference: `python -m tests.benchmark.run_power [--trials N]`.
+"""Print how well `run --against` finds a difference: `python -m tests.benchmark.run_power [--trials N]`.
 
-A trial: `--aa` states the smallest difference that shows, for a command of fixed work of 20 ms. Then `--against` has
-to find another one with as much more work as twice that difference, and must not find one against the same work again.
-The answers are those of undisturbed pairs, as noisewatch gives them; `--all-pairs`: of all, for a host that is busy.
+A trial: `--aa` states the smallest detectable difference for a command of fixed work of 20 ms. Then `--against` must
+detect a command with twice that difference more work, and must not detect one with the same work.
+Answers are those of undisturbed pairs, as in noisewatch; with `--all-pairs` those of all, for a busy host.
 Needs a C compiler.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.benchmark.run.work import FixedWork, series
 from tests.benchmark.shares import describe_trials
-from tests.truth.workloads import compiled
+from tests.truth.workloads import compiled_program
 
 UNDISTURBED = "difference"
 _LENGTH_NS = 20e6
@@ -39,21 +39,21 @@ class PowerTrial:
 
 
 def main() -> None:
-    """A line a trial, then the shares."""
+    """Print a line for each trial, then the shares."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmark.run_power")
     parser.add_argument("--trials", type=int, default=50, help="default 50")
     parser.add_argument("--pairs", type=int, default=30, help="of each series (default 30)")
     parser.add_argument("--all-pairs", action="store_true", help="judge all pairs, also those that were disturbed")
-    asked = parser.parse_args()
-    key = "difference_of_all_pairs" if asked.all_pairs else UNDISTURBED
-    with compiled() as program:
+    options = parser.parse_args()
+    key = "difference_of_all_pairs" if options.all_pairs else UNDISTURBED
+    with compiled_program() as program:
         work = FixedWork.of(program)
         print(f"a loop takes {work.loop_ns / 1e3:.1f} µs, the start {work.start_ns / 1e6:.2f} ms")
-        found = []
-        for number in range(1, asked.trials + 1):
-            found.append(_trial(work, asked.pairs, key))
-            print(f"{number:>4} {_described(found[-1])}", flush=True)
-    print("\n".join(shares_of(found)))
+        trials = []
+        for number in range(1, options.trials + 1):
+            trials.append(_trial(work, options.pairs, key))
+            print(f"{number:>4} {_describe(trials[-1])}", flush=True)
+    print("\n".join(shares_of(trials)))
 
 
 def _trial(work: FixedWork, pairs: int, key: str) -> PowerTrial:
@@ -84,7 +84,7 @@ def answer_in(footer: Mapping[str, Any], key: str, name: str) -> Any:
     return None if difference is None or is_refused else difference[name]
 
 
-def _described(trial: PowerTrial) -> str:
+def _describe(trial: PowerTrial) -> str:
     if trial.smallest is None or trial.added is None:
         return "no smallest difference: too few pairs"
     words = {True: "found", False: "missed", None: "no result"}
@@ -100,17 +100,17 @@ def shares_of(trials: Sequence[PowerTrial]) -> list[str]:
 
     A series without a result counts as a missed difference, and is left out of the share of false alarms.
     """
-    stated = [each for each in trials if each.smallest is not None]
-    found = sum(each.is_found is True for each in stated)
-    told = [each.is_false_alarm for each in stated if each.is_false_alarm is not None]
-    smallest = [each.smallest for each in stated if each.smallest is not None]
+    stated = [trial for trial in trials if trial.smallest is not None]
+    detected = sum(trial.is_found is True for trial in stated)
+    alarms = [trial.is_false_alarm for trial in stated if trial.is_false_alarm is not None]
+    smallest = [trial.smallest for trial in stated if trial.smallest is not None]
     median = f", median {statistics.median(smallest):.2%}" if smallest else ""
     return [
         f"a smallest difference was stated {describe_trials(len(stated), len(trials))}{median}",
-        f"{_TIMES} times that was found {describe_trials(found, len(stated))} (aim: 80 % or more); "
-        f"no result in {sum(each.is_found is None for each in stated)}",
-        f"false alarms {describe_trials(sum(told), len(told))} (aim: 5 % or less); "
-        f"no result in {len(stated) - len(told)}",
+        f"{_TIMES} times that was found {describe_trials(detected, len(stated))} (aim: 80 % or more); "
+        f"no result in {sum(trial.is_found is None for trial in stated)}",
+        f"false alarms {describe_trials(sum(alarms), len(alarms))} (aim: 5 % or less); "
+        f"no result in {len(stated) - len(alarms)}",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Prints how right the statistics of runs are, for noise of known kinds: `python -m tests.benchmark.run_statistics`.
+"""Print how accurate statistics of runs are, for known kinds of noise: `python -m tests.benchmark.run_statistics`.
 
 Figures, no limits. The wall times are made up (tests/model/run/noises.py). An argument is the number of series of each
 kind; the standard error of a share of 1000 series is 0.7 % near 5 %.
@@ -19,13 +19,13 @@ from noisewatch.model.run.series import Bounds, statistics_of
 from tests.model.run.noises import NOISES, Noise, fixed_order, pairs_of
 
 _SERIES = 1_000
-_TRIALS, _MOST_FALSE, _FEWEST_FOUND = 50, 0.05, 0.80  # what a proof by trials asks for
+_TRIALS, _MAX_FALSE, _MIN_DETECTED = 50, 0.05, 0.80  # criteria of a proof by trials
 _TRUTH_RUNS = 200_000
-_OF_THEIR_LENGTH = ("drifting", "warming up", "stepping", "all at once")  # the mean depends on how many runs there are
+_OF_THEIR_LENGTH = ("drifting", "warming up", "stepping", "all at once")  # their mean depends on the number of runs
 
 
 def welch(pairs: Sequence[RunPair]) -> MeanDifference:
-    """What Welch's test makes of the same runs, without a look at when they ran."""
+    """Return the difference by Welch's test, which ignores the order of runs."""
     a, b = ([pair[of] for pair in pairs] for of in (0, 1))
     mean_a, share = statistics.fmean(a), statistics.fmean(b) / statistics.fmean(a) - 1
     error = math.sqrt((np.var(a, ddof=1) + np.var(b, ddof=1)) / len(pairs)) / mean_a
@@ -45,17 +45,17 @@ _DESIGNS: dict[str, tuple[Draw, Estimate]] = {
 
 
 def _trials(noise: Noise, pairs: int, draw: Draw, estimate: Estimate, count: int) -> tuple[list[bool], ...]:
-    """Whether a difference is shown that is not there, one of the smallest that shows, and one of twice that."""
+    """Return whether trials show a difference: without one, with the smallest detectable one, with twice that."""
     rng = np.random.default_rng(1)
-    shown: tuple[list[bool], ...] = ([], [], [])
+    shown_by_factor: tuple[list[bool], ...] = ([], [], [])
     for _ in range(count):
         against_itself = estimate(pairs_of(rng, noise, pairs, 0.0, draw))
-        shown[0].append(bool(against_itself.is_shown))
-        for times in (1, 2):
-            share = times * (against_itself.smallest_shown or 0.0)
-            found = estimate(pairs_of(rng, noise, pairs, share, draw)).interval
-            shown[times].append(found is not None and found.low > 0)
-    return shown
+        shown_by_factor[0].append(bool(against_itself.is_shown))
+        for factor in (1, 2):
+            share = factor * (against_itself.smallest_shown or 0.0)
+            interval = estimate(pairs_of(rng, noise, pairs, share, draw)).interval
+            shown_by_factor[factor].append(interval is not None and interval.low > 0)
+    return shown_by_factor
 
 
 def _smallest(noise: Noise, pairs: int, draw: Draw, estimate: Estimate) -> float:
@@ -64,7 +64,7 @@ def _smallest(noise: Noise, pairs: int, draw: Draw, estimate: Estimate) -> float
 
 
 def differences(pairs: int, count: int) -> None:
-    """A line for each noise, three columns for each design."""
+    """Print a line for each noise, with columns for each design."""
     print(
         f"\n{pairs} pairs: false alarms, MDE (median), found at the MDE that another series stated, found at twice that"
     )
@@ -72,25 +72,25 @@ def differences(pairs: int, count: int) -> None:
     for name, noise in NOISES.items():
         cells = []
         for draw, estimate in _DESIGNS.values():
-            false, once, twice = (statistics.fmean(each) for each in _trials(noise, pairs, draw, estimate, count))
+            false, once, twice = (statistics.fmean(shown) for shown in _trials(noise, pairs, draw, estimate, count))
             smallest = _smallest(noise, pairs, draw, estimate)
             cells.append(f"{false:7.1%} {smallest:7.2%} {once:7.0%} {twice:6.0%}")
         print(f"{name:>16}" + "".join(f"  {cell}" for cell in cells))
 
 
 def proofs(pairs: int, count: int) -> None:
-    """How often fifty trials would pass: few false alarms, and most differences of twice the smallest found."""
+    """Print how often fifty trials pass: few false alarms, and most differences of twice the smallest detected."""
     print(f"\n{pairs} pairs, drawn order: {count // _TRIALS} proofs of {_TRIALS} trials each; those that pass")
     for name, noise in NOISES.items():
         false, _, twice = _trials(noise, pairs, drawn_order, difference_of, count)
         batches = range(0, count - _TRIALS + 1, _TRIALS)
-        calm = statistics.fmean(statistics.fmean(false[at : at + _TRIALS]) <= _MOST_FALSE for at in batches)
-        found = statistics.fmean(statistics.fmean(twice[at : at + _TRIALS]) >= _FEWEST_FOUND for at in batches)
-        print(f"{name:>16}  false alarms {calm:4.0%}   found {found:4.0%}")
+        calm = statistics.fmean(statistics.fmean(false[at : at + _TRIALS]) <= _MAX_FALSE for at in batches)
+        detected = statistics.fmean(statistics.fmean(twice[at : at + _TRIALS]) >= _MIN_DETECTED for at in batches)
+        print(f"{name:>16}  false alarms {calm:4.0%}   found {detected:4.0%}")
 
 
 def intervals(runs: int, count: int) -> None:
-    """How many intervals hold the mean and the standard deviation, and how many series are doubted for their order."""
+    """Print how many intervals contain the mean and the CV, and how many series are doubted for their order."""
     print(f"\n{runs} runs: intervals that hold the mean, and the CV; series whose order is doubted")
     for name, noise in NOISES.items():
         if name in _OF_THEIR_LENGTH:
@@ -98,18 +98,18 @@ def intervals(runs: int, count: int) -> None:
         rng = np.random.default_rng(3)
         truth = noise(rng, _TRUTH_RUNS)
         mean, cv = float(np.mean(truth)), float(np.std(truth) / np.mean(truth))
-        held_mean = held_cv = doubted = 0
+        with_mean = with_cv = doubted = 0
         for _ in range(count):
-            found = statistics_of(noise(rng, runs).tolist())
-            if found.mean_interval_s is not None and found.cv_interval is not None:
-                held_mean += found.mean_interval_s.low <= mean <= found.mean_interval_s.high
-                held_cv += found.cv_interval.low <= cv <= found.cv_interval.high
-            doubted += found.doubt is not None
-        print(f"{name:>16}  mean {held_mean / count:6.1%}   CV {held_cv / count:6.1%}   doubted {doubted / count:6.1%}")
+            result = statistics_of(noise(rng, runs).tolist())
+            if result.mean_interval_s is not None and result.cv_interval is not None:
+                with_mean += result.mean_interval_s.low <= mean <= result.mean_interval_s.high
+                with_cv += result.cv_interval.low <= cv <= result.cv_interval.high
+            doubted += result.doubt is not None
+        print(f"{name:>16}  mean {with_mean / count:6.1%}   CV {with_cv / count:6.1%}   doubted {doubted / count:6.1%}")
 
 
 def main() -> None:
-    """All tables."""
+    """Print all tables."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else _SERIES
     for runs in (10, 25):
         intervals(runs, count)

@@ -1,4 +1,4 @@
-"""How often something was so, of some trials."""
+"""Shares of trials, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NORMAL = 1.96
 
 
 def describe_trials(count: int, trials: int) -> str:
-    """`19 of 20 (95.0%, 76.4 to 99.1%)`: 95 % confidence by Wilson's score interval, which holds at 0 and at all."""
+    """Return `19 of 20 (95.0%, 76.4 to 99.1%)`, with the 95 % interval by Wilson, which is also valid at 0 and 1."""
     if not trials:
         return "0 of 0"
     share, square = count / trials, _NORMAL**2 / trials

@@ -1,4 +1,4 @@
-"""Real engines, started by a test and surely ended with it."""
+"""Real engines, started by a test and ended with it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from pathlib import Path
 
 import pytest
 
-_ADMINISTRATORS_TOO = os.pathsep.join((os.defpath, "/usr/local/sbin", "/usr/sbin", "/sbin"))
-_ENDS_WITHIN_S = 10.0
-ASKS_EVERY_S = 0.2  # an engine, which is slower than a look at a file
+_SEARCH_PATH = os.pathsep.join((os.defpath, "/usr/local/sbin", "/usr/sbin", "/sbin"))
+_END_TIMEOUT_S = 10.0
+POLL_INTERVAL_S = 0.2  # of the state of an engine, which is slow to query
 
 
 def program(name: str) -> str:
     """Return the path of the program, or skip the test if it is not installed."""
-    found = shutil.which(name, path=_ADMINISTRATORS_TOO)
-    if found is None:
+    path = shutil.which(name, path=_SEARCH_PATH)
+    if path is None:
         pytest.skip(f"{name} is not installed: tests/fleet/set_up")
-    return found
+    return path
 
 
 @contextmanager
-def started(
+def run_engine(
     command: list[str], log: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process in the foreground, whose output goes to a file; asked to end, then killed."""
+    """Run a process with its output in a file; terminate it at the end, and kill it after a timeout."""
     with log.open("ab") as sink:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, env={**os.environ, **(environment or {})}
@@ -39,7 +39,7 @@ def started(
     finally:
         process.terminate()
         try:
-            process.wait(_ENDS_WITHIN_S)
+            process.wait(_END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

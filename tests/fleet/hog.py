@@ -1,4 +1,4 @@
-"""A hog that gets its CPU however busy the host is, and options with which noisewatch reports no other process."""
+"""A hog that gets its CPU also on a busy host, and options with which noisewatch reports no other process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import psutil
 from tests.live.noise import CPU, noise
 from tests.plumbing.waiting import wait_until
 
-# A nice value counts within its session, and then the session's does.
+# A nice value applies within its session, so that of the session is set too.
 _HOG = """
 os.setsid()
 os.setpriority(os.PRIO_PROCESS, 0, -20)
@@ -20,25 +20,25 @@ if os.path.exists("/proc/self/autogroup"):
     open("/proc/self/autogroup", "w").write("-20")
 while True: pass
 """
-# On a host that does a little else too: none of its tasks has that much, and the hog more, even where it is estimated.
+# The hog's share exceeds this limit even if it is estimated; no other task of a lightly loaded host has so much.
 JUDGED = f"--cpus {CPU} --sample 1 --no-calibration --select tasks-on-target --limit tasks-on-target=70%"
 
 
 @contextmanager
 def hog() -> Iterator[subprocess.Popen[bytes]]:
-    """Runs, and has begun to."""
+    """Run a hog, and yield once it has used some CPU time."""
     with noise(_HOG) as process:
         wait_until(lambda: psutil.Process(process.pid).cpu_times().user > 0.5)
         yield process
 
 
-# Nothing is asked of the first CPU but that it is there, whatever others do on it.
+# Stable whatever runs on the first CPU: only its presence is checked.
 UNWATCHED = "--cpus 0 --sample 0 --no-calibration --select target-cpu-unusable"
-# Whether others are there is asked, and without a sample not known.
+# Unknown: a check of other tasks, without a sample.
 UNSAMPLED = "--cpus 0 --sample 0 --no-calibration --select tasks-on-target"
 
 
 def unknown_machine(folder: Path) -> str:
-    """Options for a copied tree that tells nothing."""
+    """Return options for an empty copied tree."""
     (folder / "nothing" / "proc").mkdir(parents=True)
     return f"--sysroot {folder}/nothing {UNWATCHED}"

@@ -1,4 +1,4 @@
-"""What ships for an engine, with a noisewatch whose verdict the test decides."""
+"""The shipped files of an integration, with a noisewatch whose verdict the test sets."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tests.fleet.shipped import write_shipped
 
-STABLE, UNSTABLE, WRONG, UNKNOWN, NOT_IN_TIME = 0, 1, 2, 3, 4  # what preflight ends with
+STABLE, UNSTABLE, WRONG, UNKNOWN, NOT_IN_TIME = 0, 1, 2, 3, 4  # exit statuses of preflight
 NOT_INSTALLED = 127
-# What preflight ends with, `on_unknown` of the settings, and whether the job starts.
+# Exit status of preflight, `on_unknown` in the settings, and whether the job starts.
 STARTS = [
     (STABLE, "fail", True),
     (UNSTABLE, "fail", False),
@@ -33,47 +33,52 @@ esac
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """The folder of its files. `noisewatch` in it is the program that they start."""
+class Folder:
+    """A folder with the shipped files of an integration, and programs of the test."""
 
     folder: Path
 
-    @staticmethod
-    def of(name: str, folder: Path) -> Gate:
-        """Write the shipped files of an integration, and a noisewatch that finds the machine stable, to `folder`."""
-        gate = Gate(write_shipped(name, folder, program=str(folder / "noisewatch")))
-        gate.judged(STABLE)
-        return gate
-
-    def judged(self, status: int, told: str = "told\n") -> None:
-        """What noisewatch will say from now on. It ends with `status`; an unknown verdict as --on-unknown says."""
-        (self.folder / "told").write_text(told)
-        asked = f'printf "%s\\n" "$PWD" "$@" >{self.folder}/asked'
-        on_unknown = _ON_UNKNOWN if status == UNKNOWN else ""
-        self.write("noisewatch", f"#!/bin/sh\n{asked}\ncat {self.folder}/told\n{on_unknown}exit {status}\n")
-
     def write(self, path: str, text: str) -> Path:
-        """A program in the folder."""
+        """Write a file that can be executed."""
         (self.folder / path).write_text(text)
         (self.folder / path).chmod(0o755)
         return self.folder / path
 
     def set(self, line: str) -> None:
-        """A line of the settings, after those that ship."""
+        """Append a line to the shipped settings."""
         with (self.folder / "noisewatch-settings").open("a") as settings:
             settings.write(f"{line}\n")
 
+
+@dataclass(frozen=True, slots=True)
+class Gate(Folder):
+    """A folder with the files of an integration and the program `noisewatch` that they start."""
+
+    @staticmethod
+    def of(name: str, folder: Path) -> Gate:
+        """Write the shipped files of an integration, and a noisewatch that finds the machine stable, to `folder`."""
+        gate = Gate(write_shipped(name, folder, program=str(folder / "noisewatch")))
+        gate.set_verdict(STABLE)
+        return gate
+
+    def set_verdict(self, status: int, output: str = "told\n") -> None:
+        """Make noisewatch print `output` and exit with `status`; if that is unknown, --on-unknown decides."""
+        (self.folder / "told").write_text(output)
+        log = f'printf "%s\\n" "$PWD" "$@" >{self.folder}/asked'
+        on_unknown = _ON_UNKNOWN if status == UNKNOWN else ""
+        self.write("noisewatch", f"#!/bin/sh\n{log}\ncat {self.folder}/told\n{on_unknown}exit {status}\n")
+
     @property
-    def asked(self) -> list[str]:
-        """The folder in which noisewatch was started, and its options; none where it was not."""
-        asked = self.folder / "asked"
-        return asked.read_text().splitlines() if asked.exists() else []
+    def call(self) -> list[str]:
+        """The working directory and arguments of the last start of noisewatch; empty if it was not started."""
+        log = self.folder / "asked"
+        return log.read_text().splitlines() if log.exists() else []
 
 
 def run_as(
     command: list[str | Path], variables: Mapping[str, str], folder: Path, path: str = "/usr/bin:/bin"
 ) -> subprocess.CompletedProcess[str]:
-    """A command with these variables and a short search path alone, in this folder."""
+    """Run a command in this folder, with only these variables and a short search path."""
     return subprocess.run(
         command, env={"PATH": path, **variables}, cwd=folder, capture_output=True, text=True, check=False
     )

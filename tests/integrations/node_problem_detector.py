@@ -1,4 +1,4 @@
-"""What the node problem detector does with a custom plugin, as its source has it.
+"""The node problem detector with a custom plugin, modelled on its source.
 
 pkg/custompluginmonitor: types/config.go, plugin/plugin.go and custom_plugin_monitor.go.
 """
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_MOST_READ = 4096  # maxCustomPluginBufferBytes
+_MAX_READ = 4096  # maxCustomPluginBufferBytes
 _STATUS_BY_EXIT = {0: "False", 1: "True"}
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
@@ -29,37 +29,37 @@ class Condition:
 
 @dataclass(slots=True)
 class Detector:
-    """A detector that has been started with a monitor's JSON; `condition` is what the node has."""
+    """A detector started with a monitor's JSON; `condition` is that of the node."""
 
     config: Mapping[str, Any]
     condition: Condition | None = None
     changes: int = 0
-    _known: Condition = field(init=False)
+    _current: Condition = field(init=False)
 
     def __post_init__(self) -> None:
-        """Refuses what config.go refuses."""
+        """Reject what config.go rejects."""
         assert self.config["plugin"] == "custom"
         assert os.path.exists(self._rule["path"])
         assert self._rule["condition"] == self._default["type"]
         assert self._timeout_s("rule") <= self._timeout_s("global")
-        self._known = Condition("False", self._default["reason"], self._default["message"])
+        self._current = Condition("False", self._default["reason"], self._default["message"])
         if not self._settings.get("skip_initial_status", False):
-            self.condition = self._known
+            self.condition = self._current
 
-    def look(self) -> None:
-        """Runs the rule once (generateStatus)."""
+    def check(self) -> None:
+        """Run the rule once (generateStatus)."""
         status, message = self.run()
-        known, reports_messages = self._known, self._settings["enable_message_change_based_condition_update"]
-        is_changed = status != known.status or (status == "True" and reports_messages and message != known.message)
+        current, reports_messages = self._current, self._settings["enable_message_change_based_condition_update"]
+        is_changed = status != current.status or (status == "True" and reports_messages and message != current.message)
         if is_changed:
             reason = self._rule["reason"] if status == "True" else self._default["reason"]
-            said = self._default["message"] if status == "False" else message
-            self._known = Condition(status, reason, said)
+            text = self._default["message"] if status == "False" else message
+            self._current = Condition(status, reason, text)
             self.changes += 1
-        self.condition = self._known
+        self.condition = self._current
 
     def run(self) -> tuple[str, str]:
-        """The status, and what the plugin printed, as plugin.go cuts it."""
+        """Return the status and the output of the plugin, truncated as in plugin.go."""
         with subprocess.Popen(
             [self._rule["path"], *self._rule["args"]],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -71,11 +71,11 @@ class Detector:
                 is_late = True
                 os.killpg(process.pid, signal.SIGKILL)
                 printed, _ = process.communicate()
-        output = printed[:_MOST_READ].strip()
+        output = printed[:_MAX_READ].strip()
         if is_late:
             output = f'Timeout when running plugin "{self._rule["path"]}": output - "'.encode() + output
-        cut = output[: self._settings.get("max_output_length", 80)]
-        return _STATUS_BY_EXIT.get(process.returncode, "Unknown"), cut.decode()
+        message = output[: self._settings.get("max_output_length", 80)]
+        return _STATUS_BY_EXIT.get(process.returncode, "Unknown"), message.decode()
 
     @property
     def _settings(self) -> Mapping[str, Any]:
@@ -93,10 +93,10 @@ class Detector:
         (condition,) = self.config["conditions"]
         return dict(condition)
 
-    def _timeout_s(self, whose: str) -> float:
-        """The rule's counts where it has one, and is then no longer than the global one."""
+    def _timeout_s(self, scope: str) -> float:
+        """Return the timeout of the rule or the global one, which is its default."""
         allowed = self._settings.get("timeout", "5s")
-        return _seconds(allowed if whose == "global" else self._rule.get("timeout", allowed))
+        return _seconds(allowed if scope == "global" else self._rule.get("timeout", allowed))
 
 
 def _seconds(duration: str) -> float:

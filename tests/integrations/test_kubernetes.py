@@ -1,4 +1,4 @@
-"""What the node problem detector makes of each verdict, and what the init container of the Job says."""
+"""The condition that the node problem detector sets for each verdict, and the init container of the Job."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import yaml
 from tests.integrations.gate import NOT_INSTALLED, STABLE, UNKNOWN, UNSTABLE, WRONG, Gate, run_as
 from tests.integrations.node_problem_detector import Condition, Detector
 
-_PLACE = "/etc/noisewatch"
+_FOLDER = "/etc/noisewatch"
 _LINE = "UNSTABLE, 1 fail (1 blocking): tasks-on-target: hog (pid 900): 99.2% of CPU 2"
 
 
 @pytest.fixture
 def gate(tmp_path: Path) -> Gate:
-    """A stable machine."""
+    """The files for Kubernetes on a stable machine."""
     return Gate.of("kubernetes", tmp_path)
 
 
 def _monitor(gate: Gate, **settings: object) -> dict[str, Any]:
     text = (gate.folder / "noisewatch-monitor.json").read_text()
-    monitor: dict[str, Any] = json.loads(text.replace(_PLACE, str(gate.folder)))
+    monitor: dict[str, Any] = json.loads(text.replace(_FOLDER, str(gate.folder)))
     monitor["pluginConfig"] |= settings
     return monitor
 
@@ -41,7 +41,7 @@ def _run_init_container(gate: Gate) -> int:
 
 
 @pytest.mark.parametrize(
-    ("status", "told", "condition"),
+    ("status", "output", "condition"),
     [
         (STABLE, "STABLE: CPU 2", Condition("False", "NoisewatchVerdict", "STABLE: nothing that blocks")),
         (UNSTABLE, _LINE, Condition("True", "MachineIsNoisy", _LINE)),
@@ -56,56 +56,56 @@ def _run_init_container(gate: Gate) -> int:
         (STABLE, "", Condition("Unknown", "NoisewatchVerdict", "UNKNOWN: noisewatch failed (status 0)")),
     ],
 )
-def test_a_node_has_the_condition_of_its_verdict(gate: Gate, status: int, told: str, condition: Condition) -> None:
-    gate.judged(status, f"{told}\n")
+def test_a_node_has_the_condition_of_its_verdict(gate: Gate, status: int, output: str, condition: Condition) -> None:
+    gate.set_verdict(status, f"{output}\n")
     detector = Detector(_monitor(gate))
-    detector.look()
+    detector.check()
     assert detector.condition == condition
 
 
-def test_a_node_is_not_called_quiet_before_it_was_looked_at(gate: Gate) -> None:
+def test_a_node_has_no_condition_before_its_first_check(gate: Gate) -> None:
     assert Detector(_monitor(gate)).condition is None
     assert Detector(_monitor(gate, skip_initial_status=False)).condition is not None
 
 
-def test_a_condition_goes_with_its_cause_and_names_the_latest_culprit(gate: Gate) -> None:
+def test_a_condition_ends_with_its_cause_and_names_the_latest_culprit(gate: Gate) -> None:
     detector = Detector(_monitor(gate))
-    for status, told, expected in [
+    for status, output, expected in [
         (UNSTABLE, "UNSTABLE: hog (pid 900)", "UNSTABLE: hog (pid 900)"),
         (UNSTABLE, "UNSTABLE: hog (pid 900)", "UNSTABLE: hog (pid 900)"),
         (UNSTABLE, "UNSTABLE: sort (pid 77)", "UNSTABLE: sort (pid 77)"),
         (STABLE, "STABLE: CPU 2", "STABLE: nothing that blocks"),
     ]:
-        gate.judged(status, told)
-        detector.look()
+        gate.set_verdict(status, output)
+        detector.check()
         assert detector.condition is not None
         assert detector.condition.message == expected
     assert detector.changes == 3
 
 
-def test_a_plugin_that_takes_too_long_leaves_it_unknown(gate: Gate) -> None:
+def test_a_plugin_that_takes_too_long_is_unknown(gate: Gate) -> None:
     gate.write("noisewatch", "#!/bin/sh\nsleep 600\n")
     assert Detector(_monitor(gate, timeout="0.2s")).run()[0] == "Unknown"
 
 
-def test_a_plugin_that_is_not_there_is_refused_at_the_start(gate: Gate) -> None:
+def test_a_missing_plugin_is_refused_at_the_start(gate: Gate) -> None:
     (gate.folder / "noisewatch-plugin").unlink()
     with pytest.raises(AssertionError):
         Detector(_monitor(gate))
 
 
 def test_options_come_from_the_monitor_and_from_no_file(gate: Gate) -> None:
-    Detector(_monitor(gate)).look()
-    assert gate.asked[1:] == [
+    Detector(_monitor(gate)).check()
+    assert gate.call[1:] == [
         "preflight", "--no-config", "--format", "problem-detector", "--sample", "1", "--no-calibration",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("status", [STABLE, UNSTABLE, UNKNOWN, WRONG])
-def test_the_init_container_ends_as_noisewatch_does(gate: Gate, status: int) -> None:
-    gate.judged(status)
+def test_the_init_container_has_the_status_of_noisewatch(gate: Gate, status: int) -> None:
+    gate.set_verdict(status)
     assert _run_init_container(gate) == status
-    assert "--no-config" in gate.asked
+    assert "--no-config" in gate.call
 
 
 def test_the_init_container_judges_the_cpus_that_it_may_use(gate: Gate) -> None:
@@ -114,7 +114,7 @@ def test_the_init_container_judges_the_cpus_that_it_may_use(gate: Gate) -> None:
         for cpu in sorted(allowed)[:2]:
             os.sched_setaffinity(0, {cpu})
             assert _run_init_container(gate) == STABLE
-            assert gate.asked[-2:] == ["--cpus", str(cpu)]
+            assert gate.call[-2:] == ["--cpus", str(cpu)]
     finally:
         os.sched_setaffinity(0, allowed)
 

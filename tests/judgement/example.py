@@ -1,4 +1,4 @@
-"""A machine that differs from the quiet one in a file or two, and what one check has to say of it."""
+"""A machine that differs from the quiet one in a file or two, and the finding that one check must have on it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ VIRTUAL = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 
 
 class Example(Struct, frozen=True, dict=True, eq=False):  # to be hashable
-    """`changed` is so in all snapshots, `after` only from the second on, `loaded` in the third, when the CPUs worked.
-    `answers_later` hold from the second on.
+    """A machine with some files changed, and the status that one check must have on it.
 
-    What lies at or below one of `gone` is missing. `named` has to be in the sentence, the reason or a culprit's name.
+    All snapshots have the files `changed`, those from the second on also `after` (and `answers_later`), and the third,
+    after the CPUs have worked, also `loaded`. Paths at or below one of `gone` are missing. `named` must occur in the
+    sentence, the reason or a culprit's name.
     """
 
     id: str
@@ -55,20 +56,20 @@ class Example(Struct, frozen=True, dict=True, eq=False):  # to be hashable
     @property
     def name(self) -> str:
         """The label of the example in a list of tests."""
-        what = self.named or ",".join(self.gone) or "-"
-        return f"{self.id}-{self.status}-{what}" + (f"-{self.rules.profile}" if self.rules.profile != "micro" else "")
+        detail = self.named or ",".join(self.gone) or "-"
+        return f"{self.id}-{self.status}-{detail}" + (f"-{self.rules.profile}" if self.rules.profile != "micro" else "")
 
     def judged(self, is_calibrated: bool = True) -> Verdict:
-        """The verdict on the whole machine."""
+        """Return the verdict of all checks on the machine."""
         return judged(self.machine(), self.target, is_calibrated=is_calibrated, rules=self.rules)
 
     def machine(self, kind: type[M] = WrittenMachine) -> M:  # type: ignore[assignment]  # the default of a TypeVar
-        """The machine in its three snapshots."""
+        """Return the machine with its three moments."""
         before = without(quiet_files() | dict(self.changed), *self.gone)
         after = without(quiet_files(3.0) | dict(self.changed) | dict(self.after), *self.gone)
         loaded = without(loaded_files() | dict(self.changed) | dict(self.after) | dict(self.loaded), *self.gone)
         answers = {**ANSWERS, **self.answers}
-        moments = _ticking(before, after, loaded)
+        moments = _with_ticks(before, after, loaded)
         return kind(
             *moments,
             answers=answers,
@@ -78,40 +79,56 @@ class Example(Struct, frozen=True, dict=True, eq=False):  # to be hashable
         )
 
     def found(self, is_calibrated: bool = True) -> Finding:
-        """What the check says; the machine is judged once."""
-        return _found(self, is_calibrated)
+        """Return the finding of the check; the machine is judged once."""
+        return _finding(self, is_calibrated)
 
-    def found_on(self, machine: WrittenMachine, is_calibrated: bool = True) -> Finding:
+    def finding_of(self, machine: WrittenMachine, is_calibrated: bool = True) -> Finding:
         """Return the finding of the example's check on another machine."""
         return finding_on(machine, self.id, self.target, is_calibrated=is_calibrated, rules=self.rules)
 
 
 @cache
-def _found(example: Example, is_calibrated: bool) -> Finding:
-    return example.found_on(example.machine(), is_calibrated)
+def _finding(example: Example, is_calibrated: bool) -> Finding:
+    return example.finding_of(example.machine(), is_calibrated)
 
 
-def _ticking(*moments: Files) -> Iterator[Files]:
-    """The moments; what was written down once for several of them, and moves on every machine, does so on CPU 0."""
+def _with_ticks(*moments: Files) -> Iterator[Files]:
+    """Yield the moments; counters of CPU 0 that advance on every machine do so where two moments have the same text."""
     ticks = dict.fromkeys(_TICKING, 0)
     for earlier, files in pairwise(({}, *moments)):
         ticks = {path: count + (path in files and files[path] == earlier.get(path)) for path, count in ticks.items()}
-        moved = {path: _moved_on(path, files[path], count) for path, count in ticks.items() if count and path in files}
-        yield {**files, **moved}
+        advanced = {
+            path: _advance(path, files[path], count) for path, count in ticks.items() if count and path in files
+        }
+        yield {**files, **advanced}
 
 
-def _moved_on(path: str, text: str, count: int) -> str:
-    return _TICKING[path].sub(lambda found: f"{found[1]}{int(found[2]) + count}", text, count=1)
+def _advance(path: str, text: str, count: int) -> str:
+    return _TICKING[path].sub(lambda match: f"{match[1]}{int(match[2]) + count}", text, count=1)
+
+
+def device_table(*rows: str, columns: int = 4) -> dict[str, str]:
+    """Return an interrupt table of `columns` CPUs with these rows and the quiet machine's per-CPU rows."""
+    header, _, *others = quiet_files()["/proc/interrupts"].splitlines()
+    header = " ".join(header.split()[:columns])
+    kept = [" ".join(line.split()[: 1 + columns] + line.split()[5:]) for line in others if line.split()[0][0] in "NLR"]
+    return {"/proc/interrupts": "\n".join([header, *rows, *kept]) + "\n"}
+
+
+def served_by_lxcfs(name: str) -> dict[str, str]:
+    """Return mounts with a file of /proc that lxcfs serves, as in a container."""
+    return {"/proc/self/mounts": f"{quiet_files()['/proc/self/mounts']}lxcfs /proc/{name} fuse.lxcfs rw 0 0\n"}
 
 
 @cache
 def all_examples() -> tuple[Example, ...]:
     """Return the examples of all families."""
-    found = pkgutil.walk_packages(examples.__path__, f"{examples.__name__}.")
-    modules = [import_module(each.name) for each in found if not each.ispkg]
+    infos = pkgutil.walk_packages(examples.__path__, f"{examples.__name__}.")
+    modules = [import_module(info.name) for info in infos if not info.ispkg]
     return tuple(example for module in modules for example in module.EXAMPLES)
 
 
 def first_failures() -> list[Example]:
     """Return each check's first example that fails or warns."""
-    return list({each.id: each for each in reversed(all_examples()) if each.status in ("fail", "warn")}.values())
+    failures = [example for example in all_examples() if example.status in ("fail", "warn")]
+    return list({example.id: example for example in reversed(failures)}.values())

@@ -1,4 +1,4 @@
-"""A machine's two snapshots, sampled and judged."""
+"""Verdicts and findings on written machines."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def judged(
     rules: Rules = DEFAULT,
     checks: Iterable[Check] = CATALOGUE,
 ) -> Verdict:
-    """The verdict over the machine's first two snapshots, and a quiet calibration that its third one follows."""
+    """Return the verdict on the first two snapshots, and on a quiet calibration where the machine has a third."""
     task_reader = TaskReader(asks_all_affinities=True)
-    wish = SnapshotOptions(cpus, asks_jobs=True, asks_inventory=rules.wanted is not None)
-    before = read_snapshot(machine, wish, task_reader)
+    options = SnapshotOptions(cpus, asks_jobs=True, asks_inventory=rules.wanted is not None)
+    before = read_snapshot(machine, options, task_reader)
     machine.advance()
-    after = read_snapshot(machine, wish, task_reader, before)
-    compared = read_clock_comparison(machine, dict)
+    after = read_snapshot(machine, options, task_reader, before)
+    comparison = read_clock_comparison(machine, dict)
     past = CalibrationHistory(machine, None).recall()
     sampled = interval_between(before, after)
-    case = Case(after, sampled, rules=rules, clock_comparison=compared, past=past)
+    case = Case(after, sampled, rules=rules, clock_comparison=comparison, past=past)
     if is_calibrated and machine.has_next:
         machine.advance()
-        loaded = interval_between(after, read_snapshot(machine, wish, None, after))
+        loaded = interval_between(after, read_snapshot(machine, options, None, after))
         case = replace(case, calibrated=quiet_calibration(rules.budget), under_load=loaded)
     return judge(case, checks, strict=strict)
 
@@ -81,36 +81,41 @@ def quiet_calibration(budget: Budget = DEFAULT.budget) -> Calibrated:
 
 
 def judged_by_settings(machine: Machine, cpus: CpuSet | None = None, checks: Iterable[Check] = CATALOGUE) -> Verdict:
-    """The verdict over one snapshot, as `preflight --sample 0` makes it."""
+    """Return the verdict on one snapshot, as `preflight --sample 0` makes it."""
     options = SnapshotOptions(cpus, asks_jobs=True)
     return judge(Case(read_snapshot(machine, options, TaskReader(asks_all_affinities=True))), checks)
 
 
 def finding(verdict: Verdict, check_id: str) -> Finding:
-    """The one finding of the check."""
-    (found,) = [each for each in verdict.findings if each.check.id == check_id]
-    return found
+    """Return the one finding of the check."""
+    (match,) = [result for result in verdict.findings if result.check.id == check_id]
+    return match
 
 
 @cache
-def deciding(check_id: str) -> tuple[Check, ...]:
-    """Return the check and the checks that may answer it: with these alone its finding is that of the whole verdict."""
-    (check,) = [each for each in CATALOGUE if each.id == check_id]
+def deciding_checks(check_id: str) -> tuple[Check, ...]:
+    """Return the check and the checks that may answer it: enough for the same finding as in a verdict on all checks."""
+    (check,) = [candidate for candidate in CATALOGUE if candidate.id == check_id]
     others = {check.answered_by, FLOOR_CHECK if check.is_hidden_from_guests else None}
-    return tuple(each for each in CATALOGUE if each is check or each.id in others)
+    return tuple(candidate for candidate in CATALOGUE if candidate is check or candidate.id in others)
 
 
-def found_in(case: Case, check_id: str) -> Finding:
+def finding_in(case: Case, check_id: str) -> Finding:
     """Return the finding of the check, as in the verdict on the case."""
-    return finding(judge(case, deciding(check_id)), check_id)
+    return finding(judge(case, deciding_checks(check_id)), check_id)
 
 
 def finding_on(machine: WrittenMachine, check_id: str, cpus: CpuSet | None = None, **options: Any) -> Finding:
     """Return the finding of the check, as in the verdict of `judged` with these options."""
-    return finding(judged(machine, cpus, checks=deciding(check_id), **options), check_id)
+    return finding(judged(machine, cpus, checks=deciding_checks(check_id), **options), check_id)
 
 
 def answered(check_id: str, both: dict[str, str], after: dict[str, str] | None = None) -> Answer:
     """Return the answer on CPUs 2 and 3 of the quiet machine with `both` in both snapshots, `after` in the second."""
     machine = WrittenMachine(quiet_files() | both, quiet_files(3.0) | both | (after or {}), answers=ANSWERS)
     return finding_on(machine, check_id, frozenset({2, 3})).answer
+
+
+def stat_without(cpu: int, text: str) -> str:
+    """Return the text of /proc/stat without the row of a CPU."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(f"cpu{cpu} "))

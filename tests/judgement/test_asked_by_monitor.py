@@ -1,4 +1,4 @@
-"""What a process inherits is the benchmark's only where one shell starts both: the monitor's own says nothing of it."""
+"""Properties that noisewatch inherits count where it starts the benchmark, and not in the monitor."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.judgement.example import Example
 from tests.judgement.judging import finding
 from tests.written.quiet.tasks import own_limits, own_stat, own_status
 
-_ALTERED = {  # all that this process has inherited, and that it would pass on
+_ALTERED = {  # all properties that this process inherits and passes on
     STAT: own_stat(nice=10),
     PERSONALITY: "00040000\n",
     STATUS: own_status(tracer=700).replace("Seccomp:\t0", "Seccomp:\t2"),
     LIMITS: own_limits(cpu_time="10"),
 }
 _ANSWERS = {ENVIRONMENT: {"names": ["LD_PRELOAD"], "bytes": 100}, OWN_AFFINITY: [1, 2]}
-_OF_NOISEWATCH_ITSELF = {"privileges-limited"}
+_OWN_CHECKS = {"privileges-limited"}
 
 
 def _in_monitor(verdict: Verdict) -> Verdict:
@@ -29,10 +29,10 @@ def _in_monitor(verdict: Verdict) -> Verdict:
 
 
 def _statuses(verdict: Verdict) -> dict[str, str]:
-    return {each.check.id: each.status for each in verdict.findings if each.check.id not in _OF_NOISEWATCH_ITSELF}
+    return {result.check.id: result.status for result in verdict.findings if result.check.id not in _OWN_CHECKS}
 
 
-def test_how_the_monitor_was_started_changes_no_answer_in_it() -> None:
+def test_inherited_properties_change_no_answer_in_the_monitor() -> None:
     usual = Example("", "").judged()
     altered = Example("", "", _ALTERED, answers=_ANSWERS).judged()
     changed = {name for name, status in _statuses(altered).items() if status != _statuses(usual)[name]}
@@ -40,7 +40,7 @@ def test_how_the_monitor_was_started_changes_no_answer_in_it() -> None:
     assert _statuses(_in_monitor(altered)) == _statuses(_in_monitor(usual))
 
 
-def test_a_nice_value_is_the_benchmarks_in_the_script_that_starts_it_and_not_in_the_monitor() -> None:
+def test_a_nice_value_counts_in_preflight_and_not_in_the_monitor() -> None:
     verdict = Example("", "", {STAT: own_stat(nice=10)}).judged()
     assert finding(verdict, "priority-lowered").status == Status.WARN
     in_monitor = finding(_in_monitor(verdict), "priority-lowered")
@@ -57,7 +57,5 @@ def test_a_nice_value_is_the_benchmarks_in_the_script_that_starts_it_and_not_in_
         ("nice-value-confined-to-session", {Knob.AUTOGROUP: "0\n"}, Status.PASS),
     ],
 )
-def test_what_the_machines_own_settings_tell_counts_in_the_monitor_too(
-    check_id: str, changed: dict[str, str], status: str
-) -> None:
+def test_settings_of_the_machine_count_in_the_monitor_too(check_id: str, changed: dict[str, str], status: str) -> None:
     assert finding(_in_monitor(Example("", "", changed).judged()), check_id).status == status

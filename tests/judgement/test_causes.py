@@ -1,4 +1,4 @@
-"""Findings by cause: each in exactly one, no step in two, the gravest first, and nothing settled that is not."""
+"""Causes: each finding and each step belongs to one cause, the gravest come first, and fixes settle what they claim."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, CPUS, cpu_row, process, quiet_files, stat_file
 
 _ORDER = (Gravity.FAILED, Gravity.UNANSWERED, Gravity.WARNED)
-_SOME = [each for at, each in enumerate(all_examples()) if at % 7 == 0]  # the sweeps judge all of them
+_SOME = [example for number, example in enumerate(all_examples()) if number % 7 == 0]  # the sweeps judge all of them
 _TARGET = frozenset({2, 3})
 _BY_NUMBER = Rules(LATENCY)  # a few interrupts fail
 _AFFINITIES = ("smp_affinity_list", "effective_affinity_list")
 
 
 def _ids(findings: object) -> list[str]:
-    return [each.check.id for each in findings]  # type: ignore[attr-defined]
+    return [finding.check.id for finding in findings]  # type: ignore[attr-defined]
 
 
 def _cause_of(verdict: Verdict, check_id: str) -> Cause:
-    (found,) = [each for each in causes_of(verdict) if check_id in _ids(each.findings)]
-    return found
+    (match,) = [cause for cause in causes_of(verdict) if check_id in _ids(cause.findings)]
+    return match
 
 
-def _noisy(count: int = 900, share: float = 0.5, rules: Rules = _BY_NUMBER) -> Verdict:
-    """An interrupt and a thread on CPU 2, the clock and the default mask as distributions leave them."""
+def _noisy_verdict(count: int = 900, share: float = 0.5, rules: Rules = _BY_NUMBER) -> Verdict:
+    """Return the verdict with an interrupt and a thread on CPU 2, and the clock set as distributions do."""
     changed: dict[str, str] = {
         f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n",
         f"{CPUS}/cpufreq/boost": "1\n",
@@ -55,21 +55,22 @@ def _noisy(count: int = 900, share: float = 0.5, rules: Rules = _BY_NUMBER) -> V
     return judged(WrittenMachine(before, after, answers=ANSWERS), _TARGET, rules=rules)
 
 
-def _untouched(verdict: Verdict) -> list[str]:
+def _ids_that_count(verdict: Verdict) -> list[str]:
     gravities = (Gravity.FAILED, Gravity.WARNED, Gravity.UNANSWERED)
-    return [each.check.id for each in verdict.findings if each.gravity(verdict.is_strict) in gravities]
+    return [finding.check.id for finding in verdict.findings if finding.gravity(verdict.is_strict) in gravities]
 
 
-def _check(verdict: Verdict) -> None:
-    """What holds of the causes of any verdict."""
+def _check_causes(verdict: Verdict) -> None:
+    """Assert what holds for the causes of any verdict."""
     causes = causes_of(verdict)
-    told = Counter(check_id for cause in causes for check_id in _ids(cause.findings))
-    assert told == Counter(_untouched(verdict))
-    assert [_ORDER.index(each.gravity) for each in causes] == sorted(_ORDER.index(each.gravity) for each in causes)
+    counts = Counter(check_id for cause in causes for check_id in _ids(cause.findings))
+    assert counts == Counter(_ids_that_count(verdict))
+    ranks = [_ORDER.index(cause.gravity) for cause in causes]
+    assert ranks == sorted(ranks)
     steps = Counter(step for cause in causes if cause.fix is not None for step in steps_of(cause.fix))
     assert [step for step, times in steps.items() if times > 1] == []
     for cause in causes:
-        gravities = [each.gravity(verdict.is_strict) for each in cause.findings]
+        gravities = [finding.gravity(verdict.is_strict) for finding in cause.findings]
         assert gravities[0] == cause.gravity == min(gravities, key=_ORDER.index)
         assert (cause.way is None) == (cause.gravity != Gravity.UNANSWERED)
         settled = set(_ids(cause.settles))
@@ -78,16 +79,16 @@ def _check(verdict: Verdict) -> None:
         assert settled.isdisjoint(_ids(cause.helps))
 
 
-@pytest.mark.parametrize("example", _SOME, ids=lambda each: each.name)
+@pytest.mark.parametrize("example", _SOME, ids=lambda example: example.name)
 def test_every_finding_that_counts_is_in_one_cause_and_no_step_in_two(example: Example) -> None:
     verdict = example.judged()
-    _check(verdict)
-    _check(replace(verdict, is_strict=True))
+    _check_causes(verdict)
+    _check_causes(replace(verdict, is_strict=True))
 
 
 def test_a_noisy_machine_has_few_causes_and_each_has_its_findings() -> None:
-    verdict = _noisy()
-    _check(verdict)
+    verdict = _noisy_verdict()
+    _check_causes(verdict)
     assert _ids(_cause_of(verdict, "governor-not-performance").settles) == ["governor-not-performance", "turbo-enabled"]
     assert _ids(_cause_of(verdict, "device-interrupts-on-target").settles) == [
         "device-interrupts-on-target",
@@ -97,16 +98,16 @@ def test_a_noisy_machine_has_few_causes_and_each_has_its_findings() -> None:
 
 
 def test_one_action_for_an_interrupt_moves_it_once() -> None:
-    fix = _cause_of(_noisy(), "irq-routed-to-target").fix
+    fix = _cause_of(_noisy_verdict(), "irq-routed-to-target").fix
     assert fix is not None
     assert fix.now == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
     assert fix.undo == "echo 2 | sudo tee /proc/irq/24/smp_affinity_list"
 
 
-def test_what_a_fix_does_not_move_is_not_settled_by_it() -> None:
+def test_a_fix_does_not_settle_a_finding_of_which_it_moves_only_a_part() -> None:
     before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(900, "hog", 2, 300_000_000, allowed="0-3")
-    after["/proc/stat"] = stat_file({2: 270}, 300)  # most of it is of threads that nobody saw
+    after["/proc/stat"] = stat_file({2: 270}, 300)  # mostly of threads that were not visible
     cause = _cause_of(judged(WrittenMachine(before, after, answers=ANSWERS), _TARGET), "target-cpu-busy")
     assert _ids(cause.settles) == []
     assert set(_ids(cause.helps)) == {"tasks-on-target", "target-cpu-busy"}
@@ -114,7 +115,7 @@ def test_what_a_fix_does_not_move_is_not_settled_by_it() -> None:
     assert "trace" in cause.advice
 
 
-def _by_settings(
+def _settings_verdict(
     changes: Mapping[str, str | None], target: frozenset[int] | None = None, rules: Rules | None = None
 ) -> Verdict:
     files = {path: text for path, text in {**quiet_files(), **changes}.items() if text is not None}
@@ -123,50 +124,50 @@ def _by_settings(
     return judge(case if rules is None else replace(case, rules=rules))
 
 
-def test_other_target_cpus_are_proposed_and_settle_what_the_checks_say_of_them() -> None:
-    verdict = _by_settings({}, frozenset(range(4)))
+def test_other_target_cpus_are_proposed_and_settle_findings_about_the_target() -> None:
+    verdict = _settings_verdict({}, frozenset(range(4)))
     cause = _cause_of(verdict, "no-housekeeping-cpu")
     assert cause.target is not None
     assert cause.target < frozenset(range(4))
     assert 0 not in cause.target
     assert "no-housekeeping-cpu" in _ids(cause.settles)
-    proposed = _by_settings({}, cause.target)
-    still = {each.check.id for each in (*proposed.failures, *proposed.warnings)}
-    assert still.isdisjoint(_ids(cause.settles))
+    proposed = _settings_verdict({}, cause.target)
+    remaining = {finding.check.id for finding in (*proposed.failures, *proposed.warnings)}
+    assert remaining.isdisjoint(_ids(cause.settles))
 
 
 def test_without_a_topology_no_cpus_are_proposed_and_nothing_is_settled() -> None:
     siblings = dict.fromkeys(path for path in quiet_files() if "/topology/" in path or "/cache/" in path)
-    cause = _cause_of(_by_settings(siblings, frozenset(range(4))), "no-housekeeping-cpu")
+    cause = _cause_of(_settings_verdict(siblings, frozenset(range(4))), "no-housekeeping-cpu")
     assert (cause.target, cause.settles, cause.is_about_target) == (None, (), True)
 
 
-def test_what_a_copy_cannot_tell_is_to_be_asked_on_the_machine_itself() -> None:
-    verdict = _by_settings({"/proc/meminfo": None, f"{CPUS}/cpu2/cpufreq/scaling_governor": None}, _TARGET)
+def test_what_a_copy_lacks_is_to_be_asked_on_the_live_machine() -> None:
+    verdict = _settings_verdict({"/proc/meminfo": None, f"{CPUS}/cpu2/cpufreq/scaling_governor": None}, _TARGET)
     assert _cause_of(verdict, "governor-not-performance").way == Way.LIVE
 
 
 @pytest.mark.parametrize("profile", ["micro", SHARED])
-def test_what_no_guest_can_know_is_not_asked_of_another_profile(profile: str) -> None:
+def test_settings_hidden_from_guests_are_to_be_asked_live_under_any_profile(profile: str) -> None:
     guest = {"/proc/cpuinfo": "processor : 0\nflags : hypervisor\n", f"{CPUS}/cpu2/cpufreq/scaling_governor": None}
     rules = Rules(profile=profile, severity_by_id={"governor-not-performance": Severity.BLOCKING})
-    assert _cause_of(_by_settings(guest, _TARGET, rules), "governor-not-performance").way == Way.LIVE
+    assert _cause_of(_settings_verdict(guest, _TARGET, rules), "governor-not-performance").way == Way.LIVE
 
 
-def test_a_merged_fix_leaves_out_what_is_so_already_and_undoes_only_what_it_does() -> None:
-    verdict = _noisy()
-    found = [each.answer.fix for each in verdict.findings if each.answer.fix is not None]
-    for fix in filter(None, (merged(each) for each in found)):
-        writes = [setting for action in fix.actions if isinstance(action, Write) for setting in action.settings]
-        assert all(each.before != each.value for each in writes) or len(fix.actions) == len(found)
-    move = next(action for fix in found for action in fix.actions if isinstance(action, Move))
-    twice = merged(*[fix for fix in found if move in fix.actions] * 2)
+def test_a_merged_fix_omits_settings_that_are_set_and_undoes_only_its_own() -> None:
+    verdict = _noisy_verdict()
+    fixes = [finding.answer.fix for finding in verdict.findings if finding.answer.fix is not None]
+    for fix in filter(None, map(merged, fixes)):
+        settings = [setting for action in fix.actions if isinstance(action, Write) for setting in action.settings]
+        assert all(setting.before != setting.value for setting in settings) or len(fix.actions) == len(fixes)
+    move = next(action for fix in fixes for action in fix.actions if isinstance(action, Move))
+    twice = merged(*[fix for fix in fixes if move in fix.actions] * 2)
     assert twice is not None
     assert twice.actions == (move,)
 
 
-def _cpu_2_interrupted(per_s_by_irq: Mapping[int, int], fixed: int | None = None) -> Verdict:
-    """CPU 2 is interrupted by devices, of which nothing but the kernel moves the `fixed` one."""
+def _interrupted_verdict(per_s_by_irq: Mapping[int, int], fixed: int | None = None) -> Verdict:
+    """Return the verdict with device interrupts on CPU 2; only the kernel can move the IRQ `fixed`."""
     folders = {f"/proc/irq/{irq}/{name}": "2\n" for irq in per_s_by_irq for name in _AFFINITIES}
     before, after = quiet_files() | folders, quiet_files(3.0) | folders
     for files, seconds in ((before, 0), (after, 3)):
@@ -176,10 +177,11 @@ def _cpu_2_interrupted(per_s_by_irq: Mapping[int, int], fixed: int | None = None
     return judged(WrittenMachine(before, after, answers=ANSWERS, modes=modes), _TARGET, rules=_BY_NUMBER)
 
 
-def test_an_irq_that_cannot_be_moved_is_not_said_to_be_settled_by_moving_others() -> None:
-    verdict = _cpu_2_interrupted({24: 18, 25: 2, 26: 3}, fixed=24)
-    _check(verdict)
-    of_fixed, of_others = (_cause_of(verdict, each) for each in ("device-interrupts-on-target", "irq-routed-to-target"))
+def test_an_irq_that_cannot_be_moved_is_not_settled_by_moving_others() -> None:
+    verdict = _interrupted_verdict({24: 18, 25: 2, 26: 3}, fixed=24)
+    _check_causes(verdict)
+    of_fixed = _cause_of(verdict, "device-interrupts-on-target")
+    of_others = _cause_of(verdict, "irq-routed-to-target")
     assert of_fixed.fix is not None
     assert of_fixed.fix.now is None
     assert "isolcpus=managed_irq" in (of_fixed.fix.persist or "")
@@ -189,17 +191,16 @@ def test_an_irq_that_cannot_be_moved_is_not_said_to_be_settled_by_moving_others(
     assert (_ids(of_others.settles), _ids(of_others.helps)) == ([], ["irq-routed-to-target"])
 
 
-def test_irqs_without_which_the_limit_holds_as_well_are_not_moved_in_its_name() -> None:
-    finding = next(
-        each for each in _cpu_2_interrupted({24: 900, 25: 2}).findings if each.check.id == "device-interrupts-on-target"
-    )
+def test_irqs_that_are_not_needed_to_meet_the_limit_are_not_moved() -> None:
+    verdict = _interrupted_verdict({24: 900, 25: 2})
+    (finding,) = [result for result in verdict.findings if result.check.id == "device-interrupts-on-target"]
     assert finding.answer.fix is not None
     assert finding.answer.fix.now == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
-    cause = _cause_of(_cpu_2_interrupted({24: 900, 25: 2}), "device-interrupts-on-target")
+    cause = _cause_of(verdict, "device-interrupts-on-target")
     assert "device-interrupts-on-target" in _ids(cause.settles)
 
 
-def test_a_fix_for_one_cpu_does_not_settle_what_another_suffers() -> None:
+def test_a_fix_for_one_cpu_does_not_settle_interrupts_of_another() -> None:
     cpu_by_irq = {24: 2, 25: 3}
     folders = {f"/proc/irq/{irq}/{name}": f"{cpu}\n" for irq, cpu in cpu_by_irq.items() for name in _AFFINITIES}
     before, after = quiet_files() | folders, quiet_files(3.0) | folders
@@ -208,17 +209,17 @@ def test_a_fix_for_one_cpu_does_not_settle_what_another_suffers() -> None:
             f" CPU0 CPU1 CPU2 CPU3\n 24: 5 0 {count} 0 PCI-MSI 24-edge nic0\n 25: 5 0 0 {count} PCI-MSI 25-edge nic1\n"
         )
     verdict = judged(WrittenMachine(before, after, answers=ANSWERS), _TARGET)
-    (finding,) = [each for each in verdict.findings if each.check.id == "device-interrupts-on-target"]
+    (finding,) = [result for result in verdict.findings if result.check.id == "device-interrupts-on-target"]
     assert verdict.case.snapshot.irqs is not None
     irqs = verdict.case.snapshot.irqs.by_number
     fixes = [steer(verdict.case, [irqs[number] for number in numbers]) for numbers in ((24, 25), (24,), (25,))]
     assert [fix is not None and is_settled(finding, fix, verdict.case) for fix in fixes] == [True, False, False]
 
 
-def test_of_two_failures_that_which_costs_more_comes_first() -> None:
+def test_of_two_failures_the_one_that_costs_more_comes_first() -> None:
     for irqs_per_3_s, share, first in ((90_000, 0.006, "device-interrupts-on-target"), (60, 0.5, "tasks-on-target")):
-        verdict = _noisy(irqs_per_3_s, share, DEFAULT)
-        failed = [each for each in causes_of(verdict) if each.gravity == Gravity.FAILED]
+        verdict = _noisy_verdict(irqs_per_3_s, share, DEFAULT)
+        failed = [cause for cause in causes_of(verdict) if cause.gravity == Gravity.FAILED]
         assert first in _ids(failed[0].findings)
 
 
@@ -232,6 +233,6 @@ def test_a_busy_cpu_is_settled_with_the_irq_that_brings_its_packets(packets: int
     row = cpu_row("cpu2", user=1000, idle=100_300)
     after["/proc/stat"] = stat_file({}, 300).replace(row, "cpu2 1000 0 500 100291 20 3 11 0 0 0\n")
     verdict = judged(WrittenMachine(before, after, answers=ANSWERS), _TARGET)
-    assert "target-cpu-busy" in {each.check.id for each in verdict.warnings}
+    assert "target-cpu-busy" in {finding.check.id for finding in verdict.warnings}
     cause = _cause_of(verdict, "device-interrupts-on-target")
     assert ("target-cpu-busy" in _ids(cause.settles)) == (packets == 4_000)

@@ -1,4 +1,4 @@
-"""A check that raises is unknown, by its name, and costs no other check its answer."""
+"""A check that raises is unknown with its name, and all other checks are answered."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
 @pytest.fixture
-def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Faults are contained, as they are outside tests."""
+def contain_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contain faults, as outside tests."""
     monkeypatch.delenv(RAISED)
 
 
@@ -35,39 +35,40 @@ def _case(rules: Rules | None = None) -> Case:
     return case if rules is None else replace(case, rules=rules)
 
 
-def _with_fault(check_id: str) -> list[object]:
-    return [replace(each, answer=_divide) if each.id == check_id else each for each in CATALOGUE]
+def _checks_with_fault(check_id: str) -> list[object]:
+    return [replace(check, answer=_divide) if check.id == check_id else check for check in CATALOGUE]
 
 
-def test_a_check_that_raises_is_unknown_by_its_name_and_the_others_are_answered(as_for_users: None) -> None:
+def test_a_check_that_raises_is_unknown_and_the_others_are_answered(contain_faults: None) -> None:
     sound = judge(_case())
-    broken = judge(_case(), _with_fault("target-cpu-unusable"))  # type: ignore[arg-type]  # they are checks
-    (found,) = [each for each in broken.findings if each.check.id == "target-cpu-unusable"]
-    assert found.status == "unknown"
-    said = "target-cpu-unusable: internal error: ZeroDivisionError: division by zero (test_faults.py:"
-    assert (found.answer.reason or "").startswith(said)
-    others = [(each.check.id, each.status) for each in sound.findings if each.check.id != "target-cpu-unusable"]
-    assert [(each.check.id, each.status) for each in broken.findings if each is not found] == others
+    broken = judge(_case(), _checks_with_fault("target-cpu-unusable"))  # type: ignore[arg-type]  # they are checks
+    (failed,) = [finding for finding in broken.findings if finding.check.id == "target-cpu-unusable"]
+    assert failed.status == "unknown"
+    reason = "target-cpu-unusable: internal error: ZeroDivisionError: division by zero (test_faults.py:"
+    assert (failed.answer.reason or "").startswith(reason)
+    others = [(finding.check.id, finding.status) for finding in sound.findings if finding.check.id != failed.check.id]
+    assert [(finding.check.id, finding.status) for finding in broken.findings if finding is not failed] == others
     assert broken.verdict == "unknown"
     assert "ZeroDivisionError" in render(broken, RenderOptions(0, 0.0))
     assert "ZeroDivisionError" in written(describe_verdict(broken, None, 0))
 
 
-def test_no_profile_excuses_a_check_that_raises(as_for_users: None) -> None:
+def test_no_profile_excuses_a_check_that_raises(contain_faults: None) -> None:
     hidden = [
-        each.id
-        for each in CATALOGUE
-        if each.is_hidden_from_guests and SHARED not in each.not_asked_in and not each.asks_rates
+        check.id
+        for check in CATALOGUE
+        if check.is_hidden_from_guests and SHARED not in check.not_asked_in and not check.asks_rates
     ]
     files = quiet_files() | {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
     snapshot = read_snapshot(WrittenMachine(files, answers=ANSWERS), SnapshotOptions(frozenset({2, 3})))
     case = Case(snapshot, no_sample_reason="for the test", rules=Rules(SHARED))
-    broken = [replace(each, answer=_divide) if each.id in hidden else each for each in CATALOGUE]
-    statuses = {each.check.id: each.status for each in judge(case, broken).findings if each.check.id in hidden}
+    broken = [replace(check, answer=_divide) if check.id in hidden else check for check in CATALOGUE]
+    findings = judge(case, broken).findings
+    statuses = {finding.check.id: finding.status for finding in findings if finding.check.id in hidden}
     assert len(statuses) > 3
     assert set(statuses.values()) == {"unknown"}
 
 
 def test_in_the_tests_a_fault_is_an_error() -> None:
     with pytest.raises(ZeroDivisionError):
-        judge(_case(), _with_fault("target-cpu-unusable"))  # type: ignore[arg-type]  # they are checks
+        judge(_case(), _checks_with_fault("target-cpu-unusable"))  # type: ignore[arg-type]  # they are checks

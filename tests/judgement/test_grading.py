@@ -16,7 +16,7 @@ _PASSES = Limit(key="passes", name="what passes", value=1.0, unit="share", reaso
 _FAILS = Limit(key="fails", name="what fails", value=2.0, unit="share", reason="made up")
 
 
-def _graded(value_by_cpu: dict[int, float], why_unknown: str | None = None) -> Answer:
+def _grade(value_by_cpu: dict[int, float], why_unknown: str | None = None) -> Answer:
     case = Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions()))
     return grade_cpus(
         case, value_by_cpu, _FAILS, _PASSES, said=name_cpus, calm="calm", evidence={}, why_unknown=why_unknown
@@ -36,13 +36,13 @@ def _graded(value_by_cpu: dict[int, float], why_unknown: str | None = None) -> A
         ({}, None, "unknown", set()),
     ],
 )
-def test_the_worst_cpu_decides_and_what_is_not_known_is_no_pass(
+def test_the_worst_cpu_decides_and_an_unknown_cpu_prevents_a_pass(
     value_by_cpu: dict[int, float], why_unknown: str | None, status: str, cpus: CpuSet
 ) -> None:
-    answer = _graded(value_by_cpu, why_unknown)
+    answer = _grade(value_by_cpu, why_unknown)
     assert (answer.status, answer.cpus) == (status, cpus)
 
 
-def test_of_no_cpu_at_all_the_reason_is_told() -> None:
-    assert _graded({}).reason == "there is no target CPU"
-    assert _graded({}, "no column").reason == "no column"
+def test_without_any_cpu_the_answer_has_a_reason() -> None:
+    assert _grade({}).reason == "there is no target CPU"
+    assert _grade({}, "no column").reason == "no column"

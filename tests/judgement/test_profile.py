@@ -1,4 +1,4 @@
-"""The profile that applies if the user names none, and the effect of budgets on limits."""
+"""The profile that applies if the user names none, and limits that follow the budget."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _GOVERNORS = tuple(f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor" for cpu in range(
 _BUDGETS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-def _snapshot(files: Files | None = None, *gone: str, is_copy: bool = False) -> Snapshot:
-    machine = WrittenMachine(without(quiet_files() | dict(files or {}), *gone), answers=ANSWERS, is_copy=is_copy)
+def _snapshot(files: Files | None = None, *missing: str, is_copy: bool = False) -> Snapshot:
+    machine = WrittenMachine(without(quiet_files() | dict(files or {}), *missing), answers=ANSWERS, is_copy=is_copy)
     return read_snapshot(machine, SnapshotOptions(frozenset({2, 3})))
 
 
@@ -77,7 +77,7 @@ def test_the_profile_decides_on_the_confidence_unless_the_user_does(
     assert rules_for(rules, _snapshot(files)).budget.least_chance == confidence
 
 
-def test_the_other_rules_stay_as_they_are() -> None:
+def test_other_rules_are_unchanged() -> None:
     rules = Rules(is_profile_given=False, ignored=frozenset({"clock"}), budget=Budget(max_cv=0.2, samples=7))
     changed = rules_for(rules, _snapshot(VIRTUAL))
     assert (changed.ignored, changed.budget.max_cv, changed.budget.samples) == (rules.ignored, 0.2, 7)
@@ -107,7 +107,7 @@ def test_a_limit_of_the_profile_follows_the_budget_too() -> None:
     assert limit.under("micro", 0.02) == pytest.approx(0.01)
 
 
-def test_at_the_default_budget_every_limit_is_the_one_that_is_declared() -> None:
+def test_limits_are_as_declared_at_the_default_budget() -> None:
     for check in CATALOGUE:
         for limit in check.limits:
             for profile in PROFILES:
@@ -123,7 +123,7 @@ def test_no_limit_falls_while_the_budget_grows() -> None:
         assert values[0] < values[-1]
 
 
-def test_what_follows_the_budget_takes_time_and_warns_before_it_fails() -> None:
+def test_limits_that_follow_the_budget_are_of_effects_and_warn_before_they_fail() -> None:
     for check in CATALOGUE:
         by_key = {limit.key: limit for limit in check.limits if limit.of_budget is not None}
         assert not by_key or check.ground == Ground.EFFECT or check.severity != Severity.BLOCKING

@@ -1,4 +1,4 @@
-"""What helps against each kind of culprit, on a machine with CPUs 2 and 3 as target."""
+"""Remedies for each kind of culprit, on a machine with CPUs 2 and 3 as target."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _case(changes: Files | None = None, modes: dict[str, int] | None = None) -> 
 
 
 def _untuned() -> Case:
-    """CPUs 2 and 3 are isolated, and neither tickless nor rid of callbacks."""
+    """Return a case whose CPUs 2 and 3 are isolated, but neither tickless nor free of RCU callbacks."""
     return _case({"/proc/cmdline": "isolcpus=domain,2-3\n", f"{CPUS}/nohz_full": "(null)\n"})
 
 
@@ -53,7 +53,7 @@ def test_an_interrupt_is_moved_to_the_housekeeping_cpus_and_back() -> None:
     assert undo == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
 
 
-def test_where_irqbalance_would_move_it_back_it_is_told_to_spare_the_target() -> None:
+def test_where_irqbalance_would_move_an_interrupt_back_it_has_to_spare_the_target() -> None:
     free = {"/proc/cmdline": "quiet\n", f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": "\n"}
     partition = {"/sys/fs/cgroup/cpuset.cpus.isolated": "2-3\n"}
     running = process(800, "irqbalance", 0, 5) | {"/proc/800/environ": "LANG=C\0"}
@@ -74,7 +74,7 @@ def test_an_interrupt_that_the_kernel_manages_needs_a_boot_option() -> None:
 
 
 @pytest.mark.parametrize("kind", ["thread", "ipi"])
-def test_another_noisewatch_and_the_command_that_it_runs_are_left_where_they_measure(kind: str) -> None:
+def test_another_noisewatch_and_its_command_are_not_moved(kind: str) -> None:
     files = process(800, "noisewatch", 0, 5, allowed="0-3") | process(801, "bench", 2, 5, allowed="2", parent=800)
     files |= process(810, "python3", 0, 5) | process(811, "noisewatch-spin", 2, 5, allowed="2", parent=810)
     for pid, noisewatch in ((801, 800), (811, 811)):
@@ -83,7 +83,7 @@ def test_another_noisewatch_and_the_command_that_it_runs_are_left_where_they_mea
         assert remedy.fix is None
 
 
-def test_what_the_noisewatch_runs_that_started_this_one_is_moved() -> None:
+def test_other_processes_of_the_noisewatch_that_started_this_one_are_moved() -> None:
     files = process(800, "noisewatch", 0, 5) | process(801, "nightly.sh", 0, 5, parent=800)
     files |= process(802, "noisewatch", 0, 5, parent=801) | process(803, "server", 2, 5, allowed="0-3", parent=801)
     machine = WrittenMachine(quiet_files() | files, answers=ANSWERS, own_pids=(802,))
@@ -99,7 +99,7 @@ def test_a_thread_is_pinned_elsewhere_and_back_to_where_it_might_run() -> None:
     )
 
 
-def test_a_caller_is_kept_away_with_all_its_threads() -> None:
+def test_a_caller_is_moved_with_all_its_threads() -> None:
     now, _, undo = _commands(_culprit("ipi", "flush_tlb_func, called by mapper", tid=456, pid=450))
     assert (now, undo) == ("sudo taskset -apc 0-1 450", "sudo taskset -apc 0-3 450")
     assert "Other CPUs call this one" in remedy_of(_culprit("ipi"), _case()).said
@@ -113,26 +113,26 @@ def test_a_caller_that_cannot_be_pinned_has_no_command() -> None:
 
 
 @pytest.mark.parametrize("pid", [1, 2, 30, 4242])
-def test_init_the_kernel_and_who_is_gone_are_never_moved(pid: int) -> None:
+def test_init_kernel_threads_and_ended_processes_are_never_moved(pid: int) -> None:
     for kind in ("ipi", "thread"):
         assert _commands(_culprit(kind, "x", tid=pid, pid=pid)) == (None, None, None)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "setting"),
     [
         ("kworker/u8:3", "workqueue.unbound_cpus=0-1"),
         ("rcuc/2", "rcu_nocbs=2-3"),
     ],
 )
-def test_kernel_threads_have_a_setting_of_their_own(name: str, said: str) -> None:
+def test_kernel_threads_have_a_setting_of_their_own(name: str, setting: str) -> None:
     persist = _commands(_culprit("kernel-thread", name, tid=30), _untuned())[1]
     assert persist is not None
-    assert said in persist
+    assert setting in persist
 
 
 @pytest.mark.parametrize("name", ["rcu_preempt", "rcuop/2", "rcuog/2", "rcu_exp_gp_kthread_worker"])
-def test_what_starts_and_ends_grace_periods_is_moved_as_any_thread(name: str) -> None:
+def test_grace_period_threads_are_moved_like_any_thread(name: str) -> None:
     remedy = remedy_of(_culprit("kernel-thread", name, tid=900), _case())
     assert "housekeeping CPUs" in remedy.said
     assert "rcu_nocbs" not in remedy.said
@@ -152,7 +152,7 @@ def test_a_thread_of_the_cpu_itself_cannot_be_moved(name: str) -> None:
     assert (remedy.fix, "belongs to this CPU" in remedy.said) == (None, True)
 
 
-def test_the_thread_of_an_interrupt_goes_where_its_interrupt_goes() -> None:
+def test_the_thread_of_an_interrupt_is_moved_with_its_interrupt() -> None:
     now, persist, undo = _commands(_culprit("kernel-thread", "irq/24-nvme0q0", tid=30))
     assert now == "echo 0-1 | sudo tee /proc/irq/24/smp_affinity_list"
     assert (persist, undo) == _commands(_culprit("irq", irq=24))[1:]
@@ -190,7 +190,7 @@ def test_a_quota_is_lifted_in_the_group_that_has_it_and_set_again() -> None:
     assert (hidden.fix, "where this container" in hidden.said) == (None, True)
 
 
-def test_against_the_host_nothing_helps_and_that_is_said() -> None:
+def test_noise_of_the_host_has_a_remedy_without_a_fix() -> None:
     remedy = remedy_of(_culprit("outside"), _case())
     assert (remedy.fix, "nothing inside this" in remedy.said) == (None, True)
 
@@ -208,7 +208,7 @@ def test_every_kind_has_a_remedy_and_its_commands_are_sound(kind: str, name: str
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "said"),
+    ("kind", "name", "words"),
     [
         ("nmi", "Non-maskable interrupts", "watchdog"),
         ("local", "Performance monitoring interrupts", "profiler"),
@@ -226,15 +226,15 @@ def test_every_kind_has_a_remedy_and_its_commands_are_sound(kind: str, name: str
         ("timer", "timer interrupts", "noisewatch trace --cpus 2"),
     ],
 )
-def test_nobody_is_told_to_keep_a_device_quiet_that_there_is_not(kind: str, name: str, said: str) -> None:
+def test_remedies_of_interrupts_without_a_device_do_not_mention_one(kind: str, name: str, words: str) -> None:
     remedy = remedy_of(_culprit(kind, name), _case())
-    assert said in remedy.said
+    assert words in remedy.said
     assert "device idle" not in remedy.said
 
 
 def test_a_profiler_that_runs_is_named_for_its_timer() -> None:
-    said = remedy_of(_culprit("timer", "timer interrupts"), _case(process(901, "perf", 0, 5))).said
-    assert "perf (pid 901) runs" in said
+    sentence = remedy_of(_culprit("timer", "timer interrupts"), _case(process(901, "perf", 0, 5))).said
+    assert "perf (pid 901) runs" in sentence
 
 
 @pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.IDLE, Kind.NO_INTERRUPT}))

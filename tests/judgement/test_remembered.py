@@ -1,4 +1,4 @@
-"""What was answered before holds only while nothing differs that the check may read."""
+"""A remembered answer is used only while all that its check may read is unchanged."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from noisewatch.kernel.snapshot.snapshot import SETTINGS_LAST_NS, Snapshot, Snap
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import Example, all_examples
-from tests.judgement.tracing import moving, view_of
+from tests.judgement.tracing import moving_paths, view_of
 from tests.written import SECOND_NS, Files, WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
-_AREAS = {each.id: each.area for each in CATALOGUE}
+_AREAS = {check.id: check.area for check in CATALOGUE}
 
 
 def _snapshots(example: Example) -> Iterator[Snapshot]:
@@ -68,35 +68,38 @@ def _paths() -> tuple[dict[str, set[str]], dict[Hashable, set[str]]]:
     return paths, paths_of_kept
 
 
-def test_a_check_that_is_remembered_reads_only_what_is_compared() -> None:
-    paths = {check.id: moving(_paths()[0][check.id] - {"interval"}) for check in CATALOGUE if not check.is_moving}
-    assert {check_id: found for check_id, found in paths.items() if found} == {}
+def test_a_remembered_check_reads_only_values_that_are_compared() -> None:
+    moving = {
+        check.id: moving_paths(_paths()[0][check.id] - {"interval"}) for check in CATALOGUE if not check.is_moving
+    }
+    assert {check_id: paths for check_id, paths in moving.items() if paths} == {}
 
 
 def test_a_check_that_is_never_remembered_has_a_reason_for_it() -> None:
     declared = [check.id for check in CATALOGUE if check.reads_counters]
-    assert [check_id for check_id in declared if not moving(_paths()[0][check_id])] == []
+    assert [check_id for check_id in declared if not moving_paths(_paths()[0][check_id])] == []
     assert [check.id for check in CATALOGUE if check.reads_counters and check.asks_rates] == []
 
 
-def test_a_part_that_a_case_keeps_is_made_only_of_what_is_compared() -> None:
+def test_a_part_that_a_case_keeps_reads_only_values_that_are_compared() -> None:
     paths_of_kept = _paths()[1]
     assert {"cores of the target", "cache neighbourhoods", "highest clocks"} <= paths_of_kept.keys()
-    assert {key: found for key, paths in paths_of_kept.items() if (found := moving(paths))} == {}
+    assert {key: moving for key, paths in paths_of_kept.items() if (moving := moving_paths(paths))} == {}
 
 
 @pytest.mark.parametrize("area", Area)
-def test_what_is_remembered_is_what_would_be_answered_anew(area: Area) -> None:
+def test_remembered_findings_are_those_of_a_new_judgement(area: Area) -> None:
     """Judge one machine after the other: nearly everything changes between two, and much of it back again."""
-    remembered, checks = Remembered(), [each for each in CATALOGUE if each.area == area]
-    for example in [each for each in all_examples() if _AREAS[each.id] == area][::4]:
+    remembered, checks = Remembered(), [check for check in CATALOGUE if check.area == area]
+    examples = [example for example in all_examples() if _AREAS[example.id] == area]
+    for example in examples[::4]:
         for case in _cases(example):
-            found = judge(replace(case, remembered=remembered), checks, remembered=remembered).findings
-            assert found == judge(case, checks).findings
+            findings = judge(replace(case, remembered=remembered), checks, remembered=remembered).findings
+            assert findings == judge(case, checks).findings
 
 
-class _Asked:
-    """A check that counts how often it is asked."""
+class _CountingCheck:
+    """A check that counts its calls."""
 
     def __init__(self, work: Callable[[Case], object], reads_counters: bool = False) -> None:
         self.count = 0
@@ -119,11 +122,11 @@ def _case(changed: Files | None = None) -> Case:
     return Case(after, interval_between(before, after))
 
 
-def _count(asked: _Asked, *cases: Case) -> int:
+def _count_calls(counting: _CountingCheck, *cases: Case) -> int:
     remembered = Remembered()
     for case in cases:
-        judge(case, [asked.check], remembered=remembered)
-    return asked.count
+        judge(case, [counting.check], remembered=remembered)
+    return counting.count
 
 
 _BALANCED: Files = {Knob.NUMA_BALANCING: "1\n"}
@@ -136,39 +139,39 @@ def _balancing(case: Case) -> str | None:
 def test_a_check_is_asked_again_once_a_setting_differs_and_each_time_if_it_reads_counters() -> None:
     first, later = _case(), replace(_case(), snapshot=replace(_case().snapshot, taken_at_ns=7))
     cases = (first, later, _case(_BALANCED), _case(_BALANCED), first)
-    assert _count(_Asked(_balancing), *cases) == 3
-    assert _count(_Asked(_balancing, reads_counters=True), *cases) == 5
+    assert _count_calls(_CountingCheck(_balancing), *cases) == 3
+    assert _count_calls(_CountingCheck(_balancing, reads_counters=True), *cases) == 5
 
 
-def test_a_check_is_asked_again_once_settings_were_read_anew_though_none_differs() -> None:
+def test_a_check_is_asked_again_once_settings_were_read_again() -> None:
     case = _case()
     settings = case.snapshot.settings
     read_anew = replace(settings, read_at_ns=settings.read_at_ns + SETTINGS_LAST_NS)
     later = replace(case, snapshot=replace(case.snapshot, settings=read_anew))
-    assert _count(_Asked(_balancing), case, later, later) == 2
+    assert _count_calls(_CountingCheck(_balancing), case, later, later) == 2
 
 
 def test_a_check_is_asked_again_under_other_rules() -> None:
     case = _case()
     strict = replace(case, rules=replace(case.rules, profile="strict"))
-    assert _count(_Asked(lambda case: case.rules.profile), case, strict, strict, case) == 3
+    assert _count_calls(_CountingCheck(lambda case: case.rules.profile), case, strict, strict, case) == 3
 
 
 def test_a_fault_of_a_check_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(RAISED)
-    assert _count(_Asked(lambda case: 1 // 0), _case(), _case()) == 2
+    assert _count_calls(_CountingCheck(lambda case: 1 // 0), _case(), _case()) == 2
 
 
-def test_what_else_it_was_made_of_has_to_be_equal() -> None:
+def test_a_part_is_made_again_where_its_answers_differ() -> None:
     remembered, one, other = Remembered(), Answer(Status.PASS, "a"), Answer(Status.PASS, "b")
     made = []
     for answers in ((one,), (one,), (other,), (replace(other),), (one,), (one, other), (one,), ()):
         remembered.turn_to(_case())
         made.append(remembered.get("", lambda _: object(), answers))
-    assert [made.index(each) for each in made] == [0, 0, 2, 2, 4, 5, 6, 7]
+    assert [made.index(part) for part in made] == [0, 0, 2, 2, 4, 5, 6, 7]
 
 
-def test_a_part_that_is_kept_is_made_again_once_it_differs_and_of_an_altered_case_each_time() -> None:
+def test_a_kept_part_is_made_again_once_it_differs_and_always_for_an_altered_case() -> None:
     remembered, made = Remembered(), []
 
     def balancing(case: Case) -> str | None:

@@ -1,4 +1,4 @@
-"""The sentences that checks compose are sentences on awkward machines too."""
+"""The sentences of checks are well-formed on machines without CPUs, files or targets too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALL = frozenset(range(4))
 
 @pytest.mark.parametrize("target", [frozenset(), frozenset({2}), _ALL], ids=["no target", "one target", "all"])
 @pytest.mark.parametrize(
-    ("changed", "gone"),
+    ("changed", "missing"),
     [
         ({}, ()),
         ({}, _NO_CPUFREQ),
@@ -33,16 +33,18 @@ _ALL = frozenset(range(4))
         ({}, ("/sys",)),
         ({}, (f"{CPUS}/online", "/proc/stat")),
     ],
-    ids=["quiet", "maybe virtual", "virtual", "no proc", "no sys", "nobody online"],
+    ids=["quiet", "maybe virtual", "virtual", "no proc", "no sys", "no CPU online"],
 )
 @pytest.mark.parametrize("is_copy", [False, True])
-def test_every_check_says_a_sentence(changed: Files, gone: tuple[str, ...], target: CpuSet, is_copy: bool) -> None:
-    moments = [without(quiet_files(seconds) | dict(changed), *gone) for seconds in (0.0, 3.0)]
+def test_sentences_of_checks_are_well_formed(
+    changed: Files, missing: tuple[str, ...], target: CpuSet, is_copy: bool
+) -> None:
+    moments = [without(quiet_files(seconds) | dict(changed), *missing) for seconds in (0.0, 3.0)]
     verdict = judged(WrittenMachine(*moments, answers=ANSWERS, is_copy=is_copy), target, is_calibrated=False)
     texts = {
-        each.check.id: text
-        for each in verdict.findings
-        for text in (each.answer.said, each.answer.reason or "")
+        finding.check.id: text
+        for finding in verdict.findings
+        for text in (finding.answer.said, finding.answer.reason or "")
         if _AWKWARD.search(text)
     }
     assert texts == {}

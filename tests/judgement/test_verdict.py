@@ -1,4 +1,4 @@
-"""How findings compose."""
+"""The verdict that findings compose."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_known_failure_outranks_an_unknown_which_outranks_a_pass(findings: lis
 
 
 @pytest.mark.parametrize(
-    ("found", "verdict"),
+    ("other", "verdict"),
     [
         (_finding("warn"), "unstable"),
         (_finding("unknown", "warning"), "unstable"),
@@ -58,20 +58,20 @@ def test_a_known_failure_outranks_an_unknown_which_outranks_a_pass(findings: lis
         (_finding("pass"), "stable"),
     ],
 )
-def test_strict_makes_warnings_and_unknowns_unstable(found: Finding, verdict: str) -> None:
-    assert compose([_finding("pass"), found], strict=True) == verdict
+def test_strict_makes_warnings_and_unknowns_unstable(other: Finding, verdict: str) -> None:
+    assert compose([_finding("pass"), other], strict=True) == verdict
 
 
 def test_an_unknown_that_a_measurement_answered_does_not_block() -> None:
     setting = _finding("unknown", answered_by="a-measurement")
     measured = _finding("pass", check_id="a-measurement")
     linked = link_measurements([setting, measured])
-    assert [each.answered_by for each in linked] == ["a-measurement", None]
+    assert [result.answered_by for result in linked] == ["a-measurement", None]
     assert compose(linked) == "stable"
 
 
 @pytest.mark.parametrize("status", ["unknown", "not-applicable", "ignored"])
-def test_a_measurement_that_was_not_made_answers_nothing(status: str) -> None:
+def test_a_measurement_that_was_not_made_answers_no_other_check(status: str) -> None:
     setting = _finding("unknown", answered_by="a-measurement")
     linked = link_measurements([setting, _finding("pass"), _finding(status, "warning", check_id="a-measurement")])
     assert compose(linked) == "unknown"
@@ -80,12 +80,12 @@ def test_a_measurement_that_was_not_made_answers_nothing(status: str) -> None:
 _MOST_CPU_TIME_S = 15  # 2 s on an idle machine; it was 40 s when each CPU sorted all reasons
 
 
-def test_a_machine_of_8192_cpus_of_which_nothing_else_is_told_is_judged_in_seconds() -> None:
+def test_a_machine_of_8192_cpus_without_other_files_is_judged_in_seconds() -> None:
     machine = WrittenMachine({f"{CPUS}/online": "0-8191\n"}, is_copy=True)
-    begun_s = time.process_time()
+    start_s = time.process_time()
     verdict = judged_by_settings(machine)
     assert (verdict.verdict, len(verdict.case.target)) == ("unknown", 8192)
-    assert time.process_time() - begun_s < _MOST_CPU_TIME_S
+    assert time.process_time() - start_s < _MOST_CPU_TIME_S
 
 
 def test_a_machine_of_more_cpus_than_a_kernel_has_is_refused() -> None:
@@ -96,7 +96,7 @@ def test_a_machine_of_more_cpus_than_a_kernel_has_is_refused() -> None:
 
 @pytest.mark.parametrize("profile", ["micro", "shared"])
 def test_a_clock_that_is_confirmed_to_run_at_a_wrong_rate_blocks(profile: str) -> None:
-    """One that another clock does not confirm is a warning's worth of unknown."""
+    """A wrong rate that no other clock confirms is unknown, and does not block."""
     for deviations, blocks in (((0.07, 0.07), True), ((0.07, 0.0001), False)):
         example = Example("clock-rate-wrong", "", answers={COMPARISON: compared(*deviations)}, rules=Rules(profile))
         verdict = example.judged()

@@ -1,4 +1,4 @@
-"""A stand-in for a case that records what is read of it, by which tests prove what checks declare."""
+"""A stand-in for a case that records the attributes that checks read of it."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from noisewatch.kernel.memory.counters import Memory
 from noisewatch.kernel.snapshot.snapshot import Background, Settings, Snapshot
 from noisewatch.model.interval.interval import Interval
 
-_LOOKED_INTO = {Case, Snapshot, Settings, Background, Frequency, Memory, Cgroup, Interval}
+_RECORDS = {Case, Snapshot, Settings, Background, Frequency, Memory, Cgroup, Interval}
 _ALTERED = "without_own_process"  # the case with some values replaced by others that never change
 
 
 class View:
-    """A case, or a record in it: it has the same attributes, and records the paths of those read in `paths`.
+    """A case, or a record in it, with the same attributes; the paths of those that are read are added to `paths`.
 
-    Methods and properties use it too. The paths that parts read which the case keeps are recorded in `paths_of_kept` as
-    well, by the key of the part. All else raises, as it is not a record: it is equal to nothing and cannot be copied.
+    Methods and properties read through the view too. What is read for a part that the case keeps is added to
+    `paths_of_kept` as well, by the part's key. Comparing or copying a view raises an error.
     """
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, of: object, path: str, paths: set[str], paths_of_kept: dict[Hashable, set[str]]) -> None:
-        self._of, self._path, self._paths, self._paths_of_kept = of, path, paths, paths_of_kept
+    def __init__(self, record: object, path: str, paths: set[str], paths_of_kept: dict[Hashable, set[str]]) -> None:
+        self._record, self._path, self._paths, self._paths_of_kept = record, path, paths, paths_of_kept
 
     def __getattr__(self, name: str) -> Any:
         if name == "kept":
             return self._kept
-        found = getattr(type(self._of), name, None)
+        attribute = getattr(type(self._record), name, None)
         if self._path + name not in STILL:
-            if isinstance(found, property):
-                return found.__get__(self)
-            if isinstance(found, cached_property) and name != _ALTERED:
-                return found.func(self)
-            if isinstance(found, FunctionType) and type(self._of) is not Interval:  # which caches its value
-                return MethodType(found, self)
-        value = getattr(self._of, name)
+            if isinstance(attribute, property):
+                return attribute.__get__(self)
+            if isinstance(attribute, cached_property) and name != _ALTERED:
+                return attribute.func(self)
+            if isinstance(attribute, FunctionType) and type(self._record) is not Interval:  # which caches its value
+                return MethodType(attribute, self)
+        value = getattr(self._record, name)
         if name == _ALTERED:
             return View(value, self._path, self._paths, self._paths_of_kept)
-        if type(value) in _LOOKED_INTO:
+        if type(value) in _RECORDS:
             return View(value, f"{self._path}{name}.", self._paths, self._paths_of_kept)
         self._paths.add(self._path + name)
         return value
 
     def _kept(self, key: Hashable, work: Callable[[Case], Any]) -> Any:
         paths = self._paths_of_kept.setdefault(key, set())
-        value = work(cast(Case, View(self._of, self._path, paths, self._paths_of_kept)))
+        value = work(cast(Case, View(self._record, self._path, paths, self._paths_of_kept)))
         self._paths |= paths
         return value
 
@@ -65,6 +65,6 @@ def view_of(case: Case, paths: set[str], paths_of_kept: dict[Hashable, set[str]]
     return cast(Case, View(case, "", paths, {} if paths_of_kept is None else paths_of_kept))
 
 
-def moving(paths: Iterable[str]) -> list[str]:
-    """Return the paths whose values may differ while all that is `STILL` is equal."""
+def moving_paths(paths: Iterable[str]) -> list[str]:
+    """Return the paths whose values may differ although all values in `STILL` are equal."""
     return sorted(path for path in paths if not any(path == still or path.startswith(f"{still}.") for still in STILL))

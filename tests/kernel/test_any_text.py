@@ -1,6 +1,6 @@
-"""Every parser, given any text at all: a value or Malformed, and never another exception.
+"""Any text: each parser returns a value or raises Malformed, and never another exception.
 
-`EXAMPLE_BY_PARSER` is a text that each parser accepts, `REFUSED_BY_PARSER` texts that are cut off or make no sense.
+`EXAMPLE_BY_PARSER` has a text that each parser accepts, `REFUSED_BY_PARSER` truncated and malformed texts.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ REFUSED_BY_PARSER: dict[Parser, tuple[str, ...]] = {
     ),
     parse_nonempty_cpu_list: ("", "\n", " (null)\n", "\0"),
     parse_numastat: ("", "rubbish", "local_node 3\n", "local_node 3\nother_node x\n"),
-    parse_own_status: tuple(own_status().replace(gone, "Other") for gone in ("TracerPid", "CapEff")),
+    parse_own_status: tuple(own_status().replace(missing, "Other") for missing in ("TracerPid", "CapEff")),
     parse_partition_kind: ("", "isolate", "isolated valid", "member invalid (x)"),
     parse_personality: ("", "xyz", "0x40000", "1 2"),
     parse_resume_latency: ("", "-1\n", "none\n", "1 2\n", "N/A\n"),
@@ -216,7 +216,7 @@ TABLES: dict[Parser, str] = {
     parse_limits: "Limit  Soft Limit  Hard Limit  Units\nMax cpu time  unlimited  unlimited  seconds",
     parse_events: "sched:sched_switch",
 }
-each_parser = pytest.mark.parametrize("parse", EXAMPLE_BY_PARSER, ids=lambda parse: parse.__name__)
+with_all_parsers = pytest.mark.parametrize("parse", EXAMPLE_BY_PARSER, ids=lambda parse: parse.__name__)
 
 
 def _value_or_malformed(parse: Parser, text: str) -> object:
@@ -226,18 +226,18 @@ def _value_or_malformed(parse: Parser, text: str) -> object:
         return error
 
 
-@each_parser
-def test_an_example_of_its_format_is_understood(parse: Parser) -> None:
+@with_all_parsers
+def test_example_is_parsed(parse: Parser) -> None:
     assert not isinstance(_value_or_malformed(parse, EXAMPLE_BY_PARSER[parse]), Malformed)
 
 
 @pytest.mark.parametrize(("text", "value"), [("5\n", 5), ("-1\n", -1), (" 0 ", 0), ("18446744073709551615", 2**64 - 1)])
-def test_a_file_of_one_number_is_that_number(text: str, value: int) -> None:
+def test_file_of_one_number_is_that_number(text: str, value: int) -> None:
     assert parse_integer(text) == value
 
 
 @pytest.mark.parametrize(("text", "word"), [("tsc\n", "tsc"), ("tsc hpet \n", "tsc hpet"), ("a\0", "a")])
-def test_a_word_is_the_line_of_its_file(text: str, word: str) -> None:
+def test_word_is_the_line_of_its_file(text: str, word: str) -> None:
     assert parse_word(text) == word
 
 
@@ -246,45 +246,45 @@ def test_a_word_is_the_line_of_its_file(text: str, word: str) -> None:
     [(parse, text) for parse, texts in REFUSED_BY_PARSER.items() for text in texts],
     ids=lambda value: ascii(value)[:40] if isinstance(value, str) else getattr(value, "__name__", "parse_isolcpus"),
 )
-def test_a_text_that_is_cut_off_or_makes_no_sense_is_malformed(parse: Parser, text: str) -> None:
+def test_truncated_or_malformed_text_is_rejected(parse: Parser, text: str) -> None:
     with pytest.raises(Malformed):
         parse(text)
 
 
 @pytest.mark.parametrize("end", ["\n", "\n\n", "\n\n\n", "\n  \n"])
 @pytest.mark.parametrize("parse", TABLES, ids=lambda parse: parse.__name__)
-def test_blank_last_lines_of_a_table_lose_nothing(parse: Parser, end: str) -> None:
+def test_trailing_blank_lines_of_a_table_are_ignored(parse: Parser, end: str) -> None:
     table, alone = (parse(TABLES[parse] + last) for last in (end, "\n"))
     assert alone is not None
     # A table of interrupts also keeps its text.
     assert getattr(table, "rows", table) == getattr(alone, "rows", alone)
 
 
-@each_parser
+@with_all_parsers
 @settings(max_examples=25)
 @given(text=st.text())
 def test_any_text_is_a_value_or_malformed(parse: Parser, text: str) -> None:
     _value_or_malformed(parse, text)
 
 
-@each_parser
+@with_all_parsers
 @settings(max_examples=25)
 @given(data=st.data())
-def test_a_damaged_example_is_a_value_or_malformed(parse: Parser, data: st.DataObject) -> None:
+def test_damaged_example_is_a_value_or_malformed(parse: Parser, data: st.DataObject) -> None:
     example = EXAMPLE_BY_PARSER[parse]
     start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(example))] * 2)))
     _value_or_malformed(parse, example[:start] + data.draw(st.text(max_size=4)) + example[stop:])
 
 
-@each_parser
-def test_an_example_cut_anywhere_is_a_value_or_malformed(parse: Parser) -> None:
+@with_all_parsers
+def test_example_truncated_anywhere_is_a_value_or_malformed(parse: Parser) -> None:
     example = EXAMPLE_BY_PARSER[parse]
     for size in range(len(example)):
         _value_or_malformed(parse, example[:size])
 
 
-@each_parser
-def test_a_number_too_long_to_be_true_is_a_value_or_malformed(parse: Parser) -> None:
+@with_all_parsers
+def test_overlong_number_is_a_value_or_malformed(parse: Parser) -> None:
     example = EXAMPLE_BY_PARSER[parse]
     places = [at for at, character in enumerate(example) if character.isdecimal()][-40:]
     for number in ("9" * 400, "9" * 5000):
@@ -292,7 +292,7 @@ def test_a_number_too_long_to_be_true_is_a_value_or_malformed(parse: Parser) -> 
             _value_or_malformed(parse, text)
 
 
-@each_parser
+@with_all_parsers
 def test_odd_characters_are_a_value_or_malformed(parse: Parser) -> None:
     example = EXAMPLE_BY_PARSER[parse]
     for odd in ("²", "①", "٣", "\0", "\x85", "\u2028", "\ud800", "-", "--", ".", ":", ")"):
@@ -300,8 +300,8 @@ def test_odd_characters_are_a_value_or_malformed(parse: Parser) -> None:
             _value_or_malformed(parse, text)
 
 
-@each_parser
-def test_a_malformed_text_is_quoted_in_one_short_line(parse: Parser) -> None:
+@with_all_parsers
+def test_malformed_text_is_quoted_in_one_short_line(parse: Parser) -> None:
     outcome = _value_or_malformed(parse, "rubbish\x1b[2J\n" * 100)
     assert "\n" not in str(outcome)
     assert "\x1b" not in str(outcome)

@@ -28,23 +28,23 @@ from tests.written import WrittenMachine, write_tree
 from tests.written.calibration import written_calibration
 
 _CPUS = frozenset({2, 3})
-_WISH = CalibrationOptions(1.0)
+_OPTIONS = CalibrationOptions(1.0)
 
 
-def test_gaps_come_back_in_columns() -> None:
-    said = parse_calibration(written_calibration((3,), gaps=((5, 1_000, 1, 900), (2_000, 4_000, 0, 0))))
-    gaps = said.cpus[0].gaps
+def test_gaps_are_parsed_into_columns() -> None:
+    samples = parse_calibration(written_calibration((3,), gaps=((5, 1_000, 1, 900), (2_000, 4_000, 0, 0))))
+    gaps = samples.cpus[0].gaps
     assert (gaps.start_ns, gaps.length_ns, gaps.switches, gaps.waited_ns) == (
         (5, 2_000),
         (1_000, 4_000),
         (1, 0),
         (900, 0),
     )
-    assert (said.core, said.threshold_ns, said.cpus[0].trouble) == ("native", 1_000, None)
+    assert (samples.core, samples.threshold_ns, samples.cpus[0].trouble) == ("native", 1_000, None)
 
 
 @pytest.mark.parametrize(
-    ("state", "error", "said"),
+    ("state", "error", "reason"),
     [
         ("refused", 22, "refused to pin to it (invalid argument)"),
         ("no-priority", 1, "the kernel refused real-time priority (operation not permitted)"),
@@ -55,9 +55,9 @@ def test_gaps_come_back_in_columns() -> None:
         ("failed", 1 << 16, "took too long"),
     ],
 )
-def test_a_spinner_that_did_not_finish_says_why(state: str, error: int, said: str) -> None:
+def test_unfinished_spinner_has_a_reason(state: str, error: int, reason: str) -> None:
     cpu = parse_calibration(written_calibration((3,), changes={3: {"state": state, "error": error}})).cpus[0]
-    assert said in (cpu.trouble or "")
+    assert reason in (cpu.trouble or "")
 
 
 @pytest.mark.parametrize(
@@ -81,53 +81,53 @@ def test_a_spinner_that_did_not_finish_says_why(state: str, error: int, said: st
     ],
     ids=str,
 )
-def test_a_damaged_calibration_is_malformed(change: dict[str, Any]) -> None:
+def test_damaged_calibration_is_malformed(change: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
         parse_calibration(written_calibration((3,), changes={3: change}))
 
 
-def test_a_cpu_that_is_there_twice_is_malformed() -> None:
-    said = written_calibration((3,), seconds=0.5)
+def test_repeated_cpu_is_malformed() -> None:
+    answer = written_calibration((3,), seconds=0.5)
     with pytest.raises(Malformed):
-        parse_calibration({**said, "cpus": said["cpus"] * 2})
+        parse_calibration({**answer, "cpus": answer["cpus"] * 2})
 
 
 @given(ANY_JSON)
-def test_no_json_is_a_traceback(said: Any) -> None:
+def test_any_json_is_malformed(answer: Any) -> None:
     with pytest.raises(Malformed):
-        parse_calibration(said)
+        parse_calibration(answer)
 
 
 @given(st.sampled_from(sorted(written_calibration((3,)))), ANY_JSON)
-def test_no_field_is_a_traceback(name: str, value: Any) -> None:
+def test_any_value_of_a_field_is_parsed_or_malformed(name: str, value: Any) -> None:
     try:
         parse_calibration({**written_calibration((3,), seconds=0.5), name: value})
     except Malformed as error:
         assert error.reason  # noqa: PT017 - either outcome is fine, a traceback is not
 
 
-def test_a_copied_tree_refuses_to_be_spun_on(tmp_path: Any) -> None:
+def test_copied_tree_cannot_be_calibrated(tmp_path: Any) -> None:
     tree = CopiedTree(str(write_tree(tmp_path, {"/proc/stat": "cpu 1\n"})))
-    assert read_calibration(tree, _CPUS, {}, _WISH) == "not available in a copied tree"
+    assert read_calibration(tree, _CPUS, {}, _OPTIONS) == "not available in a copied tree"
 
 
-def test_what_a_recording_answers_is_the_calibration() -> None:
+def test_answer_of_a_recording_is_the_calibration() -> None:
     machine = WrittenMachine({}, answers={QUESTION: written_calibration()})
-    said = read_calibration(machine, _CPUS, {}, _WISH)
-    assert not isinstance(said, str)
-    assert [cpu.cpu for cpu in said.cpus] == [2, 3]
+    samples = read_calibration(machine, _CPUS, {}, _OPTIONS)
+    assert not isinstance(samples, str)
+    assert [cpu.cpu for cpu in samples.cpus] == [2, 3]
 
 
-def test_a_damaged_recording_has_none_and_says_why() -> None:
-    said = read_calibration(WrittenMachine({}, answers={QUESTION: {"core": 1}}), _CPUS, {}, _WISH)
-    assert isinstance(said, str)
-    assert "core in the answer" in said
+def test_damaged_answer_of_a_recording_has_a_reason() -> None:
+    reason = read_calibration(WrittenMachine({}, answers={QUESTION: {"core": 1}}), _CPUS, {}, _OPTIONS)
+    assert isinstance(reason, str)
+    assert "core in the answer" in reason
 
 
 _CPU: dict[str, Any] = {"cpu": 2, "times_ns": [9, 8], "multiply_ns": 30, "add_ns": 10, "chain_length": 100}
 
 
-def test_the_cycles_of_the_work_are_those_of_its_multiplications() -> None:
+def test_cycles_of_work_are_those_of_its_multiplications() -> None:
     python = {**_CPU, "cpu": 3, "multiply_ns": -1, "add_ns": -1}
     assert parse_settling({"cpus": [_CPU, python]}) == (CpuSpeeds(2, (9, 8), 300), CpuSpeeds(3, (9, 8), None))
 
@@ -135,7 +135,7 @@ def test_the_cycles_of_the_work_are_those_of_its_multiplications() -> None:
 _LOAD: dict[str, Any] = {"cpus": [1], "processes": 1, "busy_millionths": 1}
 
 
-def test_a_load_is_read_as_it_was_written_down() -> None:
+def test_load_is_parsed_as_it_was_described() -> None:
     load = BusyLoad(frozenset({0, 5}), 7, 0.96)
     assert parse_busy_load(describe_load(load)) == load
     assert parse_busy_load({**_LOAD, "busy_millionths": 1_000_001}).busy_share == 1.0
@@ -157,6 +157,6 @@ _NO_LOAD: list[Json] = [
     [*((parse_settling, answer) for answer in _NO_SPEEDS), *((parse_busy_load, answer) for answer in _NO_LOAD)],
     ids=lambda value: getattr(value, "__name__", None) or str(value),
 )
-def test_an_answer_without_speeds_or_a_load_is_malformed(parse: Callable[[Json], object], answer: Json) -> None:
+def test_answer_without_speeds_or_a_load_is_malformed(parse: Callable[[Json], object], answer: Json) -> None:
     with pytest.raises(Malformed):
         parse(answer)

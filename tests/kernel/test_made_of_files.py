@@ -1,4 +1,4 @@
-"""A value made of many files is made again only if a file or the argument has changed."""
+"""A value derived from many files is derived again only if a file or the argument has changed."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ class _Rereading(WrittenMachine):
     """A machine whose `reread` returns changed files only, as this host's does."""
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
-        now = self._moments[self._at]
-        found = [(at, now[path].encode() if path in now else None) for at, (path, _) in enumerate(files)]
-        return [(at, content) for at, content in found if content != files[at][1]]
+        current = self._moments[self._at]
+        contents = [(at, current[path].encode() if path in current else None) for at, (path, _) in enumerate(files)]
+        return [(at, content) for at, content in contents if content != files[at][1]]
 
 
 class _Maker:
-    """Makes a list of what one snapshot after the other says, and counts how often that was worked out."""
+    """Makes a list of the values of consecutive snapshots, and counts how often it was derived."""
 
     def __init__(self, *moments: Files) -> None:
         self.times = 0
         self.reasons: dict[str, str] = {}
         self._machine, self._earlier = _Rereading(*moments), EarlierSnapshots()
 
-    def make(self, given: int = 0, spared: Spared | None = None, asks_before: bool = False) -> list[object]:
-        """What is made of the next snapshot."""
+    def make(self, argument: int = 0, spared: Spared | None = None, asks_before: bool = False) -> list[object]:
+        """Return the list for the next snapshot."""
         reader = Reader(self._machine, self._earlier)
         reader.spared = spared
         if asks_before:
             reader.text_or_none(f"{_FOLDER}/a")
-        made = reader.made_of_files("it", given, lambda: self._made_by(reader))
+        value = reader.made_of_files("it", argument, lambda: self._derive(reader))
         reader.end()
         self.reasons = reader.reason_by_path
         if self._machine.has_next:
             self._machine.advance()
-        return made
+        return value
 
-    def _made_by(self, reader: Reader) -> list[object]:
+    def _derive(self, reader: Reader) -> list[object]:
         self.times += 1
         values = [reader.parsed(path, parse_count) for path in (f"{_FOLDER}/a", f"{_FOLDER}/wrong", _MISSING)]
         return [*values, reader.parsed(_ASKS_A_CPU, parse_count), reader.names_or_none(_FOLDER)]
@@ -56,13 +56,13 @@ _BEFORE = [1, None, None, 6, ["a", "power", "wrong"]]
 
 
 @pytest.mark.parametrize("asks_before", [False, True])
-def test_what_says_the_same_is_not_worked_out_again(asks_before: bool) -> None:
+def test_value_of_unchanged_files_is_not_derived_again(asks_before: bool) -> None:
     maker = _Maker(_FILES)
     assert [maker.make(asks_before=asks_before) for _ in range(3)] == [_BEFORE] * 3
     assert maker.times == 1
 
 
-def test_the_reasons_for_what_is_unknown_are_told_again() -> None:
+def test_reasons_for_unknown_values_are_repeated() -> None:
     maker = _Maker(_FILES)
     reasons = [(maker.make(), maker.reasons)[1] for _ in range(2)]
     assert reasons[0].keys() == {f"{_FOLDER}/wrong", _MISSING}
@@ -83,27 +83,27 @@ def test_the_reasons_for_what_is_unknown_are_told_again() -> None:
     ],
     ids=["changed", "mended", "came", "listed", "gone", "hidden", "cut"],
 )
-def test_what_says_something_else_is_worked_out_again(after: Files, expected: object, asks_before: bool) -> None:
+def test_value_of_changed_files_is_derived_again(after: Files, expected: object, asks_before: bool) -> None:
     maker = _Maker(_FILES, after)
     assert [maker.make(), maker.make(asks_before=asks_before), maker.make()] == [_BEFORE, expected, expected]
     assert maker.times == 2
 
 
-def test_what_is_given_something_else_is_worked_out_again() -> None:
+def test_value_of_another_argument_is_derived_again() -> None:
     maker = _Maker(_FILES)
     maker.make()
-    maker.make(given=1)
+    maker.make(argument=1)
     assert maker.times == 2
 
 
-def test_a_cpu_that_is_spared_from_then_on_is_not_asked_again() -> None:
+def test_newly_spared_cpu_is_not_asked_again() -> None:
     maker = _Maker(_FILES)
     maker.make()
     assert maker.make(spared=Spared({1}, (6, 1))) == [1, None, None, None, _BEFORE[-1]]
     assert maker.reasons[_ASKS_A_CPU] == NOT_ASKED
 
 
-def test_an_absence_that_was_known_before_is_doubted_where_its_folder_is_hidden_later() -> None:
+def test_known_absence_is_doubted_if_its_folder_is_hidden_later() -> None:
     machine, earlier = _Rereading(_FILES, without(_FILES, "/proc/sys/x")), EarlierSnapshots()
     before = Reader(machine, earlier)
     assert before.text_or_none(_MISSING, expected=False) is None

@@ -1,4 +1,4 @@
-"""From one snapshot to the next: what recurs is read in one go, and what says the same is not parsed again."""
+"""Reading across snapshots: recurring files are read together, and unchanged files are not parsed again."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class _Rereading(WrittenMachine):
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         self.together += [path for path, _ in files]
-        now = self._moments[self._at]
-        found = [(at, now[path].encode() if path in now else None) for at, (path, _) in enumerate(files)]
-        return [(at, content) for at, content in found if content is None or content != files[at][1]]
+        current = self._moments[self._at]
+        contents = [(at, current[path].encode() if path in current else None) for at, (path, _) in enumerate(files)]
+        return [(at, content) for at, content in contents if content is None or content != files[at][1]]
 
 
 def _read(machine: WrittenMachine, earlier: EarlierSnapshots, paths: Sequence[str], release: int = 5) -> list[str]:
-    """What each path says in one snapshot."""
+    """Return the text of each path in one snapshot."""
     reader = Reader(machine, earlier)
     reader.spared = Spared(None, (release, 0))
     reader.reread()
@@ -39,7 +39,7 @@ def _read(machine: WrittenMachine, earlier: EarlierSnapshots, paths: Sequence[st
     return texts
 
 
-def test_what_two_snapshots_have_read_the_third_reads_in_one_go() -> None:
+def test_files_of_two_snapshots_are_read_together_in_the_third() -> None:
     files = {"/proc/a": "1\n", "/proc/b": "2\n"}
     machine, earlier = _Rereading(files, files, files, {**files, "/proc/a": "7\n"}), EarlierSnapshots()
     together = []
@@ -52,7 +52,7 @@ def test_what_two_snapshots_have_read_the_third_reads_in_one_go() -> None:
     assert together == [[], [], ["/proc/a", "/proc/b"], ["/proc/a", "/proc/b"]]
 
 
-def test_what_nobody_asks_for_any_more_is_not_read_for_ever() -> None:
+def test_file_that_is_no_longer_requested_is_no_longer_read() -> None:
     machine, earlier = _Rereading({"/proc/a": "1\n", "/proc/b": "2\n"}), EarlierSnapshots()
     for paths in (["/proc/a", "/proc/b"], ["/proc/a", "/proc/b"], ["/proc/a"], ["/proc/a"]):
         machine.together.clear()
@@ -60,7 +60,7 @@ def test_what_nobody_asks_for_any_more_is_not_read_for_ever() -> None:
     assert machine.together == ["/proc/a"]
 
 
-def test_a_file_that_was_cut_or_is_gone_is_not_taken_for_what_it_was() -> None:
+def test_truncated_or_removed_file_is_unknown() -> None:
     path = "/sys/x"
     machine, earlier = (
         _Rereading(*[{path: "12\n", "/sys/y": "1\n"}] * 2, {path: "1"}, {"/sys/y": "1\n"}),
@@ -78,7 +78,7 @@ def test_a_file_that_was_cut_or_is_gone_is_not_taken_for_what_it_was() -> None:
             machine.advance()
 
 
-def test_what_interrupts_a_cpu_is_not_read_in_one_go_with_the_others() -> None:
+def test_file_that_interrupts_a_cpu_is_not_read_together_with_others() -> None:
     machine, earlier = _Rereading({_ASKS_A_CPU: "0\n", "/proc/a": "1\n"}), EarlierSnapshots()
     for _ in range(2):
         reader = Reader(machine, earlier)
@@ -89,7 +89,7 @@ def test_what_interrupts_a_cpu_is_not_read_in_one_go_with_the_others() -> None:
 
 
 @pytest.mark.parametrize(("second", "times"), [("1\n", 1), ("2\n", 2)])
-def test_what_says_the_same_is_parsed_once(second: str, times: int) -> None:
+def test_unchanged_file_is_parsed_once(second: str, times: int) -> None:
     parsed: list[str] = []
 
     def parse(text: str) -> int:
@@ -103,14 +103,14 @@ def test_what_says_the_same_is_parsed_once(second: str, times: int) -> None:
     assert len(parsed) == times
 
 
-def test_another_parser_of_the_same_file_is_asked() -> None:
+def test_another_parser_of_the_same_file_is_called() -> None:
     machine, earlier = WrittenMachine({"/proc/a": "1\n"}), EarlierSnapshots()
     assert Reader(machine, earlier).parsed("/proc/a", int) == 1
     assert Reader(machine, earlier).parsed("/proc/a", str) == "1\n"
 
 
 def _group(pid: int, threads: dict[int, int]) -> dict[str, str]:
-    """A process of several threads, each with the time that it ran; the first is the process's own."""
+    """Return the files of a process with these threads and their run times; the first thread is the process's own."""
     files = process(pid, "group", 0, threads[pid], threads=len(threads))
     for tid, ran_ns in threads.items():
         own = process(tid, "group", 0, ran_ns)
@@ -119,18 +119,18 @@ def _group(pid: int, threads: dict[int, int]) -> dict[str, str]:
 
 
 def _times(machine: WrittenMachine, snapshots: int) -> list[dict[int, int]]:
-    task_reader, found = TaskReader(), []
+    task_reader, times = TaskReader(), []
     for _ in range(snapshots):
         tasks = task_reader.read(Reader(machine), frozenset({2}))
         assert tasks is not None
         assert tasks.is_complete
-        found.append({tid: task.ran_ns for tid, task in tasks.by_tid.items()})
+        times.append({tid: task.ran_ns for tid, task in tasks.by_tid.items()})
         if machine.has_next:
             machine.advance()
-    return found
+    return times
 
 
-def test_a_process_whose_threads_rest_is_read_no_further() -> None:
+def test_threads_of_a_resting_process_are_not_read() -> None:
     machine = _Rereading({**process(9, "x", 0, 5), **_group(20, {20: 1, 21: 2})})
     assert _times(machine, 3) == [{9: 5, 20: 1, 21: 2}] * 3
     machine.reads.clear()
@@ -141,7 +141,7 @@ def test_a_process_whose_threads_rest_is_read_no_further() -> None:
     assert machine.reads == ["/proc/"]
 
 
-def test_threads_that_ran_began_or_ended_are_seen() -> None:
+def test_threads_that_ran_started_or_ended_are_detected() -> None:
     moments = [
         {**process(9, "x", 0, 5), **_group(20, {20: 1, 21: 2})},
         {**process(9, "x", 0, 5), **_group(20, {20: 1, 21: 2})},
@@ -164,21 +164,21 @@ def test_threads_that_ran_began_or_ended_are_seen() -> None:
     assert _times(WrittenMachine(*moments), len(moments)) == expected
 
 
-def test_after_the_first_look_a_process_of_several_threads_is_listed_once_more() -> None:
-    """A thread that was started while the others were being read has made none of them run since."""
+def test_threads_of_a_process_are_listed_again_after_the_first_look() -> None:
+    """A thread that started while the others were being read does not make them run again."""
     moments = [_group(20, {20: 1, 21: 2}), _group(20, {20: 1, 21: 2, 22: 9})]
     assert _times(_Rereading(*moments), 2) == [{20: 1, 21: 2}, {20: 1, 21: 2, 22: 9}]
 
 
-def test_what_comes_to_be_hidden_is_unknown_at_once_and_not_absent() -> None:
+def test_newly_hidden_file_is_unknown_at_once_and_not_absent() -> None:
     machine, earlier = WrittenMachine({"/sys/kernel/a": "1\n"}, {"/sys/block/a": "1\n"}), EarlierSnapshots()
     assert Reader(machine, earlier).is_absent("/sys/kernel/b")
     machine.advance()
     assert not Reader(machine, earlier).is_absent("/sys/kernel/b")
 
 
-def test_the_meaning_of_a_file_that_nobody_asks_for_any_more_is_forgotten() -> None:
-    """Groups, with a folder each, come and go for as long as one looks."""
+def test_value_of_a_file_that_is_no_longer_requested_is_forgotten() -> None:
+    """Cgroups, with a folder each, come and go for as long as noisewatch runs."""
     earlier = EarlierSnapshots()
     parsed: list[str] = []
     for _ in range(3):
@@ -207,7 +207,7 @@ _OLD, _NEW = (5, 18), (5, 19)
         "/dev/cpu/2/msr",
     ],
 )
-def test_what_the_cpu_itself_is_asked_for_interrupts_it_and_no_other(path: str, release: tuple[int, int]) -> None:
+def test_file_that_queries_a_cpu_interrupts_this_cpu_only(path: str, release: tuple[int, int]) -> None:
     assert may_interrupt(path, {2, 3}, release)
     assert may_interrupt(path, None, release)
     assert not may_interrupt(path, {3}, release)
@@ -222,12 +222,12 @@ def test_what_the_cpu_itself_is_asked_for_interrupts_it_and_no_other(path: str, 
         "/sys/class/thermal/thermal_zone0/temp",
     ],
 )
-def test_what_some_cpu_of_several_answers_may_interrupt_any(path: str) -> None:
+def test_file_that_one_of_several_cpus_answers_may_interrupt_any(path: str) -> None:
     assert may_interrupt(path, {3}, _NEW)
 
 
 @pytest.mark.parametrize("path", [f"{CPUS}/cpu2/cpufreq/scaling_cur_freq", "/proc/cpuinfo"])
-def test_clocks_are_asked_for_without_an_interrupt_since_linux_5_19(path: str) -> None:
+def test_clocks_are_read_without_an_interrupt_since_linux_5_19(path: str) -> None:
     assert may_interrupt(path, {2}, _OLD)
     assert may_interrupt(path, {2}, None)
     assert not may_interrupt(path, {2}, _NEW)
@@ -236,11 +236,11 @@ def test_clocks_are_asked_for_without_an_interrupt_since_linux_5_19(path: str) -
 @pytest.mark.parametrize(
     "path", [f"{CPUS}/cpu2/cpufreq/scaling_max_freq", f"{CPUS}/online", "/proc/interrupts", "/sys/class/thermal/x/type"]
 )
-def test_what_the_kernel_remembers_interrupts_nobody(path: str) -> None:
+def test_file_that_the_kernel_remembers_interrupts_no_cpu(path: str) -> None:
     assert not may_interrupt(path, None, None)
 
 
-def test_a_reader_that_spares_a_cpu_does_not_ask_and_says_why() -> None:
+def test_reader_does_not_query_a_spared_cpu_and_notes_the_reason() -> None:
     path, other = (f"{CPUS}/cpu{cpu}/power/energy_perf_bias" for cpu in (2, 3))
     machine = WrittenMachine({path: "0\n", other: "0\n"})
     reader = Reader(machine)

@@ -1,4 +1,4 @@
-"""Boots a machine of the lab by hand: `python -m tests.lab [VARIANT]` gives a shell in it, as root."""
+"""Boot a machine of the lab, and open a root shell in it: `python -m tests.lab [VARIANT]`."""
 
 from __future__ import annotations
 

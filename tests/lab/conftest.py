@@ -1,4 +1,4 @@
-"""The machines of the lab, each booted when the first scenario asks for it."""
+"""The machines of the lab, each booted for the first scenario that uses it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @contextmanager
-def _booted(variant: Variant) -> Iterator[Lab]:
+def _lab(variant: Variant) -> Iterator[Lab]:
     if shutil.which("qemu-system-x86_64") is None:
         pytest.skip("QEMU is not installed: tests/lab/set_up")
     image = kernel_image(variant)
@@ -43,35 +43,35 @@ def _boot(stack: ExitStack, variant: Variant, image: Path) -> Lab:
 
 @pytest.fixture(scope="session")
 def isolated() -> Iterator[Lab]:
-    with _booted(ISOLATED) as lab:
+    with _lab(ISOLATED) as lab:
         yield lab
 
 
 @pytest.fixture(scope="session")
 def plain() -> Iterator[Lab]:
-    with _booted(PLAIN) as lab:
+    with _lab(PLAIN) as lab:
         yield lab
 
 
 @pytest.fixture(scope="module")
 def one_cpu() -> Iterator[Lab]:
-    with _booted(ONE_CPU) as lab:
+    with _lab(ONE_CPU) as lab:
         yield lab
 
 
 @pytest.fixture(scope="module")
 def nohz_full() -> Iterator[Lab]:
-    with _booted(NOHZ_FULL) as lab:
+    with _lab(NOHZ_FULL) as lab:
         yield lab
 
 
 @pytest.fixture(scope="module")
 def realtime() -> Iterator[Lab]:
-    with _booted(REALTIME) as lab:
+    with _lab(REALTIME) as lab:
         yield lab
 
 
 @pytest.fixture(scope="module")
 def rebuilt() -> Iterator[Lab]:
-    with _booted(REBUILT) as lab:
+    with _lab(REBUILT) as lab:
         yield lab

@@ -1,4 +1,4 @@
-"""A machine of the lab that runs: it is given shell commands, one after the other, and answers."""
+"""A running machine of the lab, which executes shell commands one after the other."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from typing import Any, Self
 from tests.lab.frequency_table import write_frequency_table
 from tests.lab.machine import Variant, boot_command
 
-_BOOT_WITHIN_S = 180.0
-_ANSWER_WITHIN_S = 300.0
+_BOOT_TIMEOUT_S = 180.0
+_COMMAND_TIMEOUT_S = 300.0
 _BIN = Path(__file__).with_name("bin")
 _GUEST_SCRIPT = Path(__file__).with_name("guest.sh")
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """How a command ended."""
+class Result:
+    """The result of a command."""
 
     status: int
     out: str
@@ -34,11 +34,11 @@ class Ran:
 
 
 class LabFailed(Exception):
-    """The machine did not boot, or does not answer any more."""
+    """The machine did not boot, or does not answer."""
 
 
 class Lab:
-    """A context manager. The scratch folder is the same in the machine and outside."""
+    """A machine as a context manager. It shares the scratch folder with this host."""
 
     def __init__(self, variant: Variant, image: Path) -> None:
         self.variant = variant
@@ -59,7 +59,7 @@ class Lab:
 
     def __enter__(self) -> Self:
         try:
-            self._expect("ready", _BOOT_WITHIN_S)
+            self._expect("ready", _BOOT_TIMEOUT_S)
         except BaseException:
             self.close()
             raise
@@ -68,8 +68,8 @@ class Lab:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def run(self, command: str, within_s: float = _ANSWER_WITHIN_S) -> Ran:
-        """Runs a command with the checkout's virtual environment. Raises LabFailed if it does not end in time."""
+    def run(self, command: str, timeout_s: float = _COMMAND_TIMEOUT_S) -> Result:
+        """Run a command with the checkout's virtual environment. Raise LabFailed if it does not end in time."""
         self._count += 1
         script, out, err = (self.scratch / f"{self._count}.{kind}" for kind in ("sh", "out", "err"))
         script.write_text(
@@ -80,23 +80,23 @@ class Lab:
         try:
             self._process.stdin.write(f"{self._count}\n")
         except OSError as error:
-            raise LabFailed(f"the machine is gone: {self._last_words()}") from error
-        status = self._expect(str(self._count), within_s)
-        return Ran(int(status), out.read_text(errors="replace"), err.read_text(errors="replace"))
+            raise LabFailed(f"the machine is gone: {self._failure_report()}") from error
+        status = self._expect(str(self._count), timeout_s)
+        return Result(int(status), out.read_text(errors="replace"), err.read_text(errors="replace"))
 
     def do(self, command: str) -> str:
-        """The output of a command that has to succeed."""
-        ran = self.run(command)
-        assert ran.status == 0, f"{command}: {ran}"
-        return ran.out
+        """Return the output of a command that must succeed."""
+        result = self.run(command)
+        assert result.status == 0, f"{command}: {result}"
+        return result.out
 
     def start(self, command: str) -> int:
-        """Starts a command in the background; its process id. Its output goes to PID.log in the scratch folder."""
+        """Start a command in the background, and return its PID. Its output goes to a log in the scratch folder."""
         log = self.scratch / f"background-{self._count}.log"
-        return int(self.do(f"setsid sh -c {_quoted('exec ' + command)} </dev/null >{log} 2>&1 & echo $!"))
+        return int(self.do(f"setsid sh -c {_quote('exec ' + command)} </dev/null >{log} 2>&1 & echo $!"))
 
     def stop(self, pid: int, name: str = "KILL") -> None:
-        """Ends what was started, and all that it started itself."""
+        """End a process of `start` and its process group, and wait for its end."""
         self.run(f"kill -{name} -{pid} 2>/dev/null; while [ -d /proc/{pid} ]; do sleep 0.1; done")
 
     def read(self, path: str) -> str:
@@ -106,25 +106,25 @@ class Lab:
         self.do(f"echo {value} > {path}")
 
     def preflight(self, options: str = "--sample 2 --no-calibration", group: str | None = None) -> dict[str, Any]:
-        """Return what `noisewatch preflight --format json` says, from within a cgroup if one is given.
+        """Return the report of `noisewatch preflight --format json`, run in the cgroup `group` if one is given.
 
-        The lab stands for bare metal, which a virtual machine is not judged as by itself.
+        The lab represents bare metal, so the profile is not that of a virtual machine.
         """
         enter = f"echo $$ > {group}/cgroup.procs; " if group is not None else ""
         profile = "" if "--profile" in options else "--profile micro"
-        ran = self.run(f"{enter}exec noisewatch preflight {options} {profile} --format json")
-        assert ran.out, f"preflight {options} says nothing: {ran}"
-        report: dict[str, Any] = json.loads(ran.out)
-        assert report["exit_status"] == ran.status
+        result = self.run(f"{enter}exec noisewatch preflight {options} {profile} --format json")
+        assert result.out, f"preflight {options} says nothing: {result}"
+        report: dict[str, Any] = json.loads(result.out)
+        assert report["exit_status"] == result.status
         return report
 
     def show(self) -> dict[str, Any]:
-        """The machine as `noisewatch show --format json` describes it."""
-        shown: dict[str, Any] = json.loads(self.do("noisewatch show --format json"))
-        return shown
+        """Return the output of `noisewatch show --format json`."""
+        machine: dict[str, Any] = json.loads(self.do("noisewatch show --format json"))
+        return machine
 
     def close(self) -> None:
-        """Lets the machine shut down, and ends it where it does not."""
+        """Shut the machine down, and kill it if it does not stop."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -138,25 +138,25 @@ class Lab:
         self._console.close()
         self._folder.cleanup()
 
-    def _expect(self, word: str, within_s: float) -> str:
-        """What follows the word at the beginning of the next line."""
+    def _expect(self, word: str, timeout_s: float) -> str:
+        """Return the rest of the next line, which must begin with `word`."""
         assert self._process.stdout is not None
-        timer = threading.Timer(within_s, os.killpg, (self._process.pid, signal.SIGKILL))
+        timer = threading.Timer(timeout_s, os.killpg, (self._process.pid, signal.SIGKILL))
         timer.start()
         line = self._process.stdout.readline()
         timer.cancel()
         first, _, rest = line.strip().partition(" ")
         if first != word:
-            raise LabFailed(f"waited {within_s:g} s for {word!r}, got {line!r}: {self._last_words()}")
+            raise LabFailed(f"waited {timeout_s:g} s for {word!r}, got {line!r}: {self._failure_report()}")
         return rest
 
-    def _last_words(self) -> str:
+    def _failure_report(self) -> str:
         names = (f"{self._count}.sh", f"{self._count}.out", f"{self._count}.err", "console")
-        known = [self.scratch / name for name in names if (self.scratch / name).exists()]
-        said = [f"{path.name}: {path.read_text(errors='replace')[-1000:]}" for path in known]
+        paths = [self.scratch / name for name in names if (self.scratch / name).exists()]
+        texts = [f"{path.name}: {path.read_text(errors='replace')[-1000:]}" for path in paths]
         status = self._process.poll()
-        return "\n".join([*said, "QEMU runs" if status is None else f"QEMU ended with status {status}"])
+        return "\n".join([*texts, "QEMU runs" if status is None else f"QEMU ended with status {status}"])
 
 
-def _quoted(command: str) -> str:
+def _quote(command: str) -> str:
     return "'" + command.replace("'", "'\\''") + "'"

@@ -1,4 +1,4 @@
-"""The machines that the lab can be: which CPUs, which kernel options, which devices."""
+"""Variants of the lab's machine: CPUs, kernel options and devices."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Variant:
     name: str
     kernel_options: tuple[str, ...] = ()
     cpus: int = 8
-    kernel: str = "stock"  # the folder that set_up unpacked it into
-    memory_gb: int = 2  # of eight CPUs: a gigabyte in the first node, the rest in the second
+    kernel: str = "stock"  # its folder below .lab
+    memory_gb: int = 2  # with eight CPUs: one gigabyte in the first node, the rest in the second
 
 
 _ANY_MACHINE = (
-    "tsc=reliable",  # else the kernel changes to the hpet whenever this host is busy
-    "mitigations=off",  # else each system call empties the emulated TLB: a third of the time
-    "sysctl.vm.compaction_proactiveness=0",  # else kcompactd takes a percent of a target CPU, so slow is emulation
-    # Nobody needs them, and it takes udev 15 s to load them.
+    "tsc=reliable",  # otherwise the kernel switches to the HPET when this host is busy
+    "mitigations=off",  # otherwise each system call flushes the emulated TLB, which takes a third of the time
+    "sysctl.vm.compaction_proactiveness=0",  # otherwise kcompactd takes a percent of a slow emulated CPU
+    # Not needed, and udev takes 15 s to load them.
     "modprobe.blacklist=kvm_amd,kvm_intel,kvm,aesni_intel,ghash_clmulni_intel,crct10dif_pclmul,crc32_pclmul,"
     "intel_rapl_msr,iTCO_wdt,i6300esb,pcspkr,psmouse,lpc_ich,i2c_i801",
 )
@@ -38,8 +38,8 @@ ISOLATED = Variant(
 PLAIN = Variant("plain")
 ONE_CPU = Variant("one-cpu", cpus=1)
 NOHZ_FULL = Variant("nohz-full", ("nohz_full=2,3,6,7",))
-REALTIME = Variant("realtime", kernel="realtime")  # the kernel that has the osnoise tracer
-REBUILT = Variant("rebuilt", (*ISOLATED.kernel_options, "audit=0"), memory_gb=3)  # what `isolated` may be one day
+REALTIME = Variant("realtime", kernel="realtime")  # its kernel has the osnoise tracer
+REBUILT = Variant("rebuilt", (*ISOLATED.kernel_options, "audit=0"), memory_gb=3)  # `isolated` after changes
 VARIANTS = {variant.name: variant for variant in (ISOLATED, PLAIN, ONE_CPU, NOHZ_FULL, REALTIME, REBUILT)}
 
 
@@ -53,22 +53,22 @@ def _eight_cpus(memory_gb: int) -> tuple[str, ...]:
 
 
 _DEVICES = (
-    # acpi-cpufreq refuses what QEMU is by default; erms and fsrm emulate the clearing of memory byte by byte.
+    # acpi-cpufreq rejects QEMU's default CPU; erms and fsrm emulate the clearing of memory byte by byte.
     *("-cpu", "max,vendor=GenuineIntel,family=6,model=85,erms=off,fsrm=off"),
-    *("-global", "virtio-serial-pci.max_ports=2"),  # else QEMU polls 400 files instead of 60
-    *("-device", "pc-testdev"),  # what the frequency table writes to
+    *("-global", "virtio-serial-pci.max_ports=2"),  # otherwise QEMU polls 400 files instead of 60
+    *("-device", "pc-testdev"),  # the port of the frequency table
     *("-virtfs", "local,path=/,mount_tag=files,security_model=none,multidevs=remap"),
     *("-blockdev", "driver=null-co,node-name=void,size=1073741824", "-device", "ide-hd,drive=void,bus=ide.0"),  # sda
 )
 
 
 def kernel_image(variant: Variant) -> Path | None:
-    """The kernel that set_up unpacked for it."""
+    """Return the kernel image that set_up unpacked for the variant, or None."""
     return next(iter(sorted((_KERNELS / variant.kernel / "boot").glob("vmlinuz-*"))), None)
 
 
 def boot_command(variant: Variant, image: Path, frequency_table: Path, script: str | None) -> list[str]:
-    """Boots the machine with this host's files as its own, and runs `script` in it; None: a shell on its console."""
+    """Return the command that boots a machine with this host's files, and runs `script`, or without one a shell."""
     return [
         *(str(_BIN / "virtme-run"), "--kimg", str(image), "--mods=auto", "--rw", "--pwd", "--force-9p"),
         *("--disable-kvm", "--disable-microvm", "--cpus", str(variant.cpus), "--memory", f"{variant.memory_gb}G"),

@@ -1,4 +1,4 @@
-"""Records the lab's machines for the default tests anew: `python -m tests.lab.record_machines` (five minutes)."""
+"""Record the lab's machines for the default tests: `python -m tests.lab.record_machines` (five minutes)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _GROUPS = "/sys/fs/cgroup"
 _DISK = "while :; do dd if=/dev/sda of=/dev/null bs=4k count=500 iflag=direct 2>/dev/null; sleep 0.5; done"
 
 
-def _disturbed(lab: Lab) -> None:
-    """A process on an isolated CPU, and a disk that interrupts another."""
+def _record_disturbed(lab: Lab) -> None:
+    """Record a process on an isolated CPU, and a disk that interrupts another one."""
     irq = lab.do("grep ahci /proc/interrupts").split()[0].rstrip(":")
     lab.write(f"/proc/irq/{irq}/smp_affinity_list", 6)
     lab.do(f"cp /bin/sh {lab.scratch}/updatedb")
@@ -26,21 +26,21 @@ def _disturbed(lab: Lab) -> None:
     lab.do("noisewatch record --duration 15 machine.nw")
 
 
-def _hotplug(lab: Lab) -> None:
-    """CPU 7 goes offline and comes back."""
-    _recording_while(lab, 15, f"sleep 4; echo 0 > {_CPU_7}; sleep 4; echo 1 > {_CPU_7}")
+def _record_hotplug(lab: Lab) -> None:
+    """Record while CPU 7 goes offline and comes back."""
+    _record_while(lab, 15, f"sleep 4; echo 0 > {_CPU_7}; sleep 4; echo 1 > {_CPU_7}")
 
 
-def _partition(lab: Lab) -> None:
-    """A partition of CPUs 2-3 is made in the middle, and broken by another group towards the end."""
+def _record_partition(lab: Lab) -> None:
+    """Record while a partition of CPUs 2-3 is created, and later invalidated by another group."""
     bench, other = f"{_GROUPS}/bench", f"{_GROUPS}/other"
     lab.do(f"echo +cpuset > {_GROUPS}/cgroup.subtree_control; mkdir {bench} {other}")
-    made = f"echo 2-3 > {bench}/cpuset.cpus; echo isolated > {bench}/cpuset.cpus.partition"
-    _recording_while(lab, 15, f"sleep 4; {made}; sleep 5; echo 3-4 > {other}/cpuset.cpus")
+    create = f"echo 2-3 > {bench}/cpuset.cpus; echo isolated > {bench}/cpuset.cpus.partition"
+    _record_while(lab, 15, f"sleep 4; {create}; sleep 5; echo 3-4 > {other}/cpuset.cpus")
 
 
-def _throttled(lab: Lab) -> None:
-    """Loops in a group of version 1 that may use one CPU and a half."""
+def _record_throttled(lab: Lab) -> None:
+    """Record loops in a cgroup of version 1 with a quota of one and a half CPUs."""
     lab.do("mkdir /run/v1; mount -t cgroup -o cpu cpu /run/v1; mkdir /run/v1/small")
     lab.do("echo 150000 > /run/v1/small/cpu.cfs_quota_us")
     enter = "echo 0 > /run/v1/small/cgroup.procs"
@@ -49,27 +49,27 @@ def _throttled(lab: Lab) -> None:
     lab.do(f"{enter}; exec noisewatch record --duration 8 machine.nw")
 
 
-def _alone(lab: Lab) -> None:
+def _record_alone(lab: Lab) -> None:
     """Record the machine while nothing but noisewatch runs on it."""
     lab.do("noisewatch record --duration 6 machine.nw")
 
 
-def _recording_while(lab: Lab, seconds: int, script: str) -> None:
+def _record_while(lab: Lab, seconds: int, script: str) -> None:
     pid = lab.start(f"noisewatch record --duration {seconds} machine.nw")
     lab.do(f"until [ -e machine.nw ]; do sleep 0.2; done; {script}; while [ -d /proc/{pid} ]; do sleep 0.5; done")
 
 
 _SCENES: dict[str, tuple[Variant, Callable[[Lab], None]]] = {
-    "lab-disturbed": (ISOLATED, _disturbed),
-    "lab-hotplug": (ISOLATED, _hotplug),
-    "lab-partition": (PLAIN, _partition),
-    "lab-throttled": (PLAIN, _throttled),
-    "lab-one-cpu": (ONE_CPU, _alone),
+    "lab-disturbed": (ISOLATED, _record_disturbed),
+    "lab-hotplug": (ISOLATED, _record_hotplug),
+    "lab-partition": (PLAIN, _record_partition),
+    "lab-throttled": (PLAIN, _record_throttled),
+    "lab-one-cpu": (ONE_CPU, _record_alone),
 }
 
 
 def main() -> None:
-    """Each scene, or those that are named, has a machine of its own, so that nothing is left over from another."""
+    """Record all scenes, or the named ones, each on a freshly booted machine."""
     for name in sys.argv[1:] or _SCENES:
         variant, scene = _SCENES[name]
         image = kernel_image(variant)

@@ -1,6 +1,6 @@
-"""How often preflight refuses a tuned machine beside each of some disturbances, and clears it beside none.
+"""Print how often preflight rejects a tuned machine under each disturbance, and accepts it without one.
 
-`python -m tests.lab.refusals [COUNT]`, after tests/lab/set_up: some half a minute a trial, alone on the host.
+`python -m tests.lab.refusals [COUNT]`, after tests/lab/set_up: half a minute per trial on an otherwise idle host.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from contextlib import contextmanager
 
 from tests.lab.lab import Lab
 from tests.lab.machine import ISOLATED, kernel_image
-from tests.lab.tuning import tuned
+from tests.lab.tuning import apply_fixes
 
 _LOOP = "while :; do :; done"
 _GROUP = "/sys/fs/cgroup/small"
 _OPTIONS = "--cpus 2 --profile shared --max-cv 1%"
-_STARTED = {
+_COMMANDS = {
     "nothing": "",
     "a loop": f"taskset -c 2 sh -c '{_LOOP}'",
     "a loop at nice 19": f"taskset -c 2 nice -n 19 sh -c '{_LOOP}'",
@@ -27,20 +27,20 @@ _STARTED = {
 
 
 def main() -> int:
-    """Prints one line for each disturbance: how often the exit status was 0, 1 and 3."""
+    """Print one line for each disturbance: how often the exit status was 0, 1 and 3."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     image = kernel_image(ISOLATED)
     if image is None:
         print("run tests/lab/set_up first", file=sys.stderr)
         return 2
-    with Lab(ISOLATED, image) as lab, tuned(lab, lab.preflight("--sample 0 --no-calibration")):
+    with Lab(ISOLATED, image) as lab, apply_fixes(lab, lab.preflight("--sample 0 --no-calibration")):
         lab.do(
             f"echo +cpu > /sys/fs/cgroup/cgroup.subtree_control; mkdir {_GROUP}; echo 150000 100000 > {_GROUP}/cpu.max"
         )
-        for name in _STARTED:
+        for name in _COMMANDS:
             statuses = []
             for _ in range(count):
-                with _disturbed(lab, name) as group:
+                with _disturbance(lab, name) as group:
                     statuses.append(lab.preflight(_OPTIONS, group)["exit_status"])
             counts = ", ".join(f"{word} {statuses.count(status)}" for status, word in _WORDS.items())
             print(f"{name}: {counts} of {count}", flush=True)
@@ -51,9 +51,9 @@ _WORDS = {0: "stable", 1: "unstable", 3: "unknown"}
 
 
 @contextmanager
-def _disturbed(lab: Lab, name: str) -> Iterator[str | None]:
-    """The disturbance, and the cgroup for preflight to be in."""
-    command = _STARTED[name]
+def _disturbance(lab: Lab, name: str) -> Iterator[str | None]:
+    """Run the disturbance, and yield the cgroup in which to run preflight."""
+    command = _COMMANDS[name]
     pid = int(lab.do(f"setsid {command} </dev/null >/dev/null 2>&1 & echo $!")) if command else None
     try:
         yield _GROUP if _GROUP in command else None

@@ -1,4 +1,4 @@
-"""A program in a terminal of the lab's machine: what it shows, and keys for it."""
+"""A program in a terminal of the lab's machine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from tests.lab.lab import Lab
 
 _TMUX = "tmux -S /run/screen.socket -f /dev/null"
-_SEEN_WITHIN_S = 45
-_NEXT = "--- then"
+_TIMEOUT_S = 45
+_SEPARATOR = "--- then"
 _CAPTURE = f"{_TMUX} capture-pane -p | sed 's/^│ //; s/│/ /g; s/┐/ /g; s/┤/ /g; s/┘/ /g'"  # without frames and brackets
 
 
@@ -26,29 +26,29 @@ class Screen:
         self._lab.do(f"{_TMUX} send-keys {key}")
 
     def wait_for(self, pattern: str) -> str:
-        """The text once a line matches the extended regular expression; fails when it never does."""
+        """Return the text once a line matches the extended regular expression; fail after a timeout."""
         return self.around("true", pattern)[1]
 
     def around(self, command: str, pattern: str) -> tuple[str, str]:
-        """The text as the command has ended, and once a line matches after that.
+        """Return the text at the end of the command, and the text once a line matches after it.
 
-        Both are taken within the machine: a way there and back takes as long as half an interval of the monitor.
+        Both are captured within the machine: a round trip takes as long as half an interval of the monitor.
         """
-        found = self._lab.run(
+        result = self._lab.run(
             f"capture() {{ {_CAPTURE} >$1; }}\n"
-            f"( {command}\n) >/dev/null && capture /run/before && cat /run/before || exit 1; echo {_NEXT}\n"
-            f"end=$(($(date +%s) + {_SEEN_WITHIN_S})); while [ $(date +%s) -lt $end ]; do\n"
-            f"  capture /run/seen; grep -qE '{pattern}' /run/seen && exec cat /run/seen\n"
-            "  sleep 0.1\ndone; cat /run/seen; exit 1"
+            f"( {command}\n) >/dev/null && capture /run/before && cat /run/before || exit 1; echo {_SEPARATOR}\n"
+            f"end=$(($(date +%s) + {_TIMEOUT_S})); while [ $(date +%s) -lt $end ]; do\n"
+            f"  capture /run/after; grep -qE '{pattern}' /run/after && exec cat /run/after\n"
+            "  sleep 0.1\ndone; cat /run/after; exit 1"
         )
-        assert found.status == 0, f"never saw {pattern!r}:\n{found.out}{found.err}"
-        before, _, after = found.out.partition(f"{_NEXT}\n")
+        assert result.status == 0, f"never saw {pattern!r}:\n{result.out}{result.err}"
+        before, _, after = result.out.partition(f"{_SEPARATOR}\n")
         return before, after
 
 
 @contextmanager
-def shown(lab: Lab, command: str) -> Iterator[Screen]:
-    """The command's screen; it is ended with the context."""
+def open_screen(lab: Lab, command: str) -> Iterator[Screen]:
+    """Run a command in a terminal, and close the terminal at the end."""
     lab.do(f"{_TMUX} new-session -d -x 120 -y 40 sh")
     try:
         lab.do(f"{_TMUX} send-keys '{command}' Enter")

@@ -1,4 +1,4 @@
-"""Settings that are made noisy one by one, and the scripts that put them right and back again."""
+"""Noisy settings, and the scripts that fix and restore them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.lab.lab import Lab
 from tests.lab.tuning import settings
 
 _TRACING = "/sys/kernel/tracing"
-# What is written where, and the check that has to find it.
+# By check that must fail: the file, and the noisy value.
 _NOISE = {
     "lockup-watchdog-on-target": ("/proc/sys/kernel/watchdog_cpumask", "0-7"),
     "kernel-statistics-collected": ("/proc/sys/kernel/sched_schedstats", "1"),
@@ -54,17 +54,17 @@ def _preflight(lab: Lab, options: str = "") -> dict[str, Any]:
     return report
 
 
-def test_the_scripts_put_everything_right_and_back_though_they_are_run_twice(isolated: Lab) -> None:
+def test_scripts_fix_and_restore_all_settings_also_when_run_twice(isolated: Lab) -> None:
     try:
         for path, value in _NOISE.values():
             isolated.do(f"printf '%s\\n' '{value}' > {path}")
         noisy = settings(isolated)
         report = _preflight(isolated, "--fix-script fix.sh --undo-script undo.sh")
-        assert {each: finding(report, each)["status"] for each in _NOISE} == _STATUS
+        assert {check_id: finding(report, check_id)["status"] for check_id in _NOISE} == _STATUS
         for _ in range(2):
             isolated.do("sh fix.sh")
         tuned = _preflight(isolated)
-        assert {each: finding(tuned, each)["status"] for each in _NOISE} == dict.fromkeys(_NOISE, "pass")
+        assert {check_id: finding(tuned, check_id)["status"] for check_id in _NOISE} == dict.fromkeys(_NOISE, "pass")
         assert settings(isolated) != noisy
         for _ in range(2):
             isolated.do("sh undo.sh")
@@ -74,23 +74,21 @@ def test_the_scripts_put_everything_right_and_back_though_they_are_run_twice(iso
             isolated.run(f"printf '%s\\n' '{value}' > {path}")
 
 
-_STATUS = {each: "warn" if each == "layout-not-random" else "fail" for each in _NOISE}
-
-
+_STATUS = {check_id: "warn" if check_id == "layout-not-random" else "fail" for check_id in _NOISE}
 _GOVERNOR = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor"
 _GROUPS = "/sys/fs/cgroup"
 
 
 def _state(lab: Lab, pids: list[int]) -> list[str]:
-    """The settings, the threads, the swap areas and the partitions."""
+    """Return the settings, and the state of threads, swap areas and partitions."""
     threads = "; ".join(["true", *(f"taskset -pc {pid}; ps -o ni= -p {pid}" for pid in pids)])
     groups = f"cat /proc/swaps {_GROUPS}/cgroup.subtree_control; ls -d {_GROUPS}/*/"
-    told = settings(lab) + lab.do(f"{threads}; {groups}; grep -s '' {_GROUPS}/benchmark/cpuset.cpus*; true")
-    return told.splitlines()
+    text = settings(lab) + lab.do(f"{threads}; {groups}; grep -s '' {_GROUPS}/benchmark/cpuset.cpus*; true")
+    return text.splitlines()
 
 
-def _swap_area(lab: Lab) -> str:
-    """One in memory: files of the guest are the host's."""
+def _create_swap_area(lab: Lab) -> str:
+    """Create a swap area in memory, because the guest's files are those of the host."""
     modules = CHECKOUT / ".lab" / lab.variant.kernel / "lib/modules"
     lab.do(f"insmod {modules}/$(uname -r)/kernel/drivers/block/brd.ko rd_nr=1 rd_size=65536")
     lab.do("mkswap /dev/ram0 && swapon -p 7 /dev/ram0")
@@ -109,19 +107,19 @@ def test_each_kind_of_action_may_be_done_twice_and_is_undone_exactly(isolated: L
         "process": move({pids[1]: frozenset({0, 4})}, frozenset({5}), process=pids[1]),
         "partition": MakePartition(f"{_GROUPS}/benchmark", frozenset({2, 3}), f"{_GROUPS}/cgroup.subtree_control"),
         "events": StopEvents(f"{_TRACING}/set_event", ("sched:sched_switch",)),
-        "swap": SwitchSwapOff(((_swap_area(isolated), 7),)),
+        "swap": SwitchSwapOff(((_create_swap_area(isolated), 7),)),
     }
     try:
-        wrong = {}
+        differences = {}
         for kind, action in actions.items():
-            # Before Linux 6.2 all affinities are forgotten when the root begins to delegate cpuset.
-            seen = pids if kind != "partition" else []
-            fix, before = Fix((action,)), _state(isolated, seen)
-            done = [_after(isolated, fix.now, seen) for _ in range(2)]
-            undone = [_after(isolated, fix.undo, seen) for _ in range(2)]
-            if before in done or done[0] != done[1] or undone != [before, before]:
-                wrong[kind] = [sorted(set(state) ^ set(before)) for state in (*done, *undone)]
-        assert wrong == {}
+            # Before Linux 6.2 all affinities are lost when the root begins to delegate cpuset.
+            visible = pids if kind != "partition" else []
+            fix, before = Fix((action,)), _state(isolated, visible)
+            states_after = [_after(isolated, fix.now, visible) for _ in range(2)]
+            states_restored = [_after(isolated, fix.undo, visible) for _ in range(2)]
+            if before in states_after or states_after[0] != states_after[1] or states_restored != [before, before]:
+                differences[kind] = [sorted(set(state) ^ set(before)) for state in (*states_after, *states_restored)]
+        assert differences == {}
     finally:
         for pid in pids:
             isolated.stop(pid)
@@ -134,15 +132,15 @@ def _after(lab: Lab, command: str | None, pids: list[int]) -> list[str]:
     return _state(lab, pids)
 
 
-def test_what_lasts_is_read_by_systemd_for_these_cpus_alone(isolated: Lab) -> None:
+def test_persistent_settings_are_applied_by_systemd_to_their_cpus_only(isolated: Lab) -> None:
     if isolated.run("command -v systemd-tmpfiles").status != 0:
         pytest.skip("there is no systemd-tmpfiles")
     before = {cpu: isolated.read(_GOVERNOR.format(cpu)) for cpu in range(8)}
-    wanted = write_cpus(dict.fromkeys((2, 3, 6), "powersave"), "cpufreq/scaling_governor", before)
-    lasting = at_boot(wanted).do.replace("/etc/tmpfiles.d/", f"{isolated.scratch}/")
+    action = write_cpus(dict.fromkeys((2, 3, 6), "powersave"), "cpufreq/scaling_governor", before)
+    command = at_boot(action).do.replace("/etc/tmpfiles.d/", f"{isolated.scratch}/")
     try:
-        isolated.do(f"{lasting}; systemd-tmpfiles --create {lasting.rsplit(' ', 1)[1]}")
+        isolated.do(f"{command}; systemd-tmpfiles --create {command.rsplit(' ', 1)[1]}")
         after = {cpu: isolated.read(_GOVERNOR.format(cpu)) for cpu in range(8)}
         assert after == before | dict.fromkeys((2, 3, 6), "powersave")
     finally:
-        isolated.do(wanted.undo or "false")
+        isolated.do(action.undo or "false")

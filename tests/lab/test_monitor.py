@@ -1,4 +1,4 @@
-"""The monitor, and a recording, of a machine that changes meanwhile."""
+"""The monitor and a recording of a machine that changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.surfaces.tui.state import screen_model
 from tests.lab.expected import ISOLATED_CPUS, finding
 from tests.lab.lab import Lab
-from tests.lab.screen import Screen, shown
+from tests.lab.screen import Screen, open_screen
 
 _STORM = "while :; do dd if=/dev/sda of=/dev/null bs=4k count=500 iflag=direct 2>/dev/null; done"
 _STEPS = 30
@@ -23,32 +23,32 @@ _ONLINE = "/sys/devices/system/cpu/cpu7/online"
 
 @pytest.fixture(scope="module")
 def monitor(isolated: Lab) -> Iterator[Screen]:
-    with shown(isolated, "noisewatch") as screen:
-        screen.wait_for("^noisewatch ")  # a machine that has just booted reads all of Python first, for the screen
+    with open_screen(isolated, "noisewatch") as screen:
+        screen.wait_for("^noisewatch ")  # after a boot Python is read from disk first: for the screen
         screen.wait_for("^noisewatch .* CPUs ")  # and for the sampler
         screen.wait_for("of [3-9] intervals")
         yield screen
 
 
 def _interval_count(text: str) -> int:
-    found = re.search(r"\d+ of (\d+) (?:intervals|over)", text)
-    assert found is not None, text
-    return int(found[1])
+    match = re.search(r"\d+ of (\d+) (?:intervals|over)", text)
+    assert match is not None, text
+    return int(match[1])
 
 
 def _line(text: str, cpu: int) -> str:
-    """The line of one CPU above the list of culprits."""
+    """Return the line of one CPU above the list of culprits."""
     lines = text.split("culprits on ")[0].splitlines()
     return next(line for line in lines if line[1:7].split() in (["T", str(cpu)], ["x", str(cpu)], [str(cpu)]))
 
 
-def test_a_governor_that_is_set_and_set_back_is_seen_within_two_intervals(isolated: Lab, monitor: Screen) -> None:
+def test_a_changed_governor_is_shown_within_two_intervals(isolated: Lab, monitor: Screen) -> None:
     fix = finding(isolated.preflight("--sample 0 --no-calibration"), "governor-not-performance")["fix"]
     monitor.wait_for(r"failing \([0-9]+ s\): .*governor-not-performance")
     isolated.do(fix["now"])
     monitor.wait_for("unknown: hypervisor-steal")
-    changed, seen = monitor.around(fix["undo"], r"failing \([0-9]+ s\): .*governor-not-performance")
-    assert _interval_count(seen) - _interval_count(changed) <= 2
+    before, after = monitor.around(fix["undo"], r"failing \([0-9]+ s\): .*governor-not-performance")
+    assert _interval_count(after) - _interval_count(before) <= 2
 
 
 def test_a_busy_loop_is_named_and_quiet_cpus_are_not_called_busy(isolated: Lab, monitor: Screen) -> None:
@@ -64,21 +64,21 @@ def test_a_busy_loop_is_named_and_quiet_cpus_are_not_called_busy(isolated: Lab, 
         isolated.stop(pid)
 
 
-def test_a_cpu_that_goes_and_comes_back_while_the_monitor_and_a_recording_run(isolated: Lab, monitor: Screen) -> None:
+def test_a_cpu_goes_offline_and_back_while_the_monitor_and_a_recording_run(isolated: Lab, monitor: Screen) -> None:
     recorder = isolated.start("noisewatch record --duration 600 hotplug.nw")
     isolated.do("until grep -q . hotplug.nw; do sleep 0.5; done")
     try:
         monitor.wait_for("target 2-3,6-7 ")
         isolated.write(_ONLINE, 0)
-        gone = monitor.wait_for("target 2-3,6 ")
-        assert _line(gone, 7).split()[:3] == ["x", "7", "offline"]
+        offline = monitor.wait_for("target 2-3,6 ")
+        assert _line(offline, 7).split()[:3] == ["x", "7", "offline"]
         assert isolated.show()["interrupts"]["cpus"] == [0, 1, 2, 3, 4, 5, 6]
     finally:
         isolated.write(_ONLINE, 1)
-    back = monitor.wait_for("target 2-3,6-7 ")
-    assert "offline" not in _line(back, 7)
+    online = monitor.wait_for("target 2-3,6-7 ")
+    assert "offline" not in _line(online, 7)
     monitor.wait_for("^ T   7 +[0-9~]")
-    isolated.do("sleep 5")  # the recorder looks as well
+    isolated.do("sleep 5")  # until the recorder has sampled too
     isolated.stop(recorder, "TERM")
     everywhere, without_7 = tuple(range(8)), tuple(range(7))
     assert _columns(isolated.scratch / "hotplug.nw") == [everywhere, without_7, everywhere]
@@ -87,7 +87,7 @@ def test_a_cpu_that_goes_and_comes_back_while_the_monitor_and_a_recording_run(is
     assert json.loads(replays[0].out)["target"] == ISOLATED_CPUS
 
 
-def test_an_interrupt_storm_is_named_and_found_again_by_stepping_back(isolated: Lab, monitor: Screen) -> None:
+def test_an_interrupt_storm_is_named_also_when_stepping_back(isolated: Lab, monitor: Screen) -> None:
     irq = int(isolated.do("grep ahci /proc/interrupts").split()[0].rstrip(":"))
     allowed = f"/proc/irq/{irq}/smp_affinity_list"
     was_allowed = isolated.read(allowed).strip()
@@ -101,14 +101,14 @@ def test_an_interrupt_storm_is_named_and_found_again_by_stepping_back(isolated: 
     isolated.do("sleep 6")
     for _ in range(_STEPS):  # not by `[`: the kernel's own threads disturb this machine more often than that
         monitor.press("Left")
-        if re.search(rf"6 irq +{irq} ahci.* [0-9]{{3,}} ", found := monitor.text()):
+        if re.search(rf"6 irq +{irq} ahci.* [0-9]{{3,}} ", text := monitor.text()):
             break
-    assert "FROZEN" in found
-    assert re.search(rf"6 irq +{irq} ahci", found), found
+    assert "FROZEN" in text
+    assert re.search(rf"6 irq +{irq} ahci", text), text
     monitor.press("Space")
 
 
-def test_what_was_changed_stands_in_the_log_and_leads_back_to_its_moment(isolated: Lab, monitor: Screen) -> None:
+def test_the_event_log_lists_changes_and_jumps_to_their_moment(isolated: Lab, monitor: Screen) -> None:
     monitor.press(str(screen_model.Screen.EVENTS.number))
     for words in ("governor of CPUs? .* is now performance, was", "CPU 7 went offline", "CPU 7 came online"):
         monitor.wait_for(words)
@@ -123,13 +123,13 @@ def test_what_was_changed_stands_in_the_log_and_leads_back_to_its_moment(isolate
 
 
 def _columns(path: Path) -> list[tuple[int, ...]]:
-    """The CPUs of /proc/interrupts over the recording, each time that they changed."""
+    """Return the CPUs of /proc/interrupts in the recording, once for each change."""
     recording = Recording(str(path))
-    seen: list[tuple[int, ...]] = []
-    while not seen or recording.advance():
+    columns: list[tuple[int, ...]] = []
+    while not columns or recording.advance():
         snapshot = read_snapshot(recording, SnapshotOptions())
         assert snapshot.interrupts is not None
         assert snapshot.online.online == frozenset(snapshot.interrupts.cpus)
-        if seen[-1:] != [snapshot.interrupts.cpus]:
-            seen.append(snapshot.interrupts.cpus)
-    return seen
+        if columns[-1:] != [snapshot.interrupts.cpus]:
+            columns.append(snapshot.interrupts.cpus)
+    return columns

@@ -1,4 +1,4 @@
-"""What the kernel's trace tells on a machine with isolated, tickless CPUs: names, with all of their time."""
+"""The kernel's trace on a machine with isolated, tickless CPUs."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import pytest
 
 from tests.lab.expected import ISOLATED_CPUS
 from tests.lab.lab import Lab
-from tests.lab.test_disturbances import running
+from tests.lab.test_disturbances import background_shell
 
 _LOOP = "while :; do :; done"
 _DISK = "while :; do dd if=/dev/sda of=/dev/null bs=4k count=500 iflag=direct 2>/dev/null; done"
 
 
-def _followed(lab: Lab, seconds: int) -> dict[int, dict[str, Any]]:
+def _trace(lab: Lab, seconds: int) -> dict[int, dict[str, Any]]:
     answer = json.loads(lab.do(f"noisewatch trace --duration {seconds} --format json"))
     assert (answer["by"], answer["reason"]) == ("trace", None)
     assert answer["untold"] == ["who calls other CPUs (Linux 6.3)"]
     return {cpu["cpu"]: cpu for cpu in answer["cpus"]}
 
 
-def test_a_loop_without_a_tick_has_all_of_its_cpu_and_quiet_cpus_are_left_alone(isolated: Lab) -> None:
-    with running(isolated, _LOOP, 6) as pid:
-        cpus = _followed(isolated, 3)
+def test_a_tickless_loop_has_its_whole_cpu_and_quiet_cpus_have_no_noise(isolated: Lab) -> None:
+    with background_shell(isolated, _LOOP, 6) as pid:
+        cpus = _trace(isolated, 3)
     assert sorted(cpus) == ISOLATED_CPUS
     assert (cpus[6]["works"]["name"], cpus[6]["works"]["pid"]) == ("sh", pid)
     assert cpus[6]["works"]["share"] > 0.9
@@ -33,18 +33,18 @@ def test_a_loop_without_a_tick_has_all_of_its_cpu_and_quiet_cpus_are_left_alone(
 
 
 @pytest.mark.lab_core
-def test_a_devices_interrupts_come_with_its_name_and_the_command_that_moves_them(isolated: Lab) -> None:
+def test_a_devices_interrupts_are_named_and_the_printed_fix_moves_them(isolated: Lab) -> None:
     rows = isolated.do("grep ahci /proc/interrupts").split()
     irq = int(rows[0].rstrip(":"))
     before = isolated.read(f"/proc/irq/{irq}/smp_affinity_list")
     isolated.write(f"/proc/irq/{irq}/smp_affinity_list", 6)
     try:
-        with running(isolated, _DISK, 0):
-            cpus = _followed(isolated, 3)
-        found = [each for each in cpus[6]["culprits"] if each["kind"] == "irq"]
-        assert [each["irq"] for each in found] == [irq]
-        assert found[0]["count"] > 10
-        isolated.do(found[0]["fix"]["now"])
+        with background_shell(isolated, _DISK, 0):
+            cpus = _trace(isolated, 3)
+        culprits = [culprit for culprit in cpus[6]["culprits"] if culprit["kind"] == "irq"]
+        assert [culprit["irq"] for culprit in culprits] == [irq]
+        assert culprits[0]["count"] > 10
+        isolated.do(culprits[0]["fix"]["now"])
         assert isolated.read(f"/proc/irq/{irq}/smp_affinity_list") == "0-1,4-5"
     finally:
         isolated.write(f"/proc/irq/{irq}/smp_affinity_list", before)

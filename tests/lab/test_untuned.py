@@ -1,4 +1,4 @@
-"""The machine as it boots: isolated CPUs, and nothing else done for a benchmark."""
+"""A machine with isolated CPUs that is not tuned otherwise."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import pytest
 
 from tests.lab.expected import ISOLATED_CPUS, QUIET, UNTUNED, assert_statuses, blamed_cpus, finding
 from tests.lab.lab import Lab
-from tests.lab.tuning import settings, tuned
+from tests.lab.tuning import apply_fixes, settings
 
 
 @pytest.mark.lab_core
-def test_an_untuned_machine_and_what_its_fixes_and_undos_do(isolated: Lab) -> None:
+def test_an_untuned_machine_is_unstable_and_its_fixes_can_be_undone(isolated: Lab) -> None:
     before = settings(isolated)
     report = isolated.preflight()
     assert_statuses(report, UNTUNED)
@@ -19,7 +19,7 @@ def test_an_untuned_machine_and_what_its_fixes_and_undos_do(isolated: Lab) -> No
     assert "schedutil" in finding(report, "governor-not-performance")["said"]
     assert "i8042" in finding(report, "irq-routed-to-target")["said"]
     assert blamed_cpus(report) == set()
-    with tuned(isolated, report):
+    with apply_fixes(isolated, report):
         assert settings(isolated) != before
         after = isolated.preflight()
         assert_statuses(after, QUIET)
@@ -28,9 +28,9 @@ def test_an_untuned_machine_and_what_its_fixes_and_undos_do(isolated: Lab) -> No
 
 
 @pytest.mark.lab_core
-def test_show_tells_what_the_kernel_was_booted_with(isolated: Lab) -> None:
-    shown = isolated.show()
-    assert shown["cpus"] == {
+def test_show_has_the_boot_settings_and_the_topology(isolated: Lab) -> None:
+    machine = isolated.show()
+    assert machine["cpus"] == {
         "online": list(range(8)),
         "offline": [],
         "online_said_by": "/sys/devices/system/cpu/online",
@@ -42,33 +42,33 @@ def test_show_tells_what_the_kernel_was_booted_with(isolated: Lab) -> None:
         "target": ISOLATED_CPUS,
         "target_chosen_by": "isolated",
     }
-    places = {each["cpu"]: (each["package"], each["node"], each["siblings"]) for each in shown["topology"]}
+    places = {row["cpu"]: (row["package"], row["node"], row["siblings"]) for row in machine["topology"]}
     assert places == {cpu: (cpu // 4, cpu // 4, [cpu // 2 * 2, cpu // 2 * 2 + 1]) for cpu in range(8)}
-    assert [each["last_level_cache"] for each in shown["topology"]] == [[0, 1, 2, 3]] * 4 + [[4, 5, 6, 7]] * 4
-    assert shown["frequency"]["driver"] == "acpi-cpufreq"
-    assert {each["governor"] for each in shown["frequency"]["cpus"]} == {"schedutil"}
-    assert {(each["min_khz"], each["max_khz"]) for each in shown["frequency"]["cpus"]} == {(1_600_000, 3_400_000)}
+    assert [row["last_level_cache"] for row in machine["topology"]] == [[0, 1, 2, 3]] * 4 + [[4, 5, 6, 7]] * 4
+    assert machine["frequency"]["driver"] == "acpi-cpufreq"
+    assert {row["governor"] for row in machine["frequency"]["cpus"]} == {"schedutil"}
+    assert {(row["min_khz"], row["max_khz"]) for row in machine["frequency"]["cpus"]} == {(1_600_000, 3_400_000)}
 
 
-def test_a_sibling_is_taken_offline_as_printed_and_brought_back(isolated: Lab) -> None:
+def test_the_printed_fix_takes_a_sibling_offline_and_its_undo_brings_it_back(isolated: Lab) -> None:
     options = "--cpus 2 --sample 0 --no-calibration"
-    found = finding(isolated.preflight(options), "busy-sibling")
-    assert (found["status"], found["cpus"]) == ("warn", [3])
-    isolated.do(found["fix"]["now"])
+    sibling = finding(isolated.preflight(options), "busy-sibling")
+    assert (sibling["status"], sibling["cpus"]) == ("warn", [3])
+    isolated.do(sibling["fix"]["now"])
     assert isolated.read("/sys/devices/system/cpu/online") == "0-2,4-7"
-    gone = finding(isolated.preflight(options), "busy-sibling")
-    assert (gone["status"], gone["cpus"]) == ("warn", [])  # a virtual machine may hide others
-    isolated.do(found["fix"]["undo"])
+    after = finding(isolated.preflight(options), "busy-sibling")
+    assert (after["status"], after["cpus"]) == ("warn", [])  # a virtual machine may hide others
+    isolated.do(sibling["fix"]["undo"])
     assert isolated.read("/sys/devices/system/cpu/online") == "0-7"
 
 
-def test_an_offline_target_cpu_is_brought_online_as_printed(isolated: Lab) -> None:
+def test_the_printed_fix_brings_an_offline_target_cpu_online(isolated: Lab) -> None:
     options = "--cpus 6-7 --sample 0 --no-calibration"
     isolated.write("/sys/devices/system/cpu/cpu7/online", 0)
-    found = finding(isolated.preflight(options), "target-cpu-unusable")
-    assert (found["status"], found["cpus"]) == ("fail", [7])
-    isolated.do(found["fix"]["now"])
+    unusable = finding(isolated.preflight(options), "target-cpu-unusable")
+    assert (unusable["status"], unusable["cpus"]) == ("fail", [7])
+    isolated.do(unusable["fix"]["now"])
     assert finding(isolated.preflight(options), "target-cpu-unusable")["status"] == "pass"
-    isolated.do(found["fix"]["undo"])
+    isolated.do(unusable["fix"]["undo"])
     assert isolated.read("/sys/devices/system/cpu/online") == "0-6"
     isolated.write("/sys/devices/system/cpu/cpu7/online", 1)

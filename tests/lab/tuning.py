@@ -1,4 +1,4 @@
-"""The commands that preflight prints, carried out, and all that they may change, read back."""
+"""Run the fixes of a report, and read the settings that they may change."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _SETTINGS = (
 
 
 def settings(lab: Lab) -> str:
-    """All settings that fixes change, one a line with its path."""
+    """Return all settings that fixes change, each on a line with its path."""
     return lab.do(f"grep -H '' {' '.join(_SETTINGS)}")
 
 
 def fixes(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The fixes of what did not pass, where there is something to do now."""
-    found = [each["fix"] for each in report["findings"] if each["status"] in ("fail", "warn")]
-    return [fix for fix in found if fix is not None and fix["now"] is not None]
+    """Return the fixes of failed checks and warnings that can be applied now."""
+    candidates = [finding["fix"] for finding in report["findings"] if finding["status"] in ("fail", "warn")]
+    return [fix for fix in candidates if fix is not None and fix["now"] is not None]
 
 
 @contextmanager
-def tuned(lab: Lab, report: Mapping[str, Any]) -> Iterator[None]:
-    """The machine with all fixes of the report carried out; afterwards all are undone, the last one first."""
-    with ExitStack() as undone:
+def apply_fixes(lab: Lab, report: Mapping[str, Any]) -> Iterator[None]:
+    """Apply all fixes of the report, and undo them at the end in reverse order."""
+    with ExitStack() as undo_stack:
         for fix in fixes(report):
-            undone.callback(lab.do, fix["undo"])
+            undo_stack.callback(lab.do, fix["undo"])
             lab.do(fix["now"])
         yield

@@ -1,4 +1,4 @@
-"""The kernel's trace; and a test that fails says who else was at work meanwhile: on a busy host it may be theirs."""
+"""The kernel's trace, and for each failed test a list of other busy processes, which may be the cause."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from noisewatch.machine.tracefs.watcher import MOUNTS, find_tracefs
 
 _BEFORE = pytest.StashKey[tuple[float, dict[psutil.Process, float]]]()
-_MOST = 5
-_LEAST_SHARE = 0.02
+_MAX_LINES = 5
+_MIN_SHARE = 0.02
 
 
 @pytest.fixture(scope="module")
@@ -23,13 +23,13 @@ def tracefs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Yield the mount point of tracefs, and mount it for the tests of a module if it is not mounted."""
     if os.geteuid() != 0:
         pytest.skip("tracing is for root")
-    found = find_tracefs(Path(MOUNTS).read_text())
-    place = found or tmp_path_factory.mktemp("tracefs")
-    if found is None and subprocess.run(["mount", "-t", "tracefs", "tracefs", place], check=False).returncode:
+    mount_point = find_tracefs(Path(MOUNTS).read_text())
+    path = mount_point or tmp_path_factory.mktemp("tracefs")
+    if mount_point is None and subprocess.run(["mount", "-t", "tracefs", "tracefs", path], check=False).returncode:
         pytest.skip("this kernel has no tracefs")
-    yield place
-    if found is None:
-        subprocess.run(["umount", "--lazy", place], check=True)  # another noisewatch may have found it, and be using it
+    yield path
+    if mount_point is None:
+        subprocess.run(["umount", "--lazy", path], check=True)  # another noisewatch may use it
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -47,19 +47,22 @@ def pytest_runtest_makereport(
 
 
 def _seconds_of_others() -> dict[psutil.Process, float]:
-    """The CPU time of each process that neither runs these tests nor was started by them."""
-    tests = {os.getpid(), *(each.pid for each in psutil.Process().children(recursive=True))}
-    found = psutil.process_iter(["name", "cpu_times"])
-    return {each: sum(each.info["cpu_times"][:2]) for each in found if each.pid not in tests and each.info["cpu_times"]}
+    """Return the CPU time (s) of each process that is neither this one nor a descendant of it."""
+    tests = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+    others = (process for process in psutil.process_iter(["name", "cpu_times"]) if process.pid not in tests)
+    return {process: sum(process.info["cpu_times"][:2]) for process in others if process.info["cpu_times"]}
 
 
 def _others_since(begin_s: float, before: dict[psutil.Process, float]) -> str:
     elapsed_s = time.monotonic() - begin_s
     shares = {
-        each: (seconds - before.get(each, 0.0)) / elapsed_s
-        for each, seconds in _seconds_of_others().items()
-        if each in before or each.create_time() > time.time() - elapsed_s
+        process: (seconds - before.get(process, 0.0)) / elapsed_s
+        for process, seconds in _seconds_of_others().items()
+        if process in before or process.create_time() > time.time() - elapsed_s
     }
-    most = sorted((each for each in shares if shares[each] > _LEAST_SHARE), key=shares.__getitem__, reverse=True)
-    lines = [f"{each.info['name']} (pid {each.pid}): {shares[each]:.0%} of a CPU" for each in most[:_MOST]]
+    lines = [
+        f"{process.info['name']} (pid {process.pid}): {shares[process]:.0%} of a CPU"
+        for process in sorted(shares, key=shares.__getitem__, reverse=True)[:_MAX_LINES]
+        if shares[process] > _MIN_SHARE
+    ]
     return "\n".join(lines) or "nobody"

@@ -1,4 +1,4 @@
-"""A series of ten repetitions: a hog occupies the target CPU in the seventh, the others are left alone."""
+"""A series of ten repetitions, with a hog on the target CPU in the seventh."""
 
 from __future__ import annotations
 
@@ -19,46 +19,48 @@ _LONGEST_S = 120
 
 
 @dataclass(frozen=True, slots=True)
-class HogFound:
-    """The repetition lines of the receipt, and the hog's PID."""
+class HoggedSeries:
+    """The repetition lines of a receipt, and the PID of the hog."""
 
     pid: int
     repetitions: Sequence[Mapping[str, Any]]
 
     @property
     def is_alone_disturbed(self) -> bool:
-        """Whether of all repetitions the seventh alone is disturbed, and the hog is named."""
+        """Whether only the seventh repetition is disturbed, and the hog is named for it."""
         return self.numbers_of("disturbed") == [SEVENTH] == self.blamed
 
     @property
     def blamed(self) -> list[int]:
-        """The repetitions for which it is blamed."""
-        return [each["number"] for each in self.repetitions if self.pid in [by["pid"] for by in each["reasons"]]]
+        """The numbers of the repetitions for which the hog is blamed."""
+        return [
+            line["number"] for line in self.repetitions if self.pid in [reason["pid"] for reason in line["reasons"]]
+        ]
 
     def numbers_of(self, verdict: str) -> list[int]:
         """Return the numbers of the repetitions with this verdict."""
-        return [each["number"] for each in self.repetitions if each["verdict"] == verdict]
+        return [line["number"] for line in self.repetitions if line["verdict"] == verdict]
 
 
-def run_with_a_hog(folder: Path, work: str, *options: str, privilege: Sequence[str] = ()) -> HogFound:
-    """Starts the hog when the seventh repetition has begun, and ends it before that is over.
+def run_with_a_hog(folder: Path, work: str, *options: str, privilege: Sequence[str] = ()) -> HoggedSeries:
+    """Run a series, and a hog within its seventh repetition.
 
-    `privilege` is what noisewatch is started by, such as setpriv.
+    `privilege` is the command that starts noisewatch, such as setpriv.
     """
-    begun = folder / "begun"
-    begun.write_text("")
-    begun.chmod(0o666)
+    starts = folder / "begun"
+    starts.write_text("")
+    starts.chmod(0o666)
     folder.chmod(0o777)
-    command = ["sh", "-c", f"echo >> {begun}; {work}"]
+    command = ["sh", "-c", f"echo >> {starts}; {work}"]
     receipt = folder / "receipt.jsonl"
     noisewatch = [*privilege, sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU), "--runs", "10"]
     noisewatch += ["--output", str(receipt), *options, "--"]
-    with subprocess.Popen([*noisewatch, *command], stdout=subprocess.DEVNULL) as running:
-        until_s = time.monotonic() + _LONGEST_S
-        while begun.stat().st_size < SEVENTH and time.monotonic() < until_s:
+    with subprocess.Popen([*noisewatch, *command], stdout=subprocess.DEVNULL) as process:
+        deadline_s = time.monotonic() + _LONGEST_S
+        while starts.stat().st_size < SEVENTH and time.monotonic() < deadline_s:
             time.sleep(0.005)
         with noise(LOOP) as hog:
             time.sleep(0.3)
             pid = hog.pid
-        running.wait(_LONGEST_S)
-    return HogFound(pid, lines_of(receipt))
+        process.wait(_LONGEST_S)
+    return HoggedSeries(pid, lines_of(receipt))

@@ -1,4 +1,4 @@
-"""Noise on this host, on purpose."""
+"""Deliberate noise on this host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHILDREN = "import subprocess\nwhile True: subprocess.run(['/bin/true'])"
 
 @contextmanager
 def noise(program: str, cpu: int = CPU) -> Iterator[subprocess.Popen[bytes]]:
-    """A Python program that is pinned to a CPU."""
+    """Run a Python program pinned to a CPU."""
     process = subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{cpu}}})\n{program}"])
     try:
         yield process

@@ -20,19 +20,19 @@ from tests.plumbing.waiting import descendants_of, is_alive, wait_until
 
 pytestmark = pytest.mark.live
 
-_PATIENCE_S = 90.0  # others' work on the CPU keeps the idle probe away
+_TIMEOUT_S = 90.0  # others' work on the CPU keeps the idle probe away
 
 
 class _Sampler(subprocess.Popen[bytes]):
     """The sampler's process, whose lines omit stable fields that are unchanged since the previous line."""
 
-    _told = NO_FIELDS
+    _previous = NO_FIELDS
 
     def frame(self) -> Frame:
-        """The next one."""
+        """Read the next frame."""
         assert self.stdout is not None
-        frame = decode_frame(self.stdout.readline(), self._told)
-        self._told = stable_fields(frame)
+        frame = decode_frame(self.stdout.readline(), self._previous)
+        self._previous = stable_fields(frame)
         return frame
 
 
@@ -54,9 +54,9 @@ def _sampler(measures_idle: bool = False) -> Iterator[_Sampler]:
 
 
 def _frame_when(sampler: _Sampler, *states: str) -> tuple[Frame, CpuLine]:
-    """The first frame in which the CPU is in one of the states."""
-    given_up = time.monotonic() + _PATIENCE_S
-    while time.monotonic() < given_up:
+    """Return the first frame in which the idle probe has one of these states, and its line of the CPU."""
+    deadline_s = time.monotonic() + _TIMEOUT_S
+    while time.monotonic() < deadline_s:
         frame = sampler.frame()
         line = next(line for line in frame.cpus if line.cpu == CPU)
         if line.idle_probe in states:
@@ -65,7 +65,7 @@ def _frame_when(sampler: _Sampler, *states: str) -> tuple[Frame, CpuLine]:
 
 
 def _frame_when_quiet(sampler: _Sampler) -> tuple[Frame, CpuLine]:
-    """The first frame in which it measures; where others work on the CPU all the time, it rightly never does."""
+    """Return the first frame in which the idle probe measures; skip the test if other processes use the CPU."""
     try:
         return _frame_when(sampler, "measures")
     except AssertionError:
@@ -75,36 +75,36 @@ def _frame_when_quiet(sampler: _Sampler) -> tuple[Frame, CpuLine]:
         pytest.skip(f"others use CPU {CPU} all the time")
 
 
-def test_it_measures_makes_way_for_a_benchmark_and_comes_back() -> None:
+def test_the_idle_probe_yields_to_a_benchmark_and_resumes() -> None:
     with _sampler(measures_idle=True) as sampler:
         frame, line = _frame_when_quiet(sampler)
         assert (line.measured_ns or 0) > 0
         assert 0 <= (line.measured_stolen_share or 0.0) <= 1
-        own = {sampler.pid, *descendants_of(sampler.pid)}  # another noisewatch may run here, and is to be named
+        own = {sampler.pid, *descendants_of(sampler.pid)}  # another noisewatch may be a culprit
         assert len(own) == 3
-        assert [each for each in frame.culprits if each.pid in own] == []
+        assert [culprit for culprit in frame.culprits if culprit.pid in own] == []
         with noise(LOOP) as benchmark:
             frame, line = _frame_when(sampler, "busy")
             assert line.measured_stolen_share is None
-            while benchmark.pid not in {each.pid for each in frame.culprits}:
+            while benchmark.pid not in {culprit.pid for culprit in frame.culprits}:
                 frame, _ = _frame_when(sampler, "busy")
         _frame_when(sampler, "measures")
 
 
-def test_it_is_switched_on_and_off_through_standard_input() -> None:
+def test_the_idle_probe_is_switched_through_standard_input() -> None:
     with _sampler() as sampler:
         if sampler.stdin is None:
             raise AssertionError
         frame, _ = _frame_when(sampler, "off")
         assert not frame.has_idle_probe
-        for wanted, states in ((True, ("starting", "measures", "busy", "was busy")), (False, ("off",))):
-            sampler.stdin.write(json.dumps({"idle_probe": wanted}).encode() + b"\n")
+        for is_on, states in ((True, ("starting", "measures", "busy", "was busy")), (False, ("off",))):
+            sampler.stdin.write(json.dumps({"idle_probe": is_on}).encode() + b"\n")
             sampler.stdin.flush()
             frame, _ = _frame_when(sampler, *states)
-            assert frame.has_idle_probe is wanted
+            assert frame.has_idle_probe is is_on
 
 
-def test_a_stopped_sampler_is_not_spun_for_and_a_killed_one_leaves_nothing() -> None:
+def test_the_spinner_pauses_with_a_stopped_sampler_and_ends_with_a_killed_one() -> None:
     with _sampler(measures_idle=True) as sampler:
         _frame_when_quiet(sampler)
         pids = descendants_of(sampler.pid)
@@ -123,6 +123,6 @@ def _switches(pid: int) -> int:
 
 
 def _switches_later(pid: int) -> int:
-    """Once it would have spun several times."""
+    """Return the count after the spinner could have run several times."""
     time.sleep(0.5)
     return _switches(pid)

@@ -1,6 +1,6 @@
-"""Commands that are frozen, or run out of a CPU quota, between two looks: `pytest -m live`. Needs root and cgroup v1.
+"""Commands that are frozen or throttled between two samples: `pytest -m live`. Needs root and cgroup v1.
 
-Others may work on this host meanwhile, so that no test asks for a quiet repetition.
+Other processes may run on this host, so that no test expects a quiet repetition.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _TRACERS = ["events", "none"]
 
 def _group(controller: str) -> Iterator[Path]:
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    places = [words[1] for words in mounts if words[2] == "cgroup" and controller in words[3].split(",")]
-    if os.geteuid() != 0 or not places:
+    mount_points = [words[1] for words in mounts if words[2] == "cgroup" and controller in words[3].split(",")]
+    if os.geteuid() != 0 or not mount_points:
         pytest.skip(f"cgroup v1 has no {controller} here, or this is not root")
-    folder = Path(places[0]) / f"noisewatch-live-{os.getpid()}"
+    folder = Path(mount_points[0]) / f"noisewatch-live-{os.getpid()}"
     folder.mkdir()
     yield folder
     wait_until(lambda: not (folder / "cgroup.procs").read_text())
@@ -53,76 +53,76 @@ def freezer() -> Iterator[Path]:
 
 @pytest.fixture
 def quota() -> Iterator[Path]:
-    """A fifth of a CPU."""
+    """A group with a quota of a fifth of a CPU."""
     for folder in _group("cpu"):
         (folder / "cpu.cfs_period_us").write_text("100000")
         (folder / "cpu.cfs_quota_us").write_text("20000")
         yield folder
 
 
-def _ran(folder: Path, tracer: str, runs: int, program: str) -> list[dict[str, Any]]:
+def _run(folder: Path, tracer: str, runs: int, program: str) -> list[dict[str, Any]]:
     receipt = folder / "receipt.jsonl"
-    words = [*_RUN, "--tracer", tracer, "--runs", str(runs), "--output", str(receipt)]
-    subprocess.run([*words, "--", sys.executable, "-S", "-c", program], check=True, stdout=subprocess.DEVNULL)
+    command = [*_RUN, "--tracer", tracer, "--runs", str(runs), "--output", str(receipt)]
+    subprocess.run([*command, "--", sys.executable, "-S", "-c", program], check=True, stdout=subprocess.DEVNULL)
     return lines_of(receipt, "repetition")
 
 
 @pytest.mark.parametrize("tracer", _TRACERS)
-def test_a_freeze_between_two_looks_is_known(tracefs: Path, freezer: Path, tmp_path: Path, tracer: str) -> None:
+def test_a_freeze_between_two_samples_is_noticed(tracefs: Path, freezer: Path, tmp_path: Path, tracer: str) -> None:
     """A repetition that contains a whole freeze has a frozen time or an unknown, and is not undisturbed."""
     frozen: list[tuple[int, int]] = []
     is_over = threading.Event()
 
-    def freeze_each() -> None:
+    def freeze_repetitions() -> None:
         while not is_over.wait(0.002):
             if (freezer / "cgroup.procs").read_text():
                 time.sleep(0.03)
-                began_ns = time.monotonic_ns()
+                begin_ns = time.monotonic_ns()
                 (freezer / "freezer.state").write_text("FROZEN")
                 time.sleep(_FROZEN_S)
                 (freezer / "freezer.state").write_text("THAWED")
-                frozen.append((began_ns, time.monotonic_ns()))
+                frozen.append((begin_ns, time.monotonic_ns()))
                 wait_until(lambda: is_over.is_set() or not (freezer / "cgroup.procs").read_text())
 
-    thread = threading.Thread(target=freeze_each)
+    thread = threading.Thread(target=freeze_repetitions)
     thread.start()
     try:
-        repetitions = _ran(tmp_path, tracer, 6, _ENTER.format(group=str(freezer), seconds=0.12))
+        repetitions = _run(tmp_path, tracer, 6, _ENTER.format(group=str(freezer), seconds=0.12))
     finally:
         is_over.set()
         thread.join()
-    hit = [each for each in repetitions if any(each["began_ns"] < at[0] and at[1] < each["ended_ns"] for at in frozen)]
+    hit = [line for line in repetitions if any(line["began_ns"] < at[0] and at[1] < line["ended_ns"] for at in frozen)]
     assert hit
-    assert [each for each in hit if each["verdict"] == "undisturbed"] == []
-    silent = [each for each in hit if not each["frozen_ns"] and not each["unknowns"]]
-    assert silent == [], (frozen, [(each["frozen_ns"], each["reasons"]) for each in silent])
+    assert [line for line in hit if line["verdict"] == "undisturbed"] == []
+    silent = [line for line in hit if not line["frozen_ns"] and not line["unknowns"]]
+    assert silent == [], (frozen, [(line["frozen_ns"], line["reasons"]) for line in silent])
 
 
 @pytest.mark.parametrize("tracer", _TRACERS)
-def test_a_quota_of_a_group_that_the_command_enters_is_known(
+def test_a_quota_of_a_group_that_the_command_enters_is_noticed(
     tracefs: Path, quota: Path, tmp_path: Path, tracer: str
 ) -> None:
-    repetitions = _ran(tmp_path, tracer, 3, _ENTER.format(group=str(quota), seconds=0.08))
-    for each in repetitions:
-        kinds = {reason["kind"] for reason in each["reasons"]}
-        assert each["verdict"] != "undisturbed"
-        assert "quota" in kinds or each["unknowns"], each
+    repetitions = _run(tmp_path, tracer, 3, _ENTER.format(group=str(quota), seconds=0.08))
+    for repetition in repetitions:
+        kinds = {reason["kind"] for reason in repetition["reasons"]}
+        assert repetition["verdict"] != "undisturbed"
+        assert "quota" in kinds or repetition["unknowns"], repetition
 
 
-def test_a_child_in_a_group_of_its_own_is_held_back_by_the_trace(tracefs: Path, quota: Path, tmp_path: Path) -> None:
+def test_a_throttled_child_in_its_own_group_is_noticed_by_the_trace(tracefs: Path, quota: Path, tmp_path: Path) -> None:
     program = (
         _WORK + f"child = os.fork()\nif not child:\n open('{quota}/cgroup.procs', 'w').write(str(os.getpid()))\n"
         " work(0.08)\n os._exit(0)\nos.waitpid(child, 0)\n"
     )
-    repetitions = _ran(tmp_path, "events", 3, program)
-    assert [each for each in repetitions if each["verdict"] == "undisturbed"] == []
+    repetitions = _run(tmp_path, "events", 3, program)
+    assert [repetition for repetition in repetitions if repetition["verdict"] == "undisturbed"] == []
 
 
 @pytest.mark.parametrize("tracer", _TRACERS)
-def test_a_command_that_is_left_alone_is_kept_from_nothing(tracefs: Path, tmp_path: Path, tracer: str) -> None:
-    """Some repetitions may be held back: moving a process between cgroups delays others in the kernel for some ms."""
-    repetitions = _ran(tmp_path, tracer, 10, _WORK + "for _ in range(5): work(0.01); time.sleep(0.01)")
-    texts = [text for each in repetitions for text in each["unknowns"]]
-    kept = [text for text in texts if "held it back" in text or "waited in the kernel" in text]
-    assert len(kept) < len(repetitions) // 2, kept
-    assert {each["frozen_ns"] for each in repetitions} == {0}
+def test_most_repetitions_of_an_undisturbed_command_are_not_delayed(tracefs: Path, tmp_path: Path, tracer: str) -> None:
+    """Some repetitions may be delayed: moving a process between cgroups blocks others in the kernel for some ms."""
+    repetitions = _run(tmp_path, tracer, 10, _WORK + "for _ in range(5): work(0.01); time.sleep(0.01)")
+    texts = [text for repetition in repetitions for text in repetition["unknowns"]]
+    delays = [text for text in texts if "held it back" in text or "waited in the kernel" in text]
+    assert len(delays) < len(repetitions) // 2, delays
+    assert {repetition["frozen_ns"] for repetition in repetitions} == {0}

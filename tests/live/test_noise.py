@@ -21,37 +21,35 @@ pytestmark = pytest.mark.live
 
 def _preflight() -> tuple[int, dict[str, Any]]:
     command = [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(CPU), "--no-calibration"]
-    ran = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, check=False)
-    return ran.returncode, json.loads(ran.stdout)
+    result = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, check=False)
+    return result.returncode, json.loads(result.stdout)
 
 
 def _culprits(report: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        culprit for found in report["findings"] if found["id"] == "tasks-on-target" for culprit in found["culprits"]
-    ]
+    return [culprit for row in report["findings"] if row["id"] == "tasks-on-target" for culprit in row["culprits"]]
 
 
 def test_a_busy_loop_is_named_with_its_pid_and_share() -> None:
     with noise(LOOP) as process:
         status, report = _preflight()
-    (culprit,) = [each for each in _culprits(report) if each["pid"] == process.pid]
+    (culprit,) = [culprit for culprit in _culprits(report) if culprit["pid"] == process.pid]
     assert (status, report["verdict"], culprit["kind"]) == (1, "unstable", "thread")
     assert culprit["share"] == pytest.approx(1, abs=0.1)
 
 
-def test_without_it_nothing_is_blamed() -> None:
-    assert [each for each in _culprits(_preflight()[1]) if each["share"] > 0.05] == []
+def test_nothing_is_blamed_without_noise() -> None:
+    assert [culprit for culprit in _culprits(_preflight()[1]) if culprit["share"] > 0.05] == []
 
 
 def test_a_loop_of_short_lived_children_is_not_lost() -> None:
     with noise(CHILDREN) as process:
         status, report = _preflight()
-    blamed = [each for each in _culprits(report) if each["pid"] == process.pid or each["kind"] == "unexplained"]
+    blamed = [row for row in _culprits(report) if row["pid"] == process.pid or row["kind"] == "unexplained"]
     assert status == 1
-    assert sum(each["share"] for each in blamed) > 0.7
+    assert sum(row["share"] for row in blamed) > 0.7
 
 
-def test_a_monitor_whose_terminal_is_gone_ends_and_does_not_spin() -> None:
+def test_a_monitor_ends_when_its_terminal_is_closed() -> None:
     parent, child = pty.openpty()
     process = subprocess.Popen(
         ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-m", "noisewatch"],
@@ -62,7 +60,7 @@ def test_a_monitor_whose_terminal_is_gone_ends_and_does_not_spin() -> None:
         start_new_session=True,
     )
     os.close(child)
-    os.read(parent, 1 << 16)  # something has been drawn
+    os.read(parent, 1 << 16)  # wait for the first output
     os.close(parent)
     assert process.wait(timeout=20) != 0
 
@@ -70,19 +68,19 @@ def test_a_monitor_whose_terminal_is_gone_ends_and_does_not_spin() -> None:
 def test_a_busy_loop_takes_half_of_the_calibrations_time_and_makes_the_machine_unstable() -> None:
     options = ["--sample", "0", "--calibration", "2", "--at", "10ms", "--format", "json"]
     with noise(LOOP):
-        ran = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "noisewatch", "preflight", "--cpus", str(CPU), *options],
             capture_output=True,
             text=True,
             check=False,
         )
-    report = json.loads(ran.stdout)
+    report = json.loads(result.stdout)
     (cpu,) = report["calibration"]["cpus"]
-    (floor,) = [each for each in report["findings"] if each["id"] == "noise-floor-above-budget"]
-    assert (ran.returncode, report["verdict"], floor["status"], floor["cpus"]) == (1, "unstable", "fail", [CPU])
+    (floor,) = [finding for finding in report["findings"] if finding["id"] == "noise-floor-above-budget"]
+    assert (result.returncode, report["verdict"], floor["status"], floor["cpus"]) == (1, "unstable", "fail", [CPU])
     assert floor["evidence"]["dominated_by"] in {"interruptions", "throughput"}  # a host may take more than the loop
     assert cpu["waited_share"] == pytest.approx(0.5, abs=0.1)
-    assert cpu["waited_share"] - 0.05 <= cpu["stolen_share"] <= 0.75  # for a hypervisor's part nobody waits here
+    assert cpu["waited_share"] - 0.05 <= cpu["stolen_share"] <= 0.75  # only stolen time includes the hypervisor's
 
 
 def test_a_recording_keeps_the_calibration_and_gives_the_same_verdict(tmp_path: Path) -> None:
@@ -94,20 +92,20 @@ def test_a_recording_keeps_the_calibration_and_gives_the_same_verdict(tmp_path: 
         text=True,
         check=False,
     )
-    again = subprocess.run([*preflight, "--replay", recording], capture_output=True, text=True, check=False)
-    one, other = json.loads(live.stdout), json.loads(again.stdout)
-    assert other["calibration"] == one["calibration"]
-    assert other["noise_floor"] == one["noise_floor"]
-    assert (again.returncode, other["verdict"]) == (live.returncode, one["verdict"])
+    replay = subprocess.run([*preflight, "--replay", recording], capture_output=True, text=True, check=False)
+    live_report, replay_report = json.loads(live.stdout), json.loads(replay.stdout)
+    assert replay_report["calibration"] == live_report["calibration"]
+    assert replay_report["noise_floor"] == live_report["noise_floor"]
+    assert (replay.returncode, replay_report["verdict"]) == (live.returncode, live_report["verdict"])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may have the kernel say something of a device")
-def test_what_the_kernel_says_of_a_device_is_heard() -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can trigger a device event")
+def test_device_events_of_the_kernel_are_received() -> None:
     listener = listen()
     assert isinstance(listener, DeviceListener), listener
     Path("/sys/devices/system/cpu/cpu0/uevent").write_text("change")
-    until, said = time.monotonic() + 5, []
-    while "CPU 0 changed" not in said and time.monotonic() < until:
-        said += [each.text for each in listener.read()]
+    deadline_s, texts = time.monotonic() + 5, []
+    while "CPU 0 changed" not in texts and time.monotonic() < deadline_s:
+        texts += [event.text for event in listener.read()]
         time.sleep(0.05)
-    assert "CPU 0 changed" in said
+    assert "CPU 0 changed" in texts

@@ -1,4 +1,4 @@
-"""Series of repetitions on this host, with a hog in one of them, or with noise of their own: `pytest -m live`."""
+"""Series on this host with a hog in one repetition, or with children and writes of the command: `pytest -m live`."""
 
 from __future__ import annotations
 
@@ -43,37 +43,37 @@ with tempfile.TemporaryFile(dir={folder!r}) as file:
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that everybody reaches: what is above those of pytest is closed to others."""
+    """A folder that all users can reach, unlike those of pytest."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
 
 @pytest.mark.parametrize("work", [BUSY, IDLE])
-def test_the_repetition_with_a_hog_is_found_and_the_hog_is_named(work: str, tmp_path: Path) -> None:
-    found = run_with_a_hog(tmp_path, work, "--calibration", "0")
-    assert found.blamed == [SEVENTH]
+def test_a_hog_is_named_in_its_repetition(work: str, tmp_path: Path) -> None:
+    series = run_with_a_hog(tmp_path, work, "--calibration", "0")
+    assert series.blamed == [SEVENTH]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a command as another user")
-def test_it_is_found_and_named_without_privilege(open_folder: Path) -> None:
-    found = run_with_a_hog(open_folder, BUSY, "--calibration", "0", privilege=NOBODY)
-    assert found.blamed == [SEVENTH]
+def test_a_hog_is_named_without_privileges(open_folder: Path) -> None:
+    series = run_with_a_hog(open_folder, BUSY, "--calibration", "0", privilege=NOBODY)
+    assert series.blamed == [SEVENTH]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a command as another user")
-def test_it_is_found_by_who_may_see_no_process_of_others(open_folder: Path) -> None:
-    found = run_with_a_hog(open_folder, BUSY, "--calibration", "0", privilege=(*WITH_HIDDEN_PROCESSES, *NOBODY))
-    assert SEVENTH in found.numbers_of("disturbed")
-    assert found.blamed == []
+def test_a_hog_is_detected_but_not_named_where_its_process_is_hidden(open_folder: Path) -> None:
+    series = run_with_a_hog(open_folder, BUSY, "--calibration", "0", privilege=(*WITH_HIDDEN_PROCESSES, *NOBODY))
+    assert SEVENTH in series.numbers_of("disturbed")
+    assert series.blamed == []
 
 
 @pytest.mark.parametrize("program", [_FORKS, _WRITES])
-def test_what_a_command_brings_about_itself_does_not_disturb_it(program: str, tmp_path: Path) -> None:
-    """Repetitions that others disturb are repeated; if a hypervisor disturbs most of them, the test is skipped.
+def test_children_and_writes_of_a_command_do_not_disturb_it(program: str, tmp_path: Path) -> None:
+    """Disturbed repetitions are retried; if a hypervisor disturbs most of them, the test is skipped.
 
-    Without a trace, the counts of two hundred processes may be off by more than is allowed: the verdict is unknown.
+    Without a trace, the counts of two hundred processes may be too inaccurate, and the verdict is unknown.
     """
-    lines = _ran(
+    lines = _run(
         tmp_path, "--runs", "2", "--retry", "18", "--", sys.executable, "-S", "-c", program.format(folder=str(tmp_path))
     )
     left_alone = [line for line in lines if "outside" not in {reason["noise"] for reason in line["reasons"]}]
@@ -90,25 +90,25 @@ def test_no_process_that_a_command_forks_is_blamed(tmp_path: Path) -> None:
     forker = tmp_path / "forker"
     forker.write_text(f"#!{sys.executable} -S\n{_FORKS}")
     forker.chmod(0o755)
-    lines = _ran(tmp_path, "--runs", "5", "--", str(forker))
+    lines = _run(tmp_path, "--runs", "5", "--", str(forker))
     assert len(lines) == 5
     assert not [reason for line in lines for reason in line["reasons"] if "forker" in reason["name"]]
 
 
-def test_a_noisewatch_that_is_killed_takes_the_command_with_it(tmp_path: Path) -> None:
+def test_killing_noisewatch_ends_its_command(tmp_path: Path) -> None:
     receipt = tmp_path / "receipt.jsonl"
-    words = [*_NOISEWATCH, "--runs", "9", "--output", str(receipt), "--", "sleep", "600"]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        watched = psutil.Process(running.pid)
-        wait_until(lambda: any(each.name() == "sleep" for each in watched.children()))
-        children = watched.children(recursive=True)
-        running.send_signal(signal.SIGKILL)
-    wait_until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in children))
+    command = [*_NOISEWATCH, "--runs", "9", "--output", str(receipt), "--", "sleep", "600"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        noisewatch = psutil.Process(process.pid)
+        wait_until(lambda: any(child.name() == "sleep" for child in noisewatch.children()))
+        children = noisewatch.children(recursive=True)
+        process.send_signal(signal.SIGKILL)
+    wait_until(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
     (header,) = lines_of(receipt, "header")
     assert header["target"] == [CPU]
 
 
-def _ran(folder: Path, *words: str) -> list[dict[str, Any]]:
+def _run(folder: Path, *arguments: str) -> list[dict[str, Any]]:
     receipt = folder / "receipt.jsonl"
-    subprocess.run([*_NOISEWATCH, "--output", str(receipt), *words], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*_NOISEWATCH, "--output", str(receipt), *arguments], check=True, stdout=subprocess.DEVNULL)
     return lines_of(receipt)

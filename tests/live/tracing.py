@@ -1,4 +1,4 @@
-"""What is left of the kernel's trace."""
+"""Trace instances of noisewatch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of noisewatch's own load nothing but the standard library."""
+"""Programs of noisewatch's own processes, which load only the standard library."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from noisewatch.machine.bare_interpreter import bare_interpreter
 @pytest.mark.parametrize(
     "module", ["spinning.calibration.host", "spinning.idle_probe.host", "spinning.load.host", "tracefs.watcher"]
 )
-def test_a_bare_interpreter_has_all_that_its_program_imports(module: str) -> None:
+def test_bare_interpreter_has_all_imports_of_its_program(module: str) -> None:
     *command, boot, root = bare_interpreter(f"noisewatch.machine.{module}")
     subprocess.run([*command, boot.removesuffix("main()"), root], check=True)

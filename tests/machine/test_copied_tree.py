@@ -1,4 +1,4 @@
-"""A copied tree: what lies outside it is never read, and what is missing from it is unknown."""
+"""A copied tree: files outside are never read, and missing files are unknown."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def _tree(root: Path) -> CopiedTree:
     return CopiedTree(str(write_tree(root / "copy", STAT)))
 
 
-def _linked(root: Path, target: str) -> CopiedTree:
-    """A tree whose /proc/link leads to `target`."""
+def _tree_with_link(root: Path, target: str) -> CopiedTree:
+    """Return a tree whose /proc/link leads to `target`."""
     tree = _tree(root)
     os.symlink(target, root / "copy/proc/link")
     return tree
@@ -32,7 +32,7 @@ def _failure(ask: Callable[[], object]) -> Unreadable:
     return caught.value
 
 
-def test_a_file_of_the_tree_is_read_below_its_root(tmp_path: Path) -> None:
+def test_file_is_read_below_the_root(tmp_path: Path) -> None:
     assert _tree(tmp_path).read_bytes("/proc/stat") == b"cpu 1 2 3 4\n"
 
 
@@ -40,24 +40,24 @@ def test_names_are_sorted(tmp_path: Path) -> None:
     assert _tree(tmp_path).list_names("/proc") == ["stat", "uptime"]
 
 
-def test_a_mode_is_that_of_the_copied_file(tmp_path: Path) -> None:
+def test_mode_is_that_of_the_copied_file(tmp_path: Path) -> None:
     tree = _tree(tmp_path)
     (tmp_path / "copy/proc/stat").chmod(0o444)
     assert tree.mode("/proc/stat") == 0o444
 
 
-def test_a_tree_is_called_by_its_folder_and_is_not_this_host(tmp_path: Path) -> None:
+def test_tree_is_named_after_its_folder_and_is_not_this_host(tmp_path: Path) -> None:
     tree = _tree(tmp_path)
     assert (tree.name, tree.is_live, tree.own_pids) == ("copy", False, frozenset())
 
 
-def test_a_link_within_the_tree_is_followed(tmp_path: Path) -> None:
-    assert _linked(tmp_path, "stat").read_bytes("/proc/link") == b"cpu 1 2 3 4\n"
+def test_link_within_the_tree_is_followed(tmp_path: Path) -> None:
+    assert _tree_with_link(tmp_path, "stat").read_bytes("/proc/link") == b"cpu 1 2 3 4\n"
 
 
-def test_a_file_below_a_link_within_the_tree_is_read_listed_and_told_of(tmp_path: Path) -> None:
+def test_file_below_a_link_within_the_tree_is_accessible(tmp_path: Path) -> None:
     """/sys/devices/system/cpu/cpu0/cpufreq is such a link, to ../cpufreq/policy0; some links lead to other links."""
-    tree = _linked(tmp_path, "../sys/also")
+    tree = _tree_with_link(tmp_path, "../sys/also")
     os.symlink("kernel", tmp_path / "copy/sys/also")
     (tmp_path / "copy/sys/kernel/x").chmod(0o444)
     assert (tree.read_bytes("/proc/link/x"), tree.list_names("/proc/link")) == (b"1\n", ["x"])
@@ -65,18 +65,16 @@ def test_a_file_below_a_link_within_the_tree_is_read_listed_and_told_of(tmp_path
 
 
 @pytest.mark.parametrize("name", ["secret", "nothing"])
-def test_a_file_below_a_link_that_leaves_the_tree_is_refused_whether_it_is_there_or_not(
-    tmp_path: Path, name: str
-) -> None:
+def test_file_below_a_link_out_of_the_tree_is_refused_whether_it_exists_or_not(tmp_path: Path, name: str) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret").write_text("secret")
-    tree = _linked(tmp_path, "../../outside")
+    tree = _tree_with_link(tmp_path, "../../outside")
     reasons = [_failure(lambda: tree.read_bytes(f"/proc/link/{name}")).reason for _ in range(2)]
     assert reasons == ["a link out of the copied tree"] * 2
 
 
-def test_a_pipe_and_a_link_to_it_are_refused_by_their_names_there_instead_of_waited_for(tmp_path: Path) -> None:
-    tree = _linked(tmp_path, "pipe")
+def test_pipe_and_link_to_a_pipe_are_refused_without_waiting(tmp_path: Path) -> None:
+    tree = _tree_with_link(tmp_path, "pipe")
     os.mkfifo(tmp_path / "copy/proc/pipe")
     for path in ("/proc/pipe", "/proc/link"):
         error = _failure(lambda path=path: tree.read_bytes(path))  # type: ignore[misc]
@@ -84,8 +82,8 @@ def test_a_pipe_and_a_link_to_it_are_refused_by_their_names_there_instead_of_wai
 
 
 @pytest.mark.parametrize("path", ["/proc/link", "/proc/link/below"])
-def test_a_link_to_nothing_is_unknown_and_not_known_to_be_absent(tmp_path: Path, path: str) -> None:
-    tree = _linked(tmp_path, "nothing")
+def test_link_to_nothing_is_unknown_and_not_absent(tmp_path: Path, path: str) -> None:
+    tree = _tree_with_link(tmp_path, "nothing")
     errors = [_failure(lambda: tree.read_bytes(path)) for _ in range(2)]
     assert [(type(error), error.reason) for error in errors] == [(Unreadable, "no such file")] * 2
 
@@ -95,16 +93,18 @@ _OUTSIDE = ("/etc", "/etc/passwd", "../../secret", "../../../../../../../../etc/
 
 @pytest.mark.parametrize("ask", [CopiedTree.read_bytes, CopiedTree.list_names, CopiedTree.mode])
 @pytest.mark.parametrize("target", _OUTSIDE)
-def test_nothing_is_told_of_what_a_link_out_of_the_tree_leads_to(
+def test_target_of_a_link_out_of_the_tree_is_not_accessible(
     tmp_path: Path, ask: Callable[[CopiedTree, str], object], target: str
 ) -> None:
     for name in ("secret", "copy-of-another"):  # the one begins like the tree
         (tmp_path / name).write_text("secret")
-    assert _failure(lambda: ask(_linked(tmp_path, target), "/proc/link")).reason == "a link out of the copied tree"
+    assert (
+        _failure(lambda: ask(_tree_with_link(tmp_path, target), "/proc/link")).reason == "a link out of the copied tree"
+    )
 
 
-def test_a_link_to_itself_a_folder_and_a_missing_folder_are_unreadable_and_not_absent(tmp_path: Path) -> None:
-    tree = _linked(tmp_path, "link")
+def test_circular_link_folder_and_missing_folder_are_unreadable_and_not_absent(tmp_path: Path) -> None:
+    tree = _tree_with_link(tmp_path, "link")
     for ask in (
         lambda: tree.read_bytes("/proc/link"),
         lambda: tree.read_bytes("/proc"),
@@ -114,13 +114,13 @@ def test_a_link_to_itself_a_folder_and_a_missing_folder_are_unreadable_and_not_a
 
 
 @pytest.mark.parametrize("path", ["/proc/schedstat", "/proc/stat/below", "/sys/devices/system/cpu/online"])
-def test_a_file_missing_from_a_copy_is_unknown_and_not_known_to_be_absent(tmp_path: Path, path: str) -> None:
+def test_missing_file_is_unknown_and_not_absent(tmp_path: Path, path: str) -> None:
     error = _failure(lambda: _tree(tmp_path).read_bytes(path))
     assert not isinstance(error, Absent)
     assert (error.path, error.reason) == (path, "no such file")
 
 
-def test_a_copy_cannot_be_asked(tmp_path: Path) -> None:
+def test_copy_cannot_answer_questions(tmp_path: Path) -> None:
     error = _failure(lambda: _tree(tmp_path).ask("devices by irq", dict))
     assert error.reason == "not available in a copied tree"
 
@@ -128,7 +128,7 @@ def test_a_copy_cannot_be_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words"), [("missing", "no such folder"), ("file", "no such folder"), ("folder", "neither proc/ nor sys/")]
 )
-def test_what_is_no_folder_or_holds_neither_proc_nor_sys_is_no_sysroot(tmp_path: Path, name: str, words: str) -> None:
+def test_sysroot_needs_proc_or_sys(tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "folder/etc").mkdir(parents=True)
     with pytest.raises(UsageError, match=words):
@@ -140,7 +140,7 @@ def test_either_proc_or_sys_is_enough_for_a_sysroot(tmp_path: Path, path: str) -
     assert CopiedTree(str(write_tree(tmp_path, {path: "text"}))).read_bytes(path) == b"text"
 
 
-def test_a_sysroot_that_is_itself_a_link_is_followed(tmp_path: Path) -> None:
+def test_linked_sysroot_is_followed(tmp_path: Path) -> None:
     write_tree(tmp_path / "copy", STAT)
     os.symlink(tmp_path / "copy", tmp_path / "link")
     assert CopiedTree(str(tmp_path / "link")).read_bytes("/proc/stat") == b"cpu 1 2 3 4\n"

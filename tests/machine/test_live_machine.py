@@ -1,4 +1,4 @@
-"""This host: what is missing is absent, and what hangs is given up."""
+"""This host: missing files are absent, and hanging reads are abandoned."""
 
 from __future__ import annotations
 
@@ -52,58 +52,56 @@ def _run(work: Callable[[LiveMachine], list[str]]) -> list[str]:
         (LiveMachine.mode, "missing"),
     ],
 )
-def test_what_is_missing_from_this_host_is_known_to_be_absent(
-    tmp_path: Path, ask: Callable[[LiveMachine, str], object], name: str
-) -> None:
+def test_missing_file_is_absent(tmp_path: Path, ask: Callable[[LiveMachine, str], object], name: str) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Absent):
         ask(LiveMachine(), str(tmp_path / name))
 
 
-def test_a_folder_that_is_read_as_a_file_is_unreadable_and_not_absent(tmp_path: Path) -> None:
+def test_folder_read_as_a_file_is_unreadable_and_not_absent(tmp_path: Path) -> None:
     with pytest.raises(Unreadable) as caught:
         LiveMachine().read_bytes(str(tmp_path))
     assert not isinstance(caught.value, Absent)
 
 
-def test_a_file_larger_than_one_read_is_read_to_its_end(tmp_path: Path) -> None:
+def test_file_larger_than_one_read_is_read_to_its_end(tmp_path: Path) -> None:
     content = bytes(range(256)) * 5000
     (tmp_path / "large").write_bytes(content)
     assert LiveMachine().read_bytes(str(tmp_path / "large")) == content
 
 
-def test_an_empty_file_is_an_empty_answer(tmp_path: Path) -> None:
+def test_empty_file_is_an_empty_answer(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("")
     assert LiveMachine().read_bytes(str(tmp_path / "empty")) == b""
 
 
-def test_a_file_that_does_not_end_is_given_up(tmp_path: Path) -> None:
+def test_endless_file_is_abandoned(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="larger than 256 MiB"):
         LiveMachine().read_bytes("/dev/zero")
 
 
-def test_names_of_this_host_are_sorted(tmp_path: Path) -> None:
+def test_names_are_sorted(tmp_path: Path) -> None:
     for name in ("b", "c", "a"):
         (tmp_path / name).write_text("")
     assert LiveMachine().list_names(str(tmp_path)) == ["a", "b", "c"]
 
 
-def test_a_mode_is_the_permission_bits_alone(tmp_path: Path) -> None:
+def test_mode_is_only_the_permission_bits(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "file").chmod(0o444)
     assert LiveMachine().mode(str(tmp_path / "file")) == 0o444
 
 
-def test_the_observer_itself_is_among_its_own_processes() -> None:
+def test_observer_is_among_its_own_processes() -> None:
     assert LiveMachine(own_pids=[4711]).own_pids == {4711, os.getpid()}
 
 
-def test_the_clock_does_not_go_backwards() -> None:
+def test_clock_does_not_run_backwards() -> None:
     machine = LiveMachine()
     assert machine.now_ns() <= machine.now_ns()
 
 
-def test_a_question_that_the_system_refuses_is_unreadable() -> None:
+def test_refused_question_is_unreadable() -> None:
     def refuse() -> None:
         raise PermissionError(1, "Operation not permitted")
 
@@ -111,25 +109,25 @@ def test_a_question_that_the_system_refuses_is_unreadable() -> None:
         LiveMachine().ask("pin to CPUs", refuse)
 
 
-def test_work_that_gives_an_answer_in_time_is_done_once() -> None:
+def test_work_within_the_deadline_is_done_once() -> None:
     runs = []
     LiveMachine(deadline_s=DEADLINE_S).within_deadline(lambda: runs.append(1))
     assert runs == [1]
 
 
-def test_an_error_in_the_work_reaches_the_one_who_asked_for_it() -> None:
+def test_error_in_the_work_reaches_the_caller() -> None:
     machine = LiveMachine(deadline_s=DEADLINE_S)
     with pytest.raises(Absent, match="/nowhere: no such file"):
         machine.within_deadline(lambda: machine.read_bytes("/nowhere"))
 
 
-def test_a_read_that_hangs_is_unreadable_and_the_rest_of_the_work_is_done(tmp_path: Path, pipes: list[str]) -> None:
+def test_hanging_read_is_unreadable_and_the_rest_of_the_work_is_done(tmp_path: Path, pipes: list[str]) -> None:
     (tmp_path / "file").write_text("content")
     answers = _run(lambda machine: [read_or_reason(machine, pipes[0]), read_or_reason(machine, f"{tmp_path}/file")])
     assert answers == ["gave no answer within 0.2 s", "content"]
 
 
-def test_the_work_is_started_over_for_each_read_that_hangs(pipes: list[str]) -> None:
+def test_work_is_restarted_for_each_hanging_read(pipes: list[str]) -> None:
     runs = []
 
     def work(machine: LiveMachine) -> list[str]:
@@ -146,13 +144,11 @@ def _release(path: str) -> None:
     wait_until(lambda: reading_threads() == 0)
 
 
-@pytest.mark.parametrize("comes_back", [False, True])
-def test_a_file_that_hung_is_left_alone_for_a_while_even_if_its_read_came_back(
-    pipes: list[str], comes_back: bool
-) -> None:
+@pytest.mark.parametrize("returns", [False, True])
+def test_file_that_hung_is_not_read_for_a_while_even_if_its_read_returned(pipes: list[str], returns: bool) -> None:
     machine = LiveMachine(deadline_s=DEADLINE_S)
     machine.within_deadline(lambda: read_or_reason(machine, pipes[0]))
-    if comes_back:
+    if returns:
         _release(pipes[0])
     runs = []
 
@@ -164,12 +160,12 @@ def test_a_file_that_hung_is_left_alone_for_a_while_even_if_its_read_came_back(
     assert runs == [1]
 
 
-def test_a_file_that_hung_is_asked_again_when_its_read_has_come_back(tmp_path: Path, pipes: list[str]) -> None:
+def test_file_that_hung_is_read_again_after_its_read_returned(tmp_path: Path, pipes: list[str]) -> None:
     machine = LiveMachine(deadline_s=DEADLINE_S, again_after=0)
     read = partial(machine.within_deadline, lambda: read_or_reason(machine, pipes[0]))
     assert read() == "gave no answer within 0.2 s"
     assert read() == "gave no answer within 0.2 s"
-    wait_until(lambda: reading_threads() == 1)  # the one that answered may be about to end
+    wait_until(lambda: reading_threads() == 1)  # the thread that answered may be about to exit
     _release(pipes[0])
     os.unlink(pipes[0])
     Path(pipes[0]).write_text("here again")
@@ -178,7 +174,7 @@ def test_a_file_that_hung_is_asked_again_when_its_read_has_come_back(tmp_path: P
     os.mkfifo(pipes[0])
 
 
-def test_no_more_threads_hang_than_a_bound_and_then_nothing_can_be_measured(tmp_path: Path) -> None:
+def test_number_of_hanging_threads_is_bounded_and_then_nothing_can_be_measured(tmp_path: Path) -> None:
     paths = [str(tmp_path / f"{number:02}") for number in range(MOST_STUCK + 2)]
     for path in paths:
         os.mkfifo(path)
@@ -192,7 +188,7 @@ def test_no_more_threads_hang_than_a_bound_and_then_nothing_can_be_measured(tmp_
             os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
 
 
-def test_a_read_that_comes_back_late_does_not_end_those_that_come_after(tmp_path: Path) -> None:
+def test_late_read_does_not_affect_later_reads(tmp_path: Path) -> None:
     """The thread of the late read has exited by then, and the system may reuse its ID for the next one."""
     late = tmp_path / "late"
     os.mkfifo(late)
@@ -207,7 +203,7 @@ def test_a_read_that_comes_back_late_does_not_end_those_that_come_after(tmp_path
 @pytest.mark.parametrize(
     ("number", "is_absent"), [(errno.ENOENT, True), (errno.ESRCH, True), (errno.EACCES, False), (errno.EPERM, False)]
 )
-def test_only_what_the_kernel_says_is_not_there_is_known_not_to_be(number: int, is_absent: bool) -> None:
+def test_file_is_absent_only_if_the_kernel_denies_it(number: int, is_absent: bool) -> None:
     assert isinstance(unreadable("/proc/x", OSError(number, "why")), Absent) is is_absent
 
 
@@ -221,7 +217,7 @@ def test_waiting_for_the_reading_thread_keeps_no_descriptor_open(tmp_path: Path)
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
-def test_the_thread_that_waits_wakes_once_for_what_is_read() -> None:
+def test_waiting_thread_wakes_once_for_each_read() -> None:
     machine = LiveMachine()
     before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
     for _ in range(50):
@@ -229,7 +225,7 @@ def test_the_thread_that_waits_wakes_once_for_what_is_read() -> None:
     assert resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before < 50 * 3
 
 
-_ENDED = threading.Thread()  # never started: not alive
+_EXITED = threading.Thread()  # never started: not alive
 
 
 @pytest.fixture
@@ -243,42 +239,42 @@ def hanging() -> Iterator[threading.Thread]:
     thread.join()
 
 
-def test_what_never_hung_may_be_read() -> None:
+def test_file_that_never_hung_may_be_read() -> None:
     hung = HungReads()
     assert hung.may_try("/a", 0.0)
     assert "/a" not in hung
 
 
-def test_it_is_tried_again_after_many_deadlines() -> None:
+def test_file_that_hung_may_be_read_again_after_many_deadlines() -> None:
     hung = HungReads()
-    hung.add("/a", _ENDED, 2.0, 100.0)
+    hung.add("/a", _EXITED, 2.0, 100.0)
     assert not hung.may_try("/a", 100.0 + 2 * AGAIN_AFTER - 1)
     assert hung.may_try("/a", 100.0 + 2 * AGAIN_AFTER)
     assert hung.may_try("/b", 100.0)
 
 
-def test_each_time_that_it_hangs_again_it_is_left_alone_for_longer_up_to_an_hour() -> None:
+def test_wait_doubles_with_each_hanging_read_up_to_an_hour() -> None:
     hung, now_s, waits = HungReads(), 0.0, []
     for _ in range(9):
-        hung.add("/a", _ENDED, 1.0, now_s)
+        hung.add("/a", _EXITED, 1.0, now_s)
         waits.append(next(wait_s for wait_s in range(10_000) if hung.may_try("/a", now_s + wait_s)))
         now_s += waits[-1]
     assert waits == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
 
 
-def test_it_is_not_tried_while_a_thread_hangs_in_it(hanging: threading.Thread) -> None:
+def test_file_is_not_read_while_a_thread_hangs_in_it(hanging: threading.Thread) -> None:
     hung = HungReads()
     hung.add("/a", hanging, 1.0, 0.0)
     assert not hung.may_try("/a", 1e9)
     assert hung.stuck == ["/a"]
 
 
-def test_what_answered_may_be_read_and_starts_anew() -> None:
+def test_answer_resets_the_wait() -> None:
     hung = HungReads()
-    hung.add("/a", _ENDED, 1.0, 0.0)
-    hung.add("/a", _ENDED, 1.0, 60.0)
+    hung.add("/a", _EXITED, 1.0, 0.0)
+    hung.add("/a", _EXITED, 1.0, 60.0)
     hung.answered("/a")
     assert hung.may_try("/a", 60.0)
-    hung.add("/a", _ENDED, 1.0, 60.0)
+    hung.add("/a", _EXITED, 1.0, 60.0)
     assert hung.may_try("/a", 120.0)
     assert hung.stuck == []

@@ -1,4 +1,4 @@
-"""Who comes first has the file, and who comes second sees that."""
+"""A lock file: the first process has it, and the second one finds it taken."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from noisewatch.errors import UsageError
 from noisewatch.machine.lock_file import claim, release
 
 
-def _if_free(wanted: str) -> Callable[[str], str | None]:
-    return lambda text: wanted if text == "" else None
+def _if_free(owner: str) -> Callable[[str], str | None]:
+    return lambda text: owner if text == "" else None
 
 
-def test_the_first_has_it_until_it_is_given_back(tmp_path: Path) -> None:
+def test_lock_is_the_first_ones_until_it_is_released(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
     assert claim(path, _if_free("one\n"))
     assert not claim(path, _if_free("two\n"))
@@ -29,7 +29,7 @@ def test_the_first_has_it_until_it_is_given_back(tmp_path: Path) -> None:
     assert claim(path, _if_free("two\n"))
 
 
-def test_what_is_to_stay_is_not_written_again(tmp_path: Path) -> None:
+def test_unchanged_lock_is_not_written_again(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     path.write_text("one\n")
     written_ns = path.stat().st_mtime_ns
@@ -37,29 +37,29 @@ def test_what_is_to_stay_is_not_written_again(tmp_path: Path) -> None:
     assert path.stat().st_mtime_ns == written_ns
 
 
-def test_of_many_at_once_one_has_it(tmp_path: Path) -> None:
+def test_one_of_many_simultaneous_processes_has_the_lock(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from noisewatch.machine.lock_file import claim\n"
         "print(claim(sys.argv[1], lambda text: sys.argv[2] if text == '' else None))\n"
     )
     path = str(tmp_path / "lock")
-    several = [
+    processes = [
         subprocess.Popen([sys.executable, "-c", program, path, str(number)], stdout=subprocess.PIPE, text=True)
         for number in range(4)
     ]
-    said = [process.communicate()[0].strip() for process in several]
-    assert sorted(said) == ["False", "False", "False", "True"]
-    assert Path(path).read_text() == str(said.index("True"))
+    outputs = [process.communicate()[0].strip() for process in processes]
+    assert sorted(outputs) == ["False", "False", "False", "True"]
+    assert Path(path).read_text() == str(outputs.index("True"))
 
 
-def test_everybody_may_write_it_as_everybody_may_have_to_take_over_a_stale_one(tmp_path: Path) -> None:
+def test_lock_is_writable_by_all_users_so_that_a_stale_one_can_be_taken_over(tmp_path: Path) -> None:
     path = str(tmp_path / "lock")
     claim(path, _if_free("one\n"))
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o666
 
 
-def test_what_is_no_file_is_no_lock(tmp_path: Path) -> None:
+def test_lock_is_a_regular_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     for name in ("pipe", "link", "missing/lock"):

@@ -1,4 +1,4 @@
-"""Files that are read together on this host, of which one hangs: a thread is left behind in it, and nothing else."""
+"""Files that are read together on this host, of which one hangs: only its thread is left behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.plumbing.waiting import wait_until
 
 
 class _HangsIn:
-    """Reads files again, and hangs once in one of them until the test is over."""
+    """Rereads files, and hangs once in one of them until the test is over."""
 
     def __init__(self, number: int) -> None:
         self.over = threading.Event()
@@ -34,7 +34,7 @@ class _HangsIn:
         return changed + [(at, b"late") for at in range(self._number, len(kept))]
 
 
-def test_of_files_read_together_only_the_one_that_hangs_is_given_up(tmp_path: Path) -> None:
+def test_only_the_hanging_one_of_files_read_together_is_abandoned(tmp_path: Path) -> None:
     reread = _HangsIn(1)
     machine = LiveMachine(deadline_s=DEADLINE_S, files=lambda: KeptFiles((str(tmp_path),), reread=reread))
     paths = [str(tmp_path / name) for name in "abc"]
@@ -50,12 +50,12 @@ def test_of_files_read_together_only_the_one_that_hangs_is_given_up(tmp_path: Pa
         assert machine.within_deadline(lambda: [read_or_reason(machine, path) for path in paths]) == ["text"] * 3
     hung = [paths[0], paths[2]]
     assert machine.within_deadline(read) == ["text", f"gave no answer within {DEADLINE_S:g} s", "text"]
-    assert answers == [[(0, b"text"), (1, None), (2, b"text")]]  # by the second try, for which nothing is kept
+    assert answers == [[(0, b"text"), (1, None), (2, b"text")]]  # from the second attempt, which has no kept files
     assert machine.within_deadline(lambda: [read_or_reason(machine, path) for path in hung]) == ["text"] * 2
     reread.over.set()
 
 
-def test_a_thread_that_is_stuck_keeps_no_other_file_open_and_one_that_came_back_none(tmp_path: Path) -> None:
+def test_hanging_thread_keeps_only_its_own_file_open_and_a_returned_one_none(tmp_path: Path) -> None:
     reread = _HangsIn(1)
     machine = LiveMachine(deadline_s=DEADLINE_S, files=lambda: KeptFiles((str(tmp_path),), reread=reread))
     paths = [str(tmp_path / name) for name in "abc"]

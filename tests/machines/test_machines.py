@@ -1,4 +1,4 @@
-"""Recorded machines: what noisewatch says of them today."""
+"""Recorded machines, judged by today's noisewatch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _verdict(name: str, capsys: pytest.CaptureFixture[str], *options: str) -> di
 
 
 def _finding(verdict: dict[str, Any], check_id: str) -> dict[str, Any]:
-    return dict(next(each for each in verdict["findings"] if each["id"] == check_id))
+    return dict(next(finding for finding in verdict["findings"] if finding["id"] == check_id))
 
 
 def _moments(name: str) -> list[Snapshot]:
@@ -48,12 +48,12 @@ def _frames(name: str) -> list[Frame]:
 
 
 def test_each_recording_is_described_in_one_line() -> None:
-    described = re.findall(r"^\| (\S+)\.nw \| .{20,}\|$", (MACHINES / "README.md").read_text(), re.MULTILINE)
-    assert sorted(described) == RECORDINGS
+    names = re.findall(r"^\| (\S+)\.nw \| .{20,}\|$", (MACHINES / "README.md").read_text(), re.MULTILINE)
+    assert sorted(names) == RECORDINGS
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_nothing_private_is_in_it_and_it_is_small(name: str) -> None:
+def test_recording_is_small_and_contains_nothing_private(name: str) -> None:
     path = MACHINES / f"{name}.nw"
     text = gzip.decompress(path.read_bytes()).decode()
     assert re.findall(r"(?<!sched_ext)/(?:home|root|tmp|work|var)/[\w.-]+", text) == []
@@ -62,40 +62,38 @@ def test_nothing_private_is_in_it_and_it_is_small(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_it_is_drawn_from_its_beginning_to_its_end(name: str) -> None:
+def test_recording_is_replayed_from_start_to_end(name: str) -> None:
     frames = _frames(name)
     assert len(frames) > 4
     assert all(frame.cpus for frame in frames)
     assert frames[-1].verdict is not None
 
 
-def test_a_process_and_a_disk_on_isolated_cpus_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_process_and_disk_on_isolated_cpus_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     verdict = _verdict("lab-disturbed", capsys, "--no-calibration")
     assert (verdict["target"], verdict["exit_status"]) == (ISOLATED, 1)
     process, *rest = _finding(verdict, "tasks-on-target")["culprits"]
     assert (process["name"], process["cpu"], process["kind"]) == ("updatedb", 2, "thread")
-    assert process["share"] > 0.7  # the first moment took five seconds to read: so slow is emulation
-    assert {each["cpu"] for each in rest} <= {2}
+    assert process["share"] > 0.7  # the first moment took five seconds to read, as emulation is slow
+    assert {culprit["cpu"] for culprit in rest} <= {2}
     interrupts = _finding(verdict, "device-interrupts-on-target")
     assert (interrupts["status"], interrupts["cpus"]) == ("warn", [6])
     assert "0.15% of its time; CPU 6 is isolated" in interrupts["said"]
     disk = interrupts["culprits"][0]
     assert (disk["kind"], disk["cpu"]) == ("irq", 6)
     assert "SATA" in disk["name"]
-    assert {each["cpu"] for each in _finding(verdict, "target-cpu-busy")["culprits"]} <= {2, 6}
+    assert {culprit["cpu"] for culprit in _finding(verdict, "target-cpu-busy")["culprits"]} <= {2, 6}
     assert _finding(verdict, "target-cpu-busy")["cpus"] == [2]
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_a_virtual_machine_is_judged_as_one_where_no_profile_was_named(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_virtual_machine_has_the_shared_profile_by_default(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     by_machine, as_bare_metal = _verdict(name, capsys), _verdict(name, capsys, "--profile", "micro")
     assert (by_machine["profile"], as_bare_metal["profile"]) == ("shared", "micro")
     assert by_machine["verdict"] == as_bare_metal["verdict"] == "unstable"
 
 
-def test_a_cpu_that_goes_and_comes_back_changes_the_target_and_nothing_else() -> None:
+def test_cpu_that_goes_offline_and_returns_changes_only_the_target() -> None:
     targets = [sorted(moment.target.cpus) for moment in _moments("lab-hotplug")]
     changes = [target for target, before in zip(targets, [[], *targets], strict=False) if target != before]
     assert changes == [ISOLATED, [2, 3, 6], ISOLATED]
@@ -104,7 +102,7 @@ def test_a_cpu_that_goes_and_comes_back_changes_the_target_and_nothing_else() ->
     assert all(set(range(7)) <= cpus for cpus in shown)
 
 
-def test_a_partition_becomes_the_target_until_it_is_invalid(capsys: pytest.CaptureFixture[str]) -> None:
+def test_partition_is_the_target_until_it_is_invalid(capsys: pytest.CaptureFixture[str]) -> None:
     moments = _moments("lab-partition")
     targets = [sorted(moment.target.cpus) for moment in moments]
     changes = [target for target, before in zip(targets, [[], *targets], strict=False) if target != before]
@@ -114,42 +112,42 @@ def test_a_partition_becomes_the_target_until_it_is_invalid(capsys: pytest.Captu
     assert "not exclusive" in invalid["said"]
 
 
-def test_a_quota_of_version_one_that_throttles_is_found(capsys: pytest.CaptureFixture[str]) -> None:
-    found = _finding(_verdict("lab-throttled", capsys, "--no-calibration"), "cpu-quota")
-    assert found["status"] == "fail"
-    assert "throttled in" in found["said"]
-    assert found["evidence"]["known_quota_share"] == 1.5  # what the mount shows was not recorded yet
-    assert found["fix"]["undo"].startswith("echo 150000 | sudo tee /run/v1/small/cpu.cfs_quota_us")
+def test_throttling_quota_of_version_one_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    finding = _finding(_verdict("lab-throttled", capsys, "--no-calibration"), "cpu-quota")
+    assert finding["status"] == "fail"
+    assert "throttled in" in finding["said"]
+    assert finding["evidence"]["known_quota_share"] == 1.5  # the root of the mount was not recorded yet
+    assert finding["fix"]["undo"].startswith("echo 150000 | sudo tee /run/v1/small/cpu.cfs_quota_us")
 
 
-def test_a_machine_with_one_cpu_has_nobody_to_send_the_noise_to(capsys: pytest.CaptureFixture[str]) -> None:
+def test_machine_with_one_cpu_has_no_fix_for_isolation(capsys: pytest.CaptureFixture[str]) -> None:
     verdict = _verdict("lab-one-cpu", capsys, "--no-calibration")
     assert verdict["target"] == [0]
     assert _finding(verdict, "target-not-isolated")["fix"]["now"] is None
 
 
-def test_where_a_recording_ends_with_its_calibration_the_sample_alone_lets_nothing_pass(
+def test_sample_of_a_recording_that_ends_with_its_calibration_passes_no_check(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     findings = _verdict("host-calibration", capsys)["findings"]
-    status_by_id = {each["id"]: each["status"] for each in findings if each.get("reason") == NOT_READ_AFTER}
+    status_by_id = {finding["id"]: finding["status"] for finding in findings if finding.get("reason") == NOT_READ_AFTER}
     assert set(status_by_id.values()) == {"unknown"}
     assert {"device-interrupts-on-target", "timers-on-target", "target-cpu-busy"} <= status_by_id.keys()
 
 
-def test_a_calibration_is_replayed_with_its_floor(capsys: pytest.CaptureFixture[str]) -> None:
+def test_calibration_is_replayed_with_its_noise_floor(capsys: pytest.CaptureFixture[str]) -> None:
     verdict = _verdict("host-calibration", capsys)
     assert verdict["calibration"]["core"] == "native"
     assert verdict["noise_floor"] is not None
     assert _finding(verdict, "noise-floor-above-budget")["measured"] > 0
 
 
-def test_a_busy_sibling_slows_throughput_and_spares_latency(capsys: pytest.CaptureFixture[str]) -> None:
+def test_busy_sibling_slows_throughput_but_not_latency(capsys: pytest.CaptureFixture[str]) -> None:
     by_work = {
         name: next(floor for floor in floors if floor["sample_ns"] == 100_000_000)
         for name, floors in _verdict("host-kinds", capsys)["noise_floor_by_work"].items()
     }
     assert by_work["throughput"]["cv_expected"] > 10 * by_work["latency"]["cv_expected"]
     main(["calibrate", "--replay", str(MACHINES / "host-kinds.nw")])
-    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "What slows throughput and spares latency shares the core" in said
+    report = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "What slows throughput and spares latency shares the core" in report

@@ -1,6 +1,6 @@
-"""The recorded machines on a disk: read by either core, with what is kept open and compared, or each file anew.
+"""Recorded machines on a disk: read by either core, which keeps and compares files, or each file anew.
 
-The frames have to be the same, also while files appear, vanish, shrink, hang, or are cut in the middle.
+The frames have to be the same, also while files appear, vanish, shrink, hang, or are truncated in the middle.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tests import MACHINES
 
 RECORDINGS = sorted(path.stem for path in MACHINES.glob("*.nw"))
 _CORES = [python_reading] if load_reading(NATIVE) is python_reading else [python_reading, load_reading(NATIVE)]
-_WITHOUT_FAULTS = ("lab-disturbed", "lab-hotplug")  # in which most happens anyway
+_WITHOUT_FAULTS = ("lab-disturbed", "lab-hotplug")  # the recordings with the most events
 _LATE = 4  # snapshots without the files that appear
 _FAULT_EVERY = 60  # files read
 
 
 class _Faulty(Recording):
-    """Each file is read anew. With `has_faults` some snapshots lack files, or have only a part of them."""
+    """A recording whose files are read anew. With `has_faults` some snapshots lack files, or have only parts."""
 
     def __init__(self, name: str, has_faults: bool) -> None:
         self._has_faults = has_faults
@@ -45,7 +45,7 @@ class _Faulty(Recording):
         return not_at_hand(files)
 
     def _after_faults(self, path: str, content: bytes) -> bytes:
-        """What is left of it in this snapshot. Raises Absent, Unreadable."""
+        """Return what is left of the content in this snapshot. Raise Absent or Unreadable."""
         if not self._has_faults:
             return content
         chance = crc32(f"{self.frame_count} {path}".encode()) % _FAULT_EVERY
@@ -59,7 +59,7 @@ class _Faulty(Recording):
 
 
 class _OnDisk(_Faulty):
-    """What is asked for is written to a file first, and read from there as this host's files are."""
+    """A recording whose files are first written to a disk, and read from there like files of this host."""
 
     def __init__(self, name: str, has_faults: bool, root: Path, core: ModuleType) -> None:
         super().__init__(name, has_faults)
@@ -79,23 +79,23 @@ class _OnDisk(_Faulty):
             raise unreadable(path, error) from error
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
-        """An open file that is missing now can still be read on a disk; one of the kernel's says that it is gone."""
-        hung, gone = set(), {}
+        """Reread files. A missing file that is open can still be read on a disk, unlike one of the kernel's."""
+        hung, removed = set(), {}
         for at, (path, before) in enumerate(files):
             try:
                 self._write(path)
             except Absent:
-                gone[at] = before
+                removed[at] = before
             except Unreadable:
                 hung.add(self._root + path)
         on_disk = [(self._root + path, before) for path, before in files]
-        found = dict(self._files.reread(on_disk, ReadProgress(), hung)) | dict.fromkeys(gone)
-        found = {at: content for at, content in found.items() if at not in gone or gone[at] is not None}
-        self.asked, self.unchanged = self.asked + len(files), self.unchanged + len(files) - len(found)
-        return list(found.items())
+        contents = dict(self._files.reread(on_disk, ReadProgress(), hung)) | dict.fromkeys(removed)
+        contents = {at: content for at, content in contents.items() if at not in removed or removed[at] is not None}
+        self.asked, self.unchanged = self.asked + len(files), self.unchanged + len(files) - len(contents)
+        return list(contents.items())
 
     def _write(self, path: str) -> None:
-        """Write what the file contains now, unless that is what it contained before. Raise Absent, Unreadable."""
+        """Write what the file contains now, unless that is what it contained before. Raise Absent or Unreadable."""
         place, content = Path(self._root + path), super().read_bytes(path)
         if self._written.get(path) != content:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def _frames(machine: Recording) -> list[Frame]:
         *(pytest.param(name, False, marks=pytest.mark.slow) for name in RECORDINGS if name not in _WITHOUT_FAULTS),
     ],
 )
-def test_either_core_sees_what_who_reads_each_file_anew_sees(name: str, has_faults: bool, tmp_path: Path) -> None:
+def test_frames_of_either_core_are_those_of_files_read_anew(name: str, has_faults: bool, tmp_path: Path) -> None:
     expected = _frames(_Faulty(name, has_faults))
     for core in _CORES:
         root = tmp_path / core.__name__
@@ -124,6 +124,6 @@ def test_either_core_sees_what_who_reads_each_file_anew_sees(name: str, has_faul
         assert 0 < machine.unchanged < machine.asked, "some files stood still, and some did not"
 
 
-def test_the_faults_change_what_is_seen() -> None:
+def test_faults_change_the_frames() -> None:
     name = "lab-disturbed"
     assert _frames(_Faulty(name, True)) != _frames(_Faulty(name, False))

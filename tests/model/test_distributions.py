@@ -1,4 +1,4 @@
-"""Quantiles held against the tables of NIST/SEMATECH, "e-Handbook of Statistical Methods", section 1.3.6.7."""
+"""Quantiles compared with the tables of NIST/SEMATECH, "e-Handbook of Statistical Methods", section 1.3.6.7."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from noisewatch.model.distributions import chi_square_quantile, detection_factor
         (0.975, 1_000, 1.962),
     ],
 )
-def test_quantiles_of_students_t_are_those_of_the_tables(share: float, freedom: int, value: float) -> None:
+def test_quantiles_of_students_t_match_the_tables(share: float, freedom: int, value: float) -> None:
     assert t_quantile(share, freedom) == pytest.approx(value, abs=6e-4)
 
 
@@ -45,19 +45,19 @@ def test_quantiles_of_students_t_are_those_of_the_tables(share: float, freedom: 
         (0.95, 10, 18.307),
     ],
 )
-def test_quantiles_of_chi_square_are_those_of_the_tables(share: float, freedom: int, value: float) -> None:
+def test_quantiles_of_chi_square_match_the_tables(share: float, freedom: int, value: float) -> None:
     assert chi_square_quantile(share, freedom) == pytest.approx(value, abs=6e-4)
 
 
 @given(st.floats(0.01, 0.99))
-def test_two_degrees_of_freedom_make_an_exponential(share: float) -> None:
+def test_chi_square_of_two_degrees_of_freedom_is_exponential(share: float) -> None:
     assert chi_square_quantile(share, 2) == pytest.approx(-2 * math.log(1 - share), rel=1e-5)
 
 
 @given(st.floats(0.001, 0.999))
-def test_one_degree_of_freedom_is_the_square_of_a_normal(share: float) -> None:
-    wanted = statistics.NormalDist().inv_cdf((1 + share) / 2) ** 2
-    assert chi_square_quantile(share, 1) == pytest.approx(wanted, rel=1e-5)
+def test_chi_square_of_one_degree_of_freedom_is_a_squared_normal(share: float) -> None:
+    expected = statistics.NormalDist().inv_cdf((1 + share) / 2) ** 2
+    assert chi_square_quantile(share, 1) == pytest.approx(expected, rel=1e-5)
 
 
 @given(st.floats(0.02, 9_999), st.floats(0.02, 0.98))
@@ -65,12 +65,12 @@ def test_a_larger_share_has_a_larger_quantile(freedom: float, share: float) -> N
     assert 0 < chi_square_quantile(share - 0.01, freedom) < chi_square_quantile(share + 0.01, freedom)
 
 
-def test_many_runs_leave_the_normal_distribution() -> None:
+def test_chi_square_of_many_degrees_of_freedom_is_almost_normal() -> None:
     """The expected quantile is the approximation of Wilson and Hilferty, 1931, doi 10.1073/pnas.17.12.684."""
     freedom = 10_000
-    wanted = freedom * (1 - 2 / (9 * freedom) + 1.959964 * math.sqrt(2 / (9 * freedom))) ** 3
-    assert chi_square_quantile(0.975, freedom) == pytest.approx(wanted, rel=1e-5)
+    expected = freedom * (1 - 2 / (9 * freedom) + 1.959964 * math.sqrt(2 / (9 * freedom))) ** 3
+    assert chi_square_quantile(0.975, freedom) == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_detection_factor_of_many_runs_is_that_of_normal_quantiles() -> None:
+def test_detection_factor_of_many_runs_is_that_of_normal_quantiles() -> None:
     assert detection_factor(100_000) == pytest.approx(1.95996 + 0.84162, abs=1e-4)

@@ -1,4 +1,4 @@
-"""Devices, interrupts and kernel threads, by the names that they have on real machines."""
+"""Kinds and explanations of devices, interrupts and kernel threads, by their names on real machines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from noisewatch.model.vocabulary import DISK, NETWORK, describe_action, explain_
         ((), None, set()),
     ],
 )
-def test_the_kind_of_a_device(actions: tuple[str, ...], device: str | None, kinds: set[str]) -> None:
+def test_kind_of_a_device_is_recognized(actions: tuple[str, ...], device: str | None, kinds: set[str]) -> None:
     assert kinds_of_device(actions, device) == kinds
 
 
@@ -48,23 +48,23 @@ _NAMES = [
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_it_is_known_what_it_does(name: str) -> None:
+def test_kernel_thread_is_explained(name: str) -> None:
     assert explain_thread(name)
 
 
 @pytest.mark.parametrize("name", ["hog", "kworker", "ksoftirqd/x", "migration/3x", "", "my-kswapd0", "irq/x-y"])
-def test_what_only_looks_like_one_is_not_explained(name: str) -> None:
+def test_name_that_resembles_a_kernel_thread_is_not_explained(name: str) -> None:
     assert explain_thread(name) is None
 
 
-def test_the_number_in_the_name_is_the_cpu_the_node_or_the_process() -> None:
+def test_number_in_a_name_is_the_cpu_node_or_process() -> None:
     assert "CPU 17 " in (explain_thread("ksoftirqd/17") or "")
     assert "node 1 " in (explain_thread("kswapd1") or "")
     assert "PID 4711" in (explain_thread("vhost-4711") or "")
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "explanation"),
     [
         ("kworker/3:1", "does deferred kernel work on CPU 3 only"),
         (
@@ -78,17 +78,17 @@ def test_the_number_in_the_name_is_the_cpu_the_node_or_the_process() -> None:
         ),
     ],
 )
-def test_a_worker_says_where_it_may_run_and_whose_work_it_does(name: str, said: str) -> None:
-    assert (explain_thread(name) or "").startswith(said)
+def test_worker_is_explained_by_its_cpus_and_its_work(name: str, explanation: str) -> None:
+    assert (explain_thread(name) or "").startswith(explanation)
 
 
-def test_a_threaded_handler_is_named_after_its_irq_and_its_queue() -> None:
+def test_threaded_handler_is_explained_by_its_irq_and_its_queue() -> None:
     assert explain_thread("irq/36-nvme0q3") == "handles IRQ 36 in a thread: queue 3 of the disk nvme0"
     assert explain_thread("irq/40-vmwgfx") == "handles IRQ 40 in a thread: vmwgfx"
 
 
 @pytest.mark.parametrize(
-    ("action", "said"),
+    ("action", "description"),
     [
         ("nvme0q0", "the admin queue of the disk nvme0"),
         ("nvme10q31", "queue 31 of the disk nvme10"),
@@ -107,10 +107,10 @@ def test_a_threaded_handler_is_named_after_its_irq_and_its_queue() -> None:
         ("ACPI:Ged", "the firmware: power, buttons, heat"),
     ],
 )
-def test_an_interrupt_is_named_after_its_queue(action: str, said: str) -> None:
-    assert describe_action(action) == said
+def test_interrupt_is_described_by_its_queue(action: str, description: str) -> None:
+    assert describe_action(action) == description
 
 
 @pytest.mark.parametrize("action", ["enp1s0", "timer", "", "mydriver", "nvme0"])
-def test_an_unknown_interrupt_is_not_explained(action: str) -> None:
+def test_unknown_interrupt_is_not_described(action: str) -> None:
     assert describe_action(action) is None

@@ -15,10 +15,10 @@ from tests.surfaces.running import Ran, Run, quiet_tree
 def run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unchanged_tree: Path
 ) -> Run:
-    """`noisewatch` with the given arguments, on 100 columns of a terminal with all signs.
+    """Run `noisewatch` with the given arguments, on a terminal of 100 columns with the full character set.
 
-    A mapping among them is a machine: `--sysroot` of the quiet one, with these files changed, and without those that
-    are None.
+    A mapping among the arguments is a machine: the `--sysroot` of the quiet machine with these files changed, and
+    without the files that are None.
     """
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -35,7 +35,7 @@ def run(
         words = [word for argument in arguments for word in words_of(argument)]
         capsys.readouterr()
         status = main(words)
-        printed = capsys.readouterr()
-        return Ran(status, printed.out, printed.err)
+        captured = capsys.readouterr()
+        return Ran(status, captured.out, captured.err)
 
     return noisewatch

@@ -1,4 +1,4 @@
-"""Pictures as they looked at the last review: one text file each, which contains the picture at several sizes."""
+"""Golden pictures: one text file for each picture, which contains it at several sizes as of the last review."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from noisewatch.surfaces.tui.draw.line_view import strip_of
 
 Draw = Callable[[int, int], list[Row]]
 Size = tuple[int, int]
-_SIDES = "│|"  # what stands at both ends of a row of a panel
+_SIDES = "│|"  # the first and last character of a row of a panel
 
 
 @dataclass(frozen=True, slots=True)
 class Goldens:
-    """The goldens in the folder next to `module`, which writes them again if it is run."""
+    """The goldens in the folder next to `module`; running that module rewrites them."""
 
     module: str
-    drawn: Mapping[str, Draw]
+    pictures: Mapping[str, Draw]
     sizes: tuple[Size, ...]
 
     @property
@@ -33,55 +33,52 @@ class Goldens:
         return self.folder / f"{name}.txt"
 
     def draw(self, name: str) -> str:
-        """The picture at all sizes, as text; blanks at the end of a row are left out."""
+        """Return the picture at all sizes as text, without trailing blanks."""
         return "".join(self._at_size(name, *size) for size in self.sizes)
 
     def lines(self, name: str, width: int, height: int) -> list[str]:
-        """The rows as a terminal of that width shows them."""
-        return [strip_of(row, width).text.rstrip() for row in self.drawn[name](width, height)]
+        """Return the rows as a terminal of this width shows them."""
+        return [strip_of(row, width).text.rstrip() for row in self.pictures[name](width, height)]
 
     def _at_size(self, name: str, width: int, height: int) -> str:
         return "\n".join([f"{f'{name} at {width}x{height} ':=<{width}}", *self.lines(name, width, height)]) + "\n"
 
     def change(self, name: str) -> str:
-        """What differs from the golden, and what to do then; nothing where it looks as it did."""
+        """Return the difference from the golden and how to accept it, or an empty text if there is none."""
         path = self.path_of(name)
-        before, now = path.read_text(encoding="utf-8") if path.exists() else "", self.draw(name)
-        if now == before:
+        before, after = path.read_text(encoding="utf-8") if path.exists() else "", self.draw(name)
+        if after == before:
             return ""
-        changed = unified_diff(before.splitlines(), now.splitlines(), "golden", "drawn now", n=1, lineterm="")
-        return "\n".join([*changed, f"If it should look like this: python -m {self.module}, and look at git diff."])
+        diff = unified_diff(before.splitlines(), after.splitlines(), "golden", "drawn now", n=1, lineterm="")
+        return "\n".join([*diff, f"If it should look like this: python -m {self.module}, and look at git diff."])
 
     def too_large(self, name: str) -> list[str]:
-        """The sizes that have no room for all of the picture."""
+        """Return the sizes at which the picture does not fit."""
         return [
             f"{width}x{height}"
             for width, height in self.sizes
-            if len(rows := self.drawn[name](width, height)) > height or max(map(length, rows)) > width
+            if len(rows := self.pictures[name](width, height)) > height or max(map(length, rows)) > width
         ]
 
     def blank(self, name: str) -> dict[Size, list[list[int]]]:
-        """The numbers of the rows that show nothing, by size, those that follow each other together.
-
-        The sides of a frame do not count as something.
-        """
-        found = {}
+        """Return the numbers of the blank rows by size, as runs of adjacent rows; a frame's sides count as blank."""
+        runs_by_size = {}
         for width, height in self.sizes:
-            shown = [line.strip().strip(_SIDES).strip() for line in self.lines(name, width, height)]
-            shown += [""] * (height - len(shown))
-            rows = [number for number, line in enumerate(shown) if not line]
-            runs = groupby(enumerate(rows), key=lambda each: each[1] - each[0])
-            found[width, height] = [[row for _, row in run] for _, run in runs]
-        return {size: runs for size, runs in found.items() if runs}
+            lines = [line.strip().strip(_SIDES).strip() for line in self.lines(name, width, height)]
+            lines += [""] * (height - len(lines))
+            rows = [number for number, line in enumerate(lines) if not line]
+            runs = groupby(enumerate(rows), key=lambda pair: pair[1] - pair[0])
+            runs_by_size[width, height] = [[row for _, row in run] for _, run in runs]
+        return {size: runs for size, runs in runs_by_size.items() if runs}
 
     def stale(self) -> set[Path]:
-        """Return the files of pictures that do not exist any more."""
-        return set(self.folder.iterdir()) - set(map(self.path_of, self.drawn))
+        """Return the golden files without a picture."""
+        return set(self.folder.iterdir()) - set(map(self.path_of, self.pictures))
 
     def write(self) -> None:
-        """All of them anew."""
+        """Rewrite all golden files, and delete the stale ones."""
         self.folder.mkdir(exist_ok=True)
         for path in self.stale():
             path.unlink()
-        for name in self.drawn:
+        for name in self.pictures:
             self.path_of(name).write_text(self.draw(name), encoding="utf-8")

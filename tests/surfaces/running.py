@@ -1,4 +1,4 @@
-"""What a run of the command line left, and machines for it to look at."""
+"""Run the command line, and write machines and recordings for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.written import Files, WrittenMachine, write_tree
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
-SETTINGS = ("preflight", "--sample", "0", "--no-calibration")  # alone, without any measuring
+SETTINGS = ("preflight", "--sample", "0", "--no-calibration")  # the settings alone, without any measurement
 NOISEWATCH = (sys.executable, "-m", "noisewatch")
 
 
@@ -38,17 +38,22 @@ class Ran:
 
     @property
     def json(self) -> Any:
-        """The answer, which must be JSON without Infinity and NaN."""
-        return json.loads(self.out, parse_constant=_refuse)
+        """The parsed standard output, which must be JSON without Infinity and NaN."""
+        return parse_json(self.out)
 
     @property
     def words(self) -> str:
-        """The answer with all of its line breaks and columns as single blanks."""
+        """Standard output with all line breaks and columns as single blanks."""
         return " ".join(self.out.split())
 
 
 Run = Callable[..., Ran]
 _STABLE = written_calibration(seconds=3.0)
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON as RFC 8259 has it. Raise ValueError for NaN and infinities, which Python accepts."""
+    return json.loads(text, parse_constant=_refuse)
 
 
 def _refuse(constant: str) -> float:
@@ -63,23 +68,23 @@ def loaded_by(*arguments: str | Path) -> set[str]:
         f"main({[str(argument) for argument in arguments]!r})\n"
         "print(*sys.modules, file=sys.stderr)\n"
     )
-    environment = {key: value for key, value in os.environ.items() if key != "GITHUB_STEP_SUMMARY"}
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, text=True, check=True)
-    return set(ran.stderr.split())
+    env = {key: value for key, value in os.environ.items() if key != "GITHUB_STEP_SUMMARY"}
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, env=env, text=True, check=True)
+    return set(result.stderr.split())
 
 
 def on_a_terminal(*arguments: str | Path, **environment: str) -> bytes:
-    """Return what a command line writes to a terminal of its own, which takes colours."""
-    ours, its = pty.openpty()
-    whole = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm-256color"}
+    """Return what a command line writes to a terminal of its own with colours."""
+    ours, theirs = pty.openpty()
+    base = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm-256color"}
     command = [*NOISEWATCH, *map(str, arguments)]
-    with subprocess.Popen(command, stdout=its, stderr=subprocess.DEVNULL, env=whole | environment):
-        os.close(its)
-        written = b""
+    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=base | environment):
+        os.close(theirs)
+        output = b""
         while chunk := _read(ours):
-            written += chunk
+            output += chunk
     os.close(ours)
-    return written
+    return output
 
 
 def _read(descriptor: int) -> bytes:
@@ -90,23 +95,23 @@ def _read(descriptor: int) -> bytes:
 
 
 def quiet_tree(root: Path, changes: Mapping[str, str | None] | None = None, name: str = "copied") -> Path:
-    """A copy of the quiet machine below `root`, with some files changed and without those that are None.
+    """Copy the quiet machine below `root`, with some files changed and without those that are None.
 
-    What is unchanged is linked to one template beside `root`, as a hundred files take longer to write than a test.
+    Unchanged files are links to a template next to `root`: writing a hundred files would take longer than a test.
     """
     template = root.parent / "template-of-quiet-tree"
     if not template.exists():
         write_tree(template, quiet_files())
-    copied = root / name
-    shutil.copytree(template, copied, copy_function=os.link)
-    wanted = changes or {}
-    for path in wanted:
-        (copied / path.lstrip("/")).unlink(missing_ok=True)
-    return write_tree(copied, {path: text for path, text in wanted.items() if text is not None})
+    tree = root / name
+    shutil.copytree(template, tree, copy_function=os.link)
+    changes = changes or {}
+    for path in changes:
+        (tree / path.lstrip("/")).unlink(missing_ok=True)
+    return write_tree(tree, {path: text for path, text in changes.items() if text is not None})
 
 
 def changed(files: Files, changes: Mapping[str, str | None]) -> dict[str, str]:
-    """The files with some texts changed, and without those that are None."""
+    """Return the files with some texts changed, and without those that are None."""
     merged = {**files, **changes}
     return {path: text for path, text in merged.items() if text is not None}
 
@@ -125,8 +130,8 @@ def record(
     The calibration and the trace follow the first `calibrated_after` moments, or all by default. A sample starts before
     each moment in `sampled_after`, as in `preflight`. `asides` are further questions with their answers.
     """
-    known = {**(asides or {}), QUESTION: calibration, TRACE: trace}
-    measured = {question: said for question, said in known.items() if said is not None}
+    answers = {**(asides or {}), QUESTION: calibration, TRACE: trace}
+    measured = {question: answer for question, answer in answers.items() if answer is not None}
     machine = WrittenMachine(*moments, answers={**ANSWERS, **measured, SAMPLE: True})
     task_reader = TaskReader(asks_all_affinities=True)
     with path.open("wb") as sink:

@@ -1,1 +1,1 @@
-"""Whether what the calibration predicts is what a benchmark then suffers: `python -m tests.truth`."""
+"""The accuracy of the calibration's predictions for benchmarks: `python -m tests.truth`."""

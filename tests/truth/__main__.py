@@ -1,4 +1,4 @@
-"""Prints predicted against measured, the bad cases first: `python -m tests.truth` (an hour; root for the quota).
+"""Print predicted and measured noise, bad cases first: `python -m tests.truth` (an hour; root for the quota).
 
 Each case calibrates one CPU and then runs a benchmark pinned to it, for samples of 1, 10 and 100 ms. The prediction is
 for the benchmark's kind of work and for as many samples as it took, from what was known before it.
@@ -15,31 +15,31 @@ from collections.abc import Iterator
 from typing import Any
 
 from noisewatch.machine.spinning.loops import load_core
-from tests.truth.beside import lines_beside
+from tests.truth.case_detail import detail_lines
 from tests.truth.collect import collect
 from tests.truth.conditions import CONDITIONS
 from tests.truth.report import Row, case_rows, summary_lines
 from tests.truth.shortened import last_of
-from tests.truth.workloads import WORKLOADS, compiled
+from tests.truth.workloads import WORKLOADS, compiled_program
 
 _SETTLING_S = 1.0
 
 
 def main() -> None:
-    """Collects (or reads what was collected), and prints."""
+    """Collect cases or read them, and print them."""
     arguments = _arguments()
     cases = _read(arguments.read) if arguments.read else _collect(arguments)
     rows: list[tuple[Row, list[str]]] = []
     for case in cases:
         before = last_of(case["before"], arguments.last) if arguments.last else case["before"]
-        found = case_rows({**case, "before": before})
-        rows += [(row, list(lines_beside(case, row.sample_ms)) if arguments.beside else []) for row in found]
+        new_rows = case_rows({**case, "before": before})
+        rows += [(row, list(detail_lines(case, row.sample_ms)) if arguments.beside else []) for row in new_rows]
         if not arguments.read:
-            print("\n".join(row.line for row in found), flush=True)
-    print("\nbad ones first: the relative standard deviation that was measured, and the interval that was predicted")
+            print("\n".join(row.line for row in new_rows), flush=True)
+    print("\nbad ones first: the measured relative standard deviation, and the predicted interval")
     rows.sort(key=lambda pair: -pair[0].badness)
-    for number, (row, beside) in enumerate(rows):
-        print("\n".join([row.line, *(beside if number < arguments.beside else ())]))
+    for number, (row, details) in enumerate(rows):
+        print("\n".join([row.line, *(details if number < arguments.beside else ())]))
     print("\n" + "\n".join(summary_lines([row for row, _ in rows])))
 
 
@@ -51,34 +51,36 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--core", default=load_core().NAME, choices=("native", "python"))
     parser.add_argument("--conditions", nargs="*", default=list(CONDITIONS), choices=list(CONDITIONS))
     parser.add_argument("--workloads", nargs="*", default=names, choices=names)
-    parser.add_argument("--keep", help="write all that was measured to this file (gzip JSON lines)")
-    parser.add_argument("--last", type=float, help="of each calibration, use only so many seconds before the benchmark")
-    parser.add_argument("--read", nargs="*", help="judge what was kept in these files, measuring nothing")
+    parser.add_argument("--keep", help="write all measurements to this file (gzip JSON lines)")
     parser.add_argument(
-        "--beside", type=int, default=0, help="of so many bad cases, show the calibration beside each sample"
+        "--last", type=float, help="use only this many seconds of each calibration, those before the benchmark"
+    )
+    parser.add_argument("--read", nargs="*", help="judge the measurements in these files, measuring nothing")
+    parser.add_argument(
+        "--beside", type=int, default=0, help="number of bad cases for which to show the calibration and all samples"
     )
     return parser.parse_args()
 
 
 def _collect(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     other = min(os.sched_getaffinity(0) - {arguments.cpu}, default=arguments.cpu)
-    workloads = [each for each in WORKLOADS if each.name in arguments.workloads]
-    with compiled() as program, gzip.open(arguments.keep or os.devnull, "wt") as kept:
+    workloads = [workload for workload in WORKLOADS if workload.name in arguments.workloads]
+    with compiled_program() as program, gzip.open(arguments.keep or os.devnull, "wt") as sink:
         time.sleep(_SETTLING_S)
-        once_s = {each.name: each.once_s(program) for each in workloads}
+        once_s = {workload.name: workload.once_s(program) for workload in workloads}
         os.sched_setaffinity(0, {other})
-        for each in workloads:
+        for workload in workloads:
             for name in arguments.conditions:
                 try:
                     with CONDITIONS[name](arguments.cpu, other):
                         case = collect(
-                            arguments.cpu, each, program, once_s[each.name], arguments.seconds, arguments.core
+                            arguments.cpu, workload, program, once_s[workload.name], arguments.seconds, arguments.core
                         )
                 except OSError as error:
                     print(f"{name}: not tried: {error}")
                     continue
                 case = {"condition": name, **case}
-                kept.write(json.dumps(case) + "\n")
+                sink.write(json.dumps(case) + "\n")
                 yield case
 
 

@@ -12,7 +12,7 @@ from tests.truth.workloads import PROCESSES_BY_MS, Workload
 
 
 def collect(cpu: int, workload: Workload, program: Path, once_s: float, seconds: float, core: str) -> dict[str, Any]:
-    """The raw calibration, and the samples that were measured after it, in seconds by how long they were to last."""
+    """Calibrate, then measure. Return the raw calibration, and the samples (s) by their intended length (ms)."""
     calibration = calibrate(
         Calibrating(plan_slots([cpu], {}, {}, round(seconds * 1e9)), core=core), lambda progress: None
     )

@@ -1,4 +1,4 @@
-"""Noise of known kinds, made on purpose."""
+"""Deliberate noise of known kinds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
-_DIES_WITH_US = "import ctypes, signal\nctypes.CDLL(None).prctl(1, signal.SIGKILL)\n"  # PR_SET_PDEATHSIG
+_DIE_WITH_PARENT = "import ctypes, signal\nctypes.CDLL(None).prctl(1, signal.SIGKILL)\n"  # PR_SET_PDEATHSIG
 _HOG = "while True: pass"
 _HOG_AT_IDLE_PRIORITY = f"import os\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\n{_HOG}"
 _HOG_AT_NICE_19 = f"import os\nos.nice(19)\n{_HOG}"
@@ -84,13 +84,13 @@ _SETTLING_S = 0.5
 _QUOTA_US, _PERIOD_US = 60_000, 100_000
 _GROUPS = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup")
 
-Condition = Callable[[int, int], AbstractContextManager[None]]  # of the CPU measured on, and of another one
+Condition = Callable[[int, int], AbstractContextManager[None]]  # arguments: the measured CPU, and another one
 
 
 @contextmanager
 def _running(program: str, cpu: int | None) -> Iterator[None]:
     pin = "" if cpu is None else f"import os\nos.sched_setaffinity(0, {{{cpu}}})\n"
-    process = subprocess.Popen([sys.executable, "-c", _DIES_WITH_US + pin + program])
+    process = subprocess.Popen([sys.executable, "-c", _DIE_WITH_PARENT + pin + program])
     try:
         time.sleep(_SETTLING_S)
         yield
@@ -106,17 +106,17 @@ def idle(cpu: int, other: int) -> Iterator[None]:
 
 
 def hog_here(cpu: int, other: int) -> AbstractContextManager[None]:
-    """A busy loop on the same CPU."""
+    """Run a busy loop on the same CPU."""
     return _running(_HOG, cpu)
 
 
 def hog_elsewhere(cpu: int, other: int) -> AbstractContextManager[None]:
-    """A busy loop on another CPU."""
+    """Run a busy loop on another CPU."""
     return _running(_HOG, other)
 
 
 def timer(cpu: int, other: int, period_s: float, busy_s: float) -> AbstractContextManager[None]:
-    """A task that wakes up on the same CPU, again and again."""
+    """Run a task that wakes up periodically on the same CPU."""
     return _running(_TIMER.format(period_s=period_s, busy_s=busy_s), cpu)
 
 
@@ -127,32 +127,32 @@ def _writing(program: str) -> Iterator[None]:
 
 
 def disk(cpu: int, other: int) -> AbstractContextManager[None]:
-    """A process that writes and syncs, wherever the scheduler puts it."""
+    """Run a process that writes and syncs, on any CPU."""
     return _writing(_DISK)
 
 
 def network(cpu: int, other: int) -> AbstractContextManager[None]:
-    """A stream over the loopback interface, wherever the scheduler puts it."""
+    """Run a stream over the loopback interface, on any CPU."""
     return _running(_NETWORK, None)
 
 
 def on_and_off(cpu: int, other: int) -> AbstractContextManager[None]:
-    """A busy loop on another CPU that works for 2 s and rests for 2 s."""
+    """Run a loop on another CPU that alternates between 2 s of work and 2 s of sleep."""
     return _running(_TIMER.format(period_s=4.0, busy_s=2.0), other)
 
 
 def compile_elsewhere(cpu: int, other: int) -> AbstractContextManager[None]:
-    """Short processes, one after the other, on another CPU."""
+    """Run short processes in sequence on another CPU."""
     return _running(_PROCESSES, other)
 
 
 def timers(cpu: int, other: int) -> AbstractContextManager[None]:
-    """A task that wakes up on the same CPU a thousand times a second, for next to nothing."""
+    """Run a task that wakes up on the same CPU a thousand times a second, each time for 20 µs."""
     return _running(_TIMER.format(period_s=0.001, busy_s=0.00002), cpu)
 
 
 def memory(cpu: int, other: int) -> AbstractContextManager[None]:
-    """A process on another CPU that copies more memory than any cache holds."""
+    """Run a process on another CPU that copies more memory than fits into any cache."""
     return _running(_MEMORY, other)
 
 
@@ -188,7 +188,7 @@ def pipes(cpu: int, other: int) -> AbstractContextManager[None]:
 
 @contextmanager
 def quota(cpu: int, other: int) -> Iterator[None]:
-    """This process and its children may use 60 % of a CPU. Raises OSError where that cannot be had (no root)."""
+    """Limit this process and its children to 60 % of a CPU. Raise OSError if that is not possible (no root)."""
     root = next(Path(path) for path in _GROUPS if Path(path, "cgroup.procs").exists())
     group = root / f"noisewatch-truth-{os.getpid()}"
     group.mkdir()

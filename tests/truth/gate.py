@@ -1,4 +1,4 @@
-"""Prints how often preflight is right about the benchmark to come: `python -m tests.truth.gate` (half an hour).
+"""Print how often preflight is right about the benchmark to come: `python -m tests.truth.gate` (half an hour).
 
 For each condition and statement, one preflight of one CPU for the statement's kind of work (without `--profile`), and
 then 25 samples of 100 ms of the statement, in five processes pinned to that CPU. A benchmark is within a budget if the
@@ -38,7 +38,7 @@ from tests.truth.gate_report import (
     quiet_time,
     summary_lines,
 )
-from tests.truth.workloads import WORKLOADS, Workload, compiled
+from tests.truth.workloads import WORKLOADS, Workload, compiled_program
 
 _SAMPLE_MS = 100
 _PROCESSES = 5
@@ -66,7 +66,7 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class QuietRun:
-    """Samples of a statement without a condition on purpose."""
+    """Samples of a statement without a deliberate condition."""
 
     round: int
     statement: str
@@ -104,7 +104,7 @@ def main() -> None:
     if arguments.read:
         if not Path(arguments.read, _CASES).exists():
             parser.error(f"{arguments.read} contains no cases ({_CASES})")
-        _print_judged(Path(arguments.read), options)
+        _print_judgements(Path(arguments.read), options)
         return
     if os.nice(0) > 0:
         parser.error("the benchmarks have to run at normal priority: start without nice")
@@ -114,7 +114,7 @@ def main() -> None:
         if (folder / _CASES).exists():
             parser.error(f"{folder} already contains cases: name another folder, or --read it")
         _collect(arguments, folder, options)
-        _print_judged(folder, options, with_live=True)
+        _print_judgements(folder, options, with_live=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
 def _collect(arguments: argparse.Namespace, folder: Path, options: Sequence[str]) -> None:
     """Measure all cases, with a line for each when it is finished."""
     workloads = [workload for workload in WORKLOADS if workload.name in arguments.statements]
-    with compiled() as program:
+    with compiled_program() as program:
         benchmarks = [Benchmark(workload, program, arguments.cpu, workload.once_s(program)) for workload in workloads]
         for number in range(arguments.rounds):
             for benchmark in benchmarks:
@@ -153,7 +153,7 @@ def _collect(arguments: argparse.Namespace, folder: Path, options: Sequence[str]
 
 
 def _measure_case(number: int, condition: str, benchmark: Benchmark, folder: Path, options: Sequence[str]) -> KeptCase:
-    """Run preflight, then the benchmark. Raise OSError if the condition cannot be made."""
+    """Run preflight, then the benchmark. Raise OSError if the condition cannot be created."""
     workload, cpu = benchmark.workload, benchmark.cpu
     other = min(os.sched_getaffinity(0) - {cpu}, default=cpu)
     recording = f"{number} {workload.name} {condition}.nw".replace(" ", "_")
@@ -216,7 +216,7 @@ def _sentence(finding: Mapping[str, Any]) -> str:
     return str(finding["reason"] or finding["said"])
 
 
-def _print_judged(folder: Path, options: Sequence[str], with_live: bool = False) -> None:
+def _print_judgements(folder: Path, options: Sequence[str], with_live: bool = False) -> None:
     """Judge the cases of a folder and print them; `with_live` also compares with the live verdicts."""
     quiet_runs: dict[tuple[int, str], list[list[float]]] = {}
     for run in (QuietRun(**record) for record in _records(folder / _QUIET_RUNS)):
@@ -224,19 +224,21 @@ def _print_judged(folder: Path, options: Sequence[str], with_live: bool = False)
     quiet_s = {key: quiet_time([time for run in runs for time in run]) for key, runs in quiet_runs.items()}
     for (_, statement), runs in quiet_runs.items():
         print(quiet_line(statement, runs))
-    kept = [KeptCase(**record) for record in _records(folder / _CASES)]
-    effects = [measure_effect(case.samples_s, quiet_s[case.round, case.statement]) for case in kept]
-    measured = list(zip(kept, effects, strict=True))
-    questions = [Question(*pair, budget) for pair in measured for budget in choose_budgets(pair[1].size)]
+    cases = [KeptCase(**record) for record in _records(folder / _CASES)]
+    effects = [measure_effect(case.samples_s, quiet_s[case.round, case.statement]) for case in cases]
+    case_effects = list(zip(cases, effects, strict=True))
+    questions = [Question(*pair, budget) for pair in case_effects for budget in choose_budgets(pair[1].size)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        judged = []
-        for case in pool.map(partial(_judge, folder, options), questions):
-            judged.append(case)
-            print("\n".join(case_lines(case)), flush=True)
-        print("\n" + "\n".join(summary_lines(judged)), flush=True)
+        judged_cases = []
+        for judged_case in pool.map(partial(_judge, folder, options), questions):
+            judged_cases.append(judged_case)
+            print("\n".join(case_lines(judged_case)), flush=True)
+        print("\n" + "\n".join(summary_lines(judged_cases)), flush=True)
         if with_live:
-            replayed = pool.map(partial(_judge, folder, options), [Question(*pair, _LIVE_BUDGET) for pair in measured])
-            print("\n" + "\n".join(_replay_lines(kept, list(replayed))))
+            replayed = pool.map(
+                partial(_judge, folder, options), [Question(*pair, _LIVE_BUDGET) for pair in case_effects]
+            )
+            print("\n" + "\n".join(_replay_lines(cases, list(replayed))))
 
 
 def _judge(folder: Path, options: Sequence[str], question: Question) -> JudgedCase:
@@ -256,17 +258,17 @@ def _judge(folder: Path, options: Sequence[str], question: Question) -> JudgedCa
     )
 
 
-def _replay_lines(kept: Sequence[KeptCase], replayed: Sequence[JudgedCase]) -> Iterator[str]:
+def _replay_lines(cases: Sequence[KeptCase], replayed: Sequence[JudgedCase]) -> Iterator[str]:
     """Name the cases that the recording and the live preflight judge differently at the same budget."""
     differing = []
-    for case, replay in zip(kept, replayed, strict=True):
+    for case, replay in zip(cases, replayed, strict=True):
         blocking = [name for name, _ in replay.blocking]
         if (replay.outcome, sorted(blocking)) != (case.live_outcome, sorted(case.live_blocking)):
             live = f"{case.live_outcome} ({', '.join(case.live_blocking)})"
             differing.append(
                 f"  {case.condition}, {case.statement}: live {live}, replayed {replay.outcome} ({', '.join(blocking)})"
             )
-    yield f"replayed otherwise than live at {_LIVE_BUDGET:.0%}: {len(differing)} of {len(kept)}"
+    yield f"replayed differently from live at {_LIVE_BUDGET:.0%}: {len(differing)} of {len(cases)}"
     yield from differing
 
 

@@ -1,4 +1,4 @@
-"""How right the gate was: verdicts and chances against what benchmarks measured. Pure functions of judged cases."""
+"""The accuracy of the gate: verdicts and chances compared with benchmarks. Pure functions of judged cases."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def choose_budgets(size: float) -> list[float]:
     rule, about half of the cases are quiet wherever effects of all sizes occur; an effect below all budgets or above
     all of them has one case.
     """
-    within = (size, size * FAR)
-    exceeded = (size, size / FAR)
-    chosen = {min((budget for budget in BUDGETS if budget >= least), default=None) for least in within}
-    chosen |= {
-        max((budget for budget in BUDGETS if budget < size and budget <= most), default=None) for most in exceeded
+    kept_sizes = (size, size * FAR)
+    exceeded_sizes = (size, size / FAR)
+    budgets = {min((budget for budget in BUDGETS if budget >= least), default=None) for least in kept_sizes}
+    budgets |= {
+        max((budget for budget in BUDGETS if budget < size and budget <= most), default=None) for most in exceeded_sizes
     }
-    return sorted(budget for budget in chosen if budget is not None)
+    return sorted(budget for budget in budgets if budget is not None)
 
 
 def case_lines(case: JudgedCase) -> Iterator[str]:
@@ -156,9 +156,9 @@ def reliability_lines(forecasts: Sequence[tuple[float, bool]]) -> Iterator[str]:
     for low, high in pairwise(_BINS):
         in_bin = [pair for pair in forecasts if low <= pair[0] < high or pair[0] == high == _BINS[-1]]
         if in_bin:
-            held = sum(happened for _, happened in in_bin)
+            count = sum(happened for _, happened in in_bin)
             mean = statistics.fmean(chance for chance, _ in in_bin)
-            yield f"{low:4.0%} to {high:4.0%}  {mean:>12.0%}{f'{held} of {len(in_bin)}':>14}"
+            yield f"{low:4.0%} to {high:4.0%}  {mean:>12.0%}{f'{count} of {len(in_bin)}':>14}"
 
 
 def _chance_lines(cases: Sequence[JudgedCase]) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""Whether calibrations in a row agree: `python -m tests.truth.repeat` makes ten, and says what each would decide.
+"""Print whether calibrations in a row agree: `python -m tests.truth.repeat` runs ten, and prints their answers.
 
-Budgets that lie within the interval of one of them are open; all others should have one answer.
+A budget within the interval of a noise floor is undecided; all others should have one answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LENGTHS_MS = (1, 10, 100)
 
 
 def main() -> None:
-    """Calibrates and prints."""
+    """Calibrate, and print the answers at each budget."""
     parser = argparse.ArgumentParser(prog="python -m tests.truth.repeat", description=__doc__)
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=3.0)
@@ -29,14 +29,14 @@ def main() -> None:
     arguments = parser.parse_args()
     os.sched_setaffinity(0, os.sched_getaffinity(0) - {arguments.cpu} or {arguments.cpu})
     slots = plan_slots([arguments.cpu], {}, {}, round(arguments.seconds * 1e9))
-    found: dict[tuple[str, int], list[NoiseFloor]] = {}
+    floors_by_case: dict[tuple[str, int], list[NoiseFloor]] = {}
     for _ in range(arguments.count):
-        said = parse_calibration(calibrate(Calibrating(slots, core=arguments.core), lambda progress: None))
-        for name, each in floors_by_work(said, Budget()).items():
-            for floor in each.floors:
-                found.setdefault((name, floor.sample_ns // 1_000_000), []).append(floor)
+        samples = parse_calibration(calibrate(Calibrating(slots, core=arguments.core), lambda progress: None))
+        for name, prediction in floors_by_work(samples, Budget()).items():
+            for floor in prediction.floors:
+                floors_by_case.setdefault((name, floor.sample_ns // 1_000_000), []).append(floor)
     decided = agreeing = 0
-    for (name, ms), floors in found.items():
+    for (name, ms), floors in floors_by_case.items():
         if ms not in _LENGTHS_MS:
             continue
         answers = {budget: "".join(_answer(floor, budget) for floor in floors) for budget in BUDGETS}
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _answer(floor: NoiseFloor, budget: float) -> str:
-    """`+` passes, `-` fails, `?` lies within the interval."""
+    """Return `+` if the budget passes, `-` if it fails, `?` if it is within the interval."""
     if floor.extrapolated or floor.cv_low <= budget < floor.cv_high:
         return "?"
     return "-" if floor.cv_low > budget else "+"

@@ -1,4 +1,4 @@
-"""Which budgets a case is judged at, and what the figures of the gate's proof are."""
+"""The budgets at which a case is judged, and the figures of the gate's proof."""
 
 from __future__ import annotations
 
@@ -39,20 +39,18 @@ def _case(
         (0.50, [0.20]),
     ],
 )
-def test_the_budgets_are_the_nearest_and_the_nearest_twice_away_on_either_side(
-    size: float, budgets: list[float]
-) -> None:
+def test_budgets_are_the_nearest_and_those_twice_away_on_either_side(size: float, budgets: list[float]) -> None:
     assert choose_budgets(size) == budgets
 
 
-def test_as_many_chosen_budgets_are_exceeded_as_are_kept_over_effects_of_all_sizes() -> None:
+def test_half_of_the_chosen_budgets_are_exceeded_over_effects_of_all_sizes() -> None:
     sizes = [0.01 * 20 ** ((step + 0.5) / 100) for step in range(100)]
-    chosen = [(budget, size) for size in sizes for budget in choose_budgets(size)]
-    exceeded = sum(size > budget for budget, size in chosen)
-    assert exceeded / len(chosen) == pytest.approx(0.5, abs=0.05)
+    pairs = [(budget, size) for size in sizes for budget in choose_budgets(size)]
+    exceeded = sum(size > budget for budget, size in pairs)
+    assert exceeded / len(pairs) == pytest.approx(0.5, abs=0.05)
 
 
-def test_the_quiet_time_is_that_of_samples_that_nothing_slowed_down() -> None:
+def test_the_quiet_time_is_the_median_of_the_quicker_half() -> None:
     assert quiet_time([1.0, 1.0, 1.0, 2.0, 3.0]) == 1.0
     assert quiet_time([5.0]) == 5.0
 
@@ -75,7 +73,7 @@ def test_a_case_is_twice_away_from_its_budget_on_either_side(size: float, is_far
     assert _case(size, 0.05, Outcome.STABLE).is_far == is_far
 
 
-def test_the_scores_of_chances() -> None:
+def test_brier_and_base_rate_scores_of_chances() -> None:
     forecasts = [(1.0, True), (0.5, False), (0.5, True), (0.0, False)]
     assert brier_score(forecasts) == pytest.approx(0.125)
     assert base_rate_score(forecasts) == 0.25

@@ -1,4 +1,4 @@
-"""Benchmarks of each kind of work that are none of the calibration's own: statements of Python, and programs in C."""
+"""Benchmarks of each kind of work, other than those of the calibration: statements of Python, and programs in C."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pathlib import Path
 from noisewatch.kinds import Work
 
 _SOURCE = Path(__file__).with_name("programs.c")
-VALUES = 5  # samples of a process
+VALUES = 5  # samples per process
 _ONCE_S = 0.01
 PROCESSES_BY_MS = {1: 20, 10: 20, 100: 6}
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A statement of Python with what comes before it; or, without a statement, the compiled program of that kind."""
+    """A statement of Python with its setup, or without a statement the compiled program of that kind of work."""
 
     work: Work
     name: str
@@ -30,12 +30,12 @@ class Workload:
     setup: str = "pass"
 
     def once_s(self, program: Path) -> float:
-        """The time of one loop without noise: the quickest of many."""
+        """Return the time of one loop without noise, as the minimum of many."""
         if not self.statement:
             return int(_output([str(program), self.work])) / 1e9
         timed = f"min(timeit.repeat({self.statement!r}, {self.setup!r}, number=5, repeat=40)) / 5"
         about_s = float(_output([sys.executable, "-c", f"import timeit; print({timed})"]))
-        loops = max(round(_ONCE_S / about_s), 1)  # another process may have to ask for the same memory again and again
+        loops = max(round(_ONCE_S / about_s), 1)  # another process may have to allocate memory in each loop
         return min(self._pyperf_s(loops, processes=3)) / loops
 
     def samples_s(self, program: Path, cpu: int, ms: int, once_s: float, processes: int) -> list[float]:
@@ -61,7 +61,7 @@ def _output(command: list[str]) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
 
 
-_HOPS = (  # from place to place of a list, at random: 4 MB of numbers
+_HOPS = (  # random hops in a list with 4 MB of numbers
     "import random; order = list(range(1 << 17)); random.shuffle(order); at, hops = 0, range(100); "
     "after = dict(zip(order, order[1:] + order[:1])); places = [after[place] for place in range(len(order))]"
 )
@@ -96,8 +96,8 @@ WORKLOADS = (
 
 
 @contextmanager
-def compiled() -> Iterator[Path]:
-    """The program of all kinds. Raises OSError where there is no C compiler."""
+def compiled_program() -> Iterator[Path]:
+    """Compile the program of all kinds of work. Raise OSError if there is no C compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         raise OSError("no C compiler")

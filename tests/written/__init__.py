@@ -1,4 +1,4 @@
-"""A machine that a test writes down: files by path, snapshot after snapshot."""
+"""A machine that a test writes: files by path, snapshot after snapshot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from noisewatch.kernel.reader import Reader
 from noisewatch.machine import Json, T, not_at_hand
 
 Files = Mapping[str, str]
-# What every Linux has more of: where these can be seen, a file that is not there is known to be absent.
+# Files that every Linux has: where they are visible, a missing file is known to be absent.
 BARE: Files = {
     "/proc/sys/kernel/ostype": "Linux\n",
     "/proc/sys/vm/overcommit_memory": "0\n",
@@ -28,9 +28,9 @@ SECOND_NS = 1_000_000_000
 
 
 class WrittenMachine:
-    """Answers from `moments`, each a whole set of files; `advance` goes to the next. What is not written is absent.
+    """A machine with the files of `moments`; `advance` goes to the next moment. Files that are not written are absent.
 
-    With `is_copy`, what is not written is unknown, as in a copied tree. `answers` are those to questions that no file
+    With `is_copy`, such files are unknown, as in a copied tree. `answers` are those to questions that no file
     answers, by their first words, `answers_later` those from the second moment on; `modes` are permission bits by path,
     0644 if not given.
     """
@@ -89,7 +89,7 @@ class WrittenMachine:
         return sorted(name for name in names if name)
 
     def _folders(self) -> Mapping[str, set[str]]:
-        """The names in each folder of this snapshot."""
+        """Return the names in each folder of this snapshot."""
         if self._at not in self._folders_by_moment:
             self._folders_by_moment[self._at] = _folders_of(tuple(self._moments[self._at]))
         return self._folders_by_moment[self._at]
@@ -101,9 +101,9 @@ class WrittenMachine:
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
         later = self._answers_later if self._at else {}
-        for words, known in (*later.items(), *self._answers.items()):
+        for words, value in (*later.items(), *self._answers.items()):
             if question.startswith(words):
-                return known
+                return value
         raise Unreadable(question, "not written down")
 
     def begin_snapshot(self) -> None:
@@ -118,15 +118,15 @@ class WrittenMachine:
 
 @lru_cache(maxsize=100)
 def _folders_of(files: tuple[str, ...]) -> Mapping[str, set[str]]:
-    """Most tests change what is in a file, and no folder."""
+    """Return the names in each folder. Cached, as most tests change the content of a file, and no folder."""
     folders: dict[str, set[str]] = {}
     for file in files:
         path = file
         while path:
             path, _, name = path.rpartition("/")
-            is_known = path in folders
+            has_parents = path in folders
             folders.setdefault(path, set()).add(name)
-            if is_known:
+            if has_parents:
                 break
     return folders
 
@@ -146,12 +146,12 @@ def mounted(mounts: str, root: str = "/") -> dict[str, str]:
 
 
 def reading(files: Files, *, is_copy: bool = False) -> Reader:
-    """A reader of one snapshot of a machine that hides nothing."""
+    """Return a reader of one snapshot of a machine that hides nothing."""
     return Reader(WrittenMachine({**BARE, **files}, is_copy=is_copy))
 
 
 def write_tree(root: Path, files: Files) -> Path:
-    """The files below `root`, for --sysroot."""
+    """Write the files below `root`, for --sysroot."""
     for path, text in files.items():
         place = root / path.lstrip("/")
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def write_tree(root: Path, files: Files) -> Path:
     return root
 
 
-def without(files: Files, *gone: str) -> dict[str, str]:
-    """The files less those at, or below, the given paths."""
-    below = tuple(posixpath.join(each, "") for each in gone)
-    return {path: text for path, text in files.items() if path not in gone and not path.startswith(below)}
+def without(files: Files, *removed: str) -> dict[str, str]:
+    """Return the files except those at, or below, the given paths."""
+    below = tuple(posixpath.join(removed_path, "") for removed_path in removed)
+    return {path: text for path, text in files.items() if path not in removed and not path.startswith(below)}

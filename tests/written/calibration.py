@@ -1,4 +1,4 @@
-"""Calibrations that a test writes down, as `machine/calibrator/run.py` collects them."""
+"""Calibrations that a test writes, as `machine/spinning/calibration/run.py` collects them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from noisewatch.machine.spinning.calibration.buffer import GAPS, INTERPRETER, OF
 
 WORK_NS = 200_000
 CHAIN_LENGTH = 25_600
-CHAIN_NS = 25_600  # at 3 GHz, with three cycles to the multiplication
-Length = Callable[[int], int]  # of the sample that begins at so many ns
+CHAIN_NS = 25_600  # at 3 GHz, with three cycles for each multiplication
+Length = Callable[[int], int]  # of the sample that begins at this time (ns)
 
 
 def steady(at_ns: int) -> int:
-    """Work that always takes the same time."""
+    """Return the length of work that always takes the same time."""
     return WORK_NS
 
 
@@ -29,13 +29,13 @@ def written_calibration(
     others: Mapping[str, Length] | None = None,
     slots: list[Slot] | None = None,
 ) -> dict[str, Any]:
-    """A calibration of `cpus`, each in a last-level cache of its own; `changes` replaces fields of single CPUs.
+    """Return a calibration of `cpus`, each with its own last-level cache; `changes` replaces fields of single CPUs.
 
     `others` are series of work whose samples take other times than `work`; `slots` are those of each CPU.
     """
     slots_by_cpu = plan_slots(cpus, {}, {}, round(seconds * 1e9)) if slots is None else dict.fromkeys(cpus, slots)
     lengths = {**dict.fromkeys(OF_WORK, work), **(others or {})}
-    described = [_cpu(cpu, each, lengths, gaps, chain, core) for cpu, each in slots_by_cpu.items()]
+    descriptions = [_cpu(cpu, cpu_slots, lengths, gaps, chain, core) for cpu, cpu_slots in slots_by_cpu.items()]
     return {
         "core": core,
         "begin_ns": 1_000_000_000,
@@ -43,7 +43,7 @@ def written_calibration(
         "threshold_ns": 1_000,
         "is_realtime": False,
         "command": [],
-        "cpus": [{**each, **(changes or {}).get(each["cpu"], {})} for each in described],
+        "cpus": [{**fields, **(changes or {}).get(fields["cpu"], {})} for fields in descriptions],
     }
 
 

@@ -6,11 +6,11 @@ from tests.written.quiet.frequency import CHIP, STATES, UNCORE, ZONE
 from tests.written.quiet_machine import CPUS, quiet_files, stat_file
 
 SECONDS = 3.0  # between two looks
-RANGE_UJ = 262_143_328_850  # at which the energy counter begins anew
+RANGE_UJ = 262_143_328_850  # where the energy counter wraps around
 
 
 def intel_files(at: int, watts: float = 65.0, energy_uj: int = 1_000_000) -> dict[str, str]:
-    """All that an Intel server tells, `at` looks after the first one. CPUs 2 and 3 sleep, 0 and 1 are awake."""
+    """Return the files of an Intel server, `at` looks after the first one. CPUs 2 and 3 sleep, 0 and 1 are awake."""
     used_uj = energy_uj + round(watts * 1e6 * at * SECONDS)
     files = quiet_files(SECONDS * at) | {
         "/proc/stat": stat_file({0: round(300 * at), 1: round(300 * at)}, round(300 * at)),

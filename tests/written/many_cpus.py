@@ -2,14 +2,14 @@
 
     python -m tests.written.many_cpus 64 example-64.nw
 
-For two minutes, a second an interval, it is a machine with two threads a core and two memory nodes. CPUs 0 and 1 do
-the housekeeping, all others are isolated, and these get noise on purpose (of two CPUs, of a core each, it is one):
+It lasts two minutes, in intervals of a second, and has two threads per core and two memory nodes. CPUs 0 and 1 do
+the housekeeping, all others are isolated and get deliberate noise (two CPUs are a core each, and one is isolated):
 
     second 20-31    the network card interrupts one of them 40,000 times a second
     second 100-105  package 0 reaches its power limit
     every tenth     prometheus has 60 ms of another one
     second 45, 105  a kernel thread has 8 ms of a third
-    second 60-74    a fourth goes offline, and comes back
+    second 60-74    a fourth is offline
     second 80-94    the governor of the last eight, or the last one of four CPUs, is powersave
 
 The last CPU of eight or more is offline all the time. The same count makes the same bytes.
@@ -42,12 +42,12 @@ from tests.written.many_cpus_files import (
 from tests.written.quiet_machine import ANSWERS, CPUS
 
 INTERVALS = 120
-_VMSTAT = "/proc/vmstat"  # on a machine that runs, something in it always moves
+_VMSTAT = "/proc/vmstat"  # on a running machine, some of its counters always grow
 _BOOTED_NS = 34_521 * SECOND_NS
 
 
 class ManyCpus:
-    """The machine, a second after the other. Only what is asked for in a snapshot is kept of it."""
+    """The machine, second by second. Recordings contain only what a snapshot asks for."""
 
     is_live = False
     name = "a made-up machine"
@@ -64,22 +64,22 @@ class ManyCpus:
             "devices by irq": devices(count),
             "CPUs this process may use": [*range(len(housekeeping(count)), count)],
         }
-        self._moment = self._written()
+        self._moment = self._written_machine()
 
     def advance(self) -> None:
-        """Goes on by a second."""
+        """Advance by a second."""
         self.second += 1
         self._counters.advance(self.second)
-        self._moment = self._written()
+        self._moment = self._written_machine()
 
-    def _written(self) -> WrittenMachine:
+    def _written_machine(self) -> WrittenMachine:
         return WrittenMachine(self.files(), answers=self._answers)
 
     def files(self) -> dict[str, str]:
-        """All files of this snapshot."""
-        everything = frozenset(range(self._count))
+        """Return all files of this snapshot."""
+        all_cpus = frozenset(range(self._count))
         offline = self._story.offline_at(self.second)
-        online = everything - offline
+        online = all_cpus - offline
         slow = self._story.slow_at(self.second)
         files = self._still | self._counters.files(sorted(online))
         for cpu in online:
@@ -107,7 +107,7 @@ class ManyCpus:
         return self._moment.mode(path)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        """Whatever is asked to be pinned to is granted."""
+        """Answer the question; any pin is granted."""
         if question.startswith("pin to CPUs "):
             return {"granted": sorted(parse_cpu_list(question.rpartition(" ")[2]))}
         return self._moment.ask(question, answer)
@@ -120,9 +120,9 @@ class ManyCpus:
 
 
 def record_many_cpus(count: int, path: Path, intervals: int = INTERVALS, *, asks_clock: bool = True) -> Path:
-    """Writes the recording, as `noisewatch record` does, with the made-up host's name in it.
+    """Write the recording, as `noisewatch record` does, including the made-up host's name.
 
-    Without `asks_clock` only what the monitor asks while the clock screen is shut.
+    Without `asks_clock` it has only what the monitor asks for while the clock screen is closed.
     """
     machine, task_reader = ManyCpus(count), TaskReader(asks_all_affinities=True)
     with path.open("wb") as sink:

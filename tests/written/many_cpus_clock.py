@@ -1,4 +1,4 @@
-"""The idle states, heat and power that a made-up machine of many CPUs reports, second by second."""
+"""Idle states, heat and power that a made-up machine of many CPUs reports, second by second."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _AWAKE, _ASLEEP = {"C1": 0.15, "C1E": 0.1, "C6": 0.3}, {"C1": 0.02, "C1E": 0.08,
 def clock_files(second: int, at_home: Sequence[int], packages: Sequence[Sequence[int]]) -> dict[str, str]:
     """Return the files of packages, each with its online CPUs, at this second; the CPUs `at_home` are busy."""
     files: dict[str, str] = {}
-    limited = sum(each < second for each in LIMITED)
+    limited = sum(limited_second < second for limited_second in LIMITED)
     for package, cpus in enumerate(packages):
         zone = f"/sys/class/powercap/intel-rapl:{package}"
         files |= {
             f"{zone}/name": f"package-{package}\n",
             f"{zone}/enabled": "1\n",
-            f"{zone}/energy_uj": f"{sum(_watts(package, each) for each in range(second)) * 1_000_000}\n",
+            f"{zone}/energy_uj": f"{sum(_watts(package, earlier) for earlier in range(second)) * 1_000_000}\n",
             f"{zone}/max_energy_range_uj": "262143328850\n",
             f"{zone}/constraint_0_name": "long_term\n",
             f"{zone}/constraint_0_power_limit_uw": f"{_LIMIT_W}000000\n",
@@ -40,7 +40,7 @@ def clock_files(second: int, at_home: Sequence[int], packages: Sequence[Sequence
 
 
 def _watts(package: int, second: int) -> int:
-    """More of it while the network card is busy, and most where the limit is reached."""
+    """Return the power: more while the network card is busy, and most at the limit."""
     if package:
         return 38 + second % 3
     return _LIMIT_W if second in LIMITED else 95 if 20 <= second < 32 else 70 + second % 5

@@ -1,4 +1,4 @@
-"""What a made-up machine of many CPUs counts, second after second, and its noise, made on purpose."""
+"""Counters and deliberate noise of a made-up machine of many CPUs, second by second."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _THREADS_OF_A_CPU = ("migration/{}", "ksoftirqd/{}", "kworker/{}:1")
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Which CPU gets which noise."""
+    """The CPUs that get each kind of noise."""
 
     storm: int
     prometheus: int
     kernel_thread: int
-    unplugged: frozenset[int]  # for a while
-    missing: frozenset[int]  # from the beginning
+    unplugged: frozenset[int]  # for some seconds
+    missing: frozenset[int]  # from the start
     slow: frozenset[int]
 
     @classmethod
@@ -82,7 +82,7 @@ class Counters:
         }
 
     def advance(self, second: int) -> None:
-        """One more second of it."""
+        """Advance by one second."""
         for cpu in sorted(frozenset(range(self._count)) - self._story.offline_at(second)):
             self._elapsed[cpu] += _TICKS_PER_S
             if cpu in self._at_home:
@@ -105,7 +105,7 @@ class Counters:
                 self._run(pid, chance.randrange(2_000_000, 40_000_000), "user")
 
     def _rest(self, cpu: int) -> None:
-        """A tick a second, and now and then a call of another CPU."""
+        """Count a tick per second, and sometimes a call of another CPU."""
         self._interrupt("LOC", cpu, 1)
         if self._chance.random() < 0.05:
             self._interrupt("CAL", cpu, self._chance.randrange(1, 12))
@@ -138,8 +138,8 @@ class Counters:
         self._busy[kind][cpu] += ran_ns / 1e9 * _TICKS_PER_S
 
     def files(self, online: list[int]) -> dict[str, str]:
-        """The tables and the processes of this snapshot."""
-        found = {
+        """Return the tables and the processes of this snapshot."""
+        contents = {
             "/proc/interrupts": table(self._interrupts, online, self._tails),
             "/proc/softirqs": table(self._softirqs, range(self._count), {}),
             "/proc/stat": self._stat(online),
@@ -147,8 +147,8 @@ class Counters:
             + "".join(f"cpu{cpu} 0 0 0 0 0 0 {self._ran_ns[cpu]} 0 1\n" for cpu in online),
         }
         for files in self._files_by_pid.values():
-            found |= files
-        return found
+            contents |= files
+        return contents
 
     def _stat(self, online: list[int]) -> str:
         rows = []

@@ -1,4 +1,4 @@
-"""The files of a made-up machine of many CPUs: the constant ones, and its tables as text."""
+"""Files of a made-up machine of many CPUs: the constant ones, and its tables as text."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _KTHREAD = 0x0420_0000  # a kernel thread that cannot be moved
 
 
 def housekeeping(count: int) -> range:
-    """The CPUs that keep house; of two it is one."""
+    """Return the housekeeping CPUs; a machine of two CPUs has one."""
     return range(min(2, count - 1))
 
 
 def still_files(count: int) -> dict[str, str]:
-    """What is there from the first snapshot to the last: all but the CPUs' own, the counters and the processes."""
-    everything = f"0-{count - 1}"
+    """Return the files that are constant: all but those of CPUs, counters and processes."""
+    all_cpus = f"0-{count - 1}"
     isolated = format_cpu_list(range(len(housekeeping(count)), count))
     files = {path: text for path, text in quiet_files().items() if not path.startswith((*_OWN, "/proc/700/"))}
     files |= {
@@ -42,8 +42,8 @@ def still_files(count: int) -> dict[str, str]:
         "/etc/default/grub": f'GRUB_CMDLINE_LINUX_DEFAULT="quiet nohz_full={isolated}"\n',
         f"{CPUS}/isolated": f"{isolated}\n",
         f"{CPUS}/nohz_full": f"{isolated}\n",
-        f"{CPUS}/present": f"{everything}\n",
-        f"{CPUS}/possible": f"{everything}\n",
+        f"{CPUS}/present": f"{all_cpus}\n",
+        f"{CPUS}/possible": f"{all_cpus}\n",
         f"{CPUS}/cpufreq/boost": "0\n",
         "/proc/irq/default_smp_affinity": "3\n",
     }
@@ -68,24 +68,24 @@ def _affinity_files(count: int) -> dict[str, str]:
 
 
 def affinities(count: int) -> dict[int, int]:
-    """The CPU of each queue, by IRQ: of the network card there is a queue a CPU, of the disk there are a few."""
+    """Return the CPU of each queue, by IRQ: the network card has a queue for each CPU, the disk has a few."""
     queues = {NVME_IRQ + queue: queue % len(housekeeping(count)) for queue in range(NVME_QUEUES)}
     return queues | {NIC_IRQ + cpu: cpu for cpu in range(count)}
 
 
 def mask_of(cpu: int) -> str:
-    """One CPU as a mask, 32 bits a word."""
+    """Return the mask of one CPU, in words of 32 bits."""
     return f"{1 << cpu % 32:x}" + ",00000000" * (cpu // 32)
 
 
 def packages_of(count: int) -> tuple[range, ...]:
-    """The CPUs of each package, which is a memory node too."""
+    """Return the CPUs of each package, which is a memory node too."""
     return (range(count),) if count == 2 else (range(count // 2), range(count // 2, count))
 
 
 @cache
 def files_of_cpu(cpu: int, count: int, governor: str) -> Mapping[str, str]:
-    """The folder of a CPU that is online; two threads are a core, half of all CPUs are a package; of two CPUs each is
+    """Return the folder of an online CPU. Two threads are a core, half of all CPUs are a package; of two CPUs each is
     a core.
     """
     node = next(number for number, cpus in enumerate(packages_of(count)) if cpu in cpus)
@@ -120,7 +120,7 @@ def files_of_thread(pid: int, name: str, cpu: int, ran_ns: int, at_home: range) 
 
 
 def table(labels: Mapping[str, Sequence[int]], cpus: Sequence[int], tails: Mapping[str, str]) -> str:
-    """Counts by row and CPU, as the kernel prints them, with what stands behind them."""
+    """Return a table of counts by row and CPU, as the kernel prints it, with the text after each row."""
     lines = ["     " + "".join(f"{f'CPU{cpu}':>11}" for cpu in cpus)]
     counts_of, form = itemgetter(*cpus), "%11d" * len(cpus)
     lines += [f"{label:>4}:{form % counts_of(counts)}{tails.get(label, '')}" for label, counts in labels.items()]
@@ -146,6 +146,6 @@ def interrupt_tails(count: int) -> dict[str, str]:
 
 
 def devices(count: int) -> dict[str, str]:
-    """The device behind each IRQ, as udev's hardware database names it."""
+    """Return the device of each IRQ, with its name in udev's hardware database."""
     disks = {str(NVME_IRQ + queue): "NVMe SSD Controller (nvme0n1)" for queue in range(NVME_QUEUES)}
     return disks | {str(NIC_IRQ + cpu): "Ethernet Controller E810-C (eth0)" for cpu in range(count)}

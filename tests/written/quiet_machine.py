@@ -1,6 +1,6 @@
 """A quiet bare-metal machine of four CPUs, 2 and 3 isolated, in two snapshots three seconds apart.
 
-Everything that the checks ask for is there and as it should be, so that a test changes the one file it is about.
+All files that checks read exist and pass, so that a test changes only the file that it is about.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def stat_line(
     threads: int = 1,
     policy: int = 0,
 ) -> str:
-    """A line of /proc/PID/stat; `busy` and `children` in ticks."""
+    """Return a line of /proc/PID/stat; `busy` and `children` are in ticks."""
     fields = [
         *("S", parent, pid, pid, 0, -1, flags, 0, 0, 0, 0, busy, 0, children, 0, 20, 0, threads, 0, 100 + pid, 0, 0, 0),
         *([0] * 12),
@@ -70,7 +70,7 @@ def stat_line(
 def process(
     pid: int, name: str, cpu: int, ran_ns: int, *, allowed: str = "0-1", flags: int = 0, **more: int
 ) -> dict[str, str]:
-    """The files of a process with one thread; its time in ticks is the same, rounded down."""
+    """Return the files of a process with one thread; its time in ticks is the same, rounded down."""
     folder = f"/proc/{pid}"
     more = {"busy": ran_ns // 10_000_000, **more}
     return {
@@ -81,7 +81,7 @@ def process(
 
 
 def crowd(pid: int, name: str, cpus: list[int], allowed: str, ran_ns: int = 0) -> dict[str, str]:
-    """The files of a process with a thread on each of the CPUs, and what each of them ran."""
+    """Return the files of a process with a thread on each of the CPUs; each thread has run for `ran_ns`."""
     files = process(pid, name, cpus[0], ran_ns, allowed=allowed, threads=len(cpus))
     for tid, cpu in enumerate(cpus, start=pid):
         own = process(tid, name, cpu, ran_ns, allowed=allowed)
@@ -90,7 +90,7 @@ def crowd(pid: int, name: str, cpus: list[int], allowed: str, ran_ns: int = 0) -
 
 
 def cpu_row(name: str, *, user: int = 1000, system: int = 500, idle: int = 100_000, steal: int = 0) -> str:
-    """A row of /proc/stat, in ticks of 10 ms."""
+    """Return a row of /proc/stat, in ticks of 10 ms."""
     return f"{name} {user} 0 {system} {idle} 20 0 5 {steal} 0 0\n"
 
 
@@ -184,13 +184,13 @@ def _quiet_files(seconds: float) -> Mapping[str, str]:
 
 
 def loaded_files(seconds: float = 6.0) -> dict[str, str]:
-    """All files after a calibration, for which CPUs 2 and 3 have worked most of the last three seconds."""
+    """Return all files after a calibration, in which CPUs 2 and 3 were busy for most of the last three seconds."""
     ticks = round(seconds * 100)
     return quiet_files(seconds) | {"/proc/stat": stat_file({0: ticks // 50, 2: 180, 3: 180}, ticks)}
 
 
 def quiet_machine(before: Files | None = None, after: Files | None = None, **options: object) -> WrittenMachine:
-    """The machine, with other files in either snapshot, and a third after a calibration."""
+    """Return the machine, with other files in either snapshot, and a third snapshot after a calibration."""
     return WrittenMachine(
         before if before is not None else quiet_files(),
         after if after is not None else quiet_files(3.0),

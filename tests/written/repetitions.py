@@ -1,4 +1,4 @@
-"""A repetition of a command on the written quiet machine: what is counted of it, and who is seen meanwhile."""
+"""A repetition of a command on the written quiet machine: its counters, and the threads observed meanwhile."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MOUNTS = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\ncgroup /sys/fs/cgroup/c
 
 
 def ran(ms_by_cpu: Mapping[int, float] | None = None, seconds: float = 0.0) -> dict[str, str]:
-    """What tasks have run on the CPUs since the start, to the nanosecond and in ticks."""
+    """Return the files with the time that tasks have run on the CPUs since the start, exactly and in ticks."""
     ms = ms_by_cpu or {}
     usage = [round((ms.get(cpu, 0) + 1) * MS) + round(seconds * 20 * MS if cpu == 0 else 0) for cpu in range(4)]
     ticks = round(seconds * 100)
@@ -51,7 +51,7 @@ def ran(ms_by_cpu: Mapping[int, float] | None = None, seconds: float = 0.0) -> d
         **mounted(_MOUNTS),
         "/sys/fs/cgroup/cpuacct/release_agent": "\n",
         CPUACCT: " ".join(map(str, usage)) + "\n",
-        "/proc/stat": stat_file({0: ticks // 50} | {cpu: int(each // 10) for cpu, each in ms.items()}, ticks),
+        "/proc/stat": stat_file({0: ticks // 50} | {cpu: int(ran_ms // 10) for cpu, ran_ms in ms.items()}, ticks),
     }
 
 
@@ -80,29 +80,29 @@ def repeat(
     The moments are `seconds` apart. All threads are read at the moments `looks`. Without `allowed` the command stayed
     on the target CPUs.
     """
-    whole = [
+    files_by_moment = [
         {path: text for path, text in (quiet_files(seconds * at) | dict(files)).items() if path not in gone}
         for at, files in enumerate(moments)
     ]
-    machine = WrittenMachine(*whole, answers=ANSWERS, own_pids=own_pids, seconds_between=seconds)
+    machine = WrittenMachine(*files_by_moment, answers=ANSWERS, own_pids=own_pids, seconds_between=seconds)
     task_reader = TaskReader()
     last: Snapshot | None = None
     windows: list[Interval] = []
-    marked: dict[int, Snapshot] = {}
+    snapshot_by_moment: dict[int, Snapshot] = {}
     counters = None
     for at in range(len(moments)):
-        if at in (each % len(moments) for each in looks):
+        if at in (look % len(moments) for look in looks):
             before, last = last, read_snapshot(machine, SnapshotOptions(), task_reader, last)
             if before is not None:
                 windows.append(interval_between(before, last))
-        if at in (each % len(moments) for each in marks):
+        if at in (mark % len(moments) for mark in marks):
             assert last is not None
             counters = read_counters(machine, counters)
-            marked[at] = counters.within(last)
+            snapshot_by_moment[at] = counters.within(last)
         if machine.has_next:
             machine.advance()
-    began, ended = sorted(marked)
-    before, after = marked[began], marked[ended]
+    begin_at, end_at = sorted(snapshot_by_moment)
+    before, after = snapshot_by_moment[begin_at], snapshot_by_moment[end_at]
     use = replace(use, user_ns=round(own_ms * MS) - use.system_ns)
     return Repetition(
         number=1,
@@ -126,5 +126,5 @@ def repeat(
 
 
 def judge(repetition: Repetition, siblings: CpuSet = frozenset(), allowance: Allowance = ALLOWED) -> RepetitionVerdict:
-    """The verdict, with what is allowed of most machines."""
+    """Return the verdict, by default with the allowance of most machines."""
     return judge_repetition(repetition, siblings, allowance)

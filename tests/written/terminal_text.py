@@ -1,4 +1,4 @@
-"""Draws what a command printed to a terminal, colours and all, as the monitor's pictures are drawn.
+"""Draws the text that a command printed to a terminal, with its colours, like the monitor's pictures.
 
 `python -m tests.written.terminal_text printed.txt COLUMNS picture.svg picture.png`
 """
@@ -17,7 +17,7 @@ from noisewatch.surfaces.picture import png_of, svg_of_lines
 TITLE = "noisewatch run"
 
 
-def drawn(printed: str, columns: int) -> str:
+def svg_of_text(printed: str, columns: int) -> str:
     """Return printed text as SVG. Its lines must not be wider than the columns."""
     console = Console(width=columns, force_terminal=True, color_system="256")
     lines = [list(Text.from_ansi(line).render(console)) for line in printed.splitlines()]
@@ -25,8 +25,8 @@ def drawn(printed: str, columns: int) -> str:
 
 
 def main(source: str, columns: str, *pictures: str) -> None:
-    """Writes each of the pictures, by the ending of its name."""
-    svg = drawn(Path(source).read_text("utf-8"), int(columns))
+    """Write each of the pictures, as SVG or PNG by its suffix."""
+    svg = svg_of_text(Path(source).read_text("utf-8"), int(columns))
     for picture in map(Path, pictures):
         picture.write_bytes(png_of(svg) if picture.suffix == ".png" else svg.encode())
 

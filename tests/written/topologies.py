@@ -26,11 +26,11 @@ class WrittenCore:
 
 def cores(count: int, threads: int = 1, *, sockets: int = 1, caches: int = 1) -> list[WrittenCore]:
     """Return cores numbered as on Linux: second threads come after all first ones. `caches` is a number per socket."""
-    each = count // sockets
+    per_socket = count // sockets
     return [
         WrittenCore(
             cpus=tuple(core + thread * count for thread in range(threads)),
-            node=core // each,
+            node=core // per_socket,
             cache=core * sockets * caches // count,
         )
         for core in range(count)
@@ -44,13 +44,13 @@ def files_of(
     memory_nodes: Iterable[int] = (),
     nodes_without_memory: Iterable[int] = (),
 ) -> dict[str, str]:
-    """All files; `memory_nodes` have no CPU, and `nodes_without_memory` have CPUs alone."""
-    away = frozenset(offline)
-    everything = frozenset(cpu for core in shape for cpu in core.cpus)
-    online = everything - away
+    """Return all files; `memory_nodes` have no CPU, and `nodes_without_memory` have only CPUs."""
+    offline_cpus = frozenset(offline)
+    all_cpus = frozenset(cpu for core in shape for cpu in core.cpus)
+    online = all_cpus - offline_cpus
     files = without(quiet_files(), *(f"{CPUS}/cpu{cpu}" for cpu in range(4)), NODES)
     for core in shape:
-        for cpu in set(core.cpus) - away:
+        for cpu in set(core.cpus) - offline_cpus:
             files |= _files_of_cpu(cpu, core, shape, online)
     with_cpus = {core.node for core in shape}
     nodes = sorted(with_cpus | set(memory_nodes))
@@ -63,8 +63,8 @@ def files_of(
     return files | {
         f"{NODES}/has_memory": f"{format_cpu_list(with_memory)}\n",
         f"{CPUS}/online": f"{format_cpu_list(online)}\n",
-        f"{CPUS}/offline": f"{format_cpu_list(away)}\n",
-        f"{CPUS}/present": f"{format_cpu_list(everything)}\n",
+        f"{CPUS}/offline": f"{format_cpu_list(offline_cpus)}\n",
+        f"{CPUS}/present": f"{format_cpu_list(all_cpus)}\n",
         f"{CPUS}/isolated": "\n",
         f"{CPUS}/nohz_full": "\n",
         "/proc/cmdline": "root=UUID=1234\n",
@@ -82,7 +82,7 @@ def machine_of(files: Mapping[str, str], *, may_use: Iterable[int] | None = None
 
 def _files_of_cpu(cpu: int, core: WrittenCore, shape: Sequence[WrittenCore], online: frozenset[int]) -> dict[str, str]:
     folder = f"{CPUS}/cpu{cpu}"
-    below = [other for each in shape if each.cache == core.cache for other in each.cpus if other in online]
+    below = [other for peer in shape if peer.cache == core.cache for other in peer.cpus if other in online]
     capacity = {} if core.capacity is None else {f"{folder}/cpu_capacity": f"{core.capacity}\n"}
     return capacity | {
         f"{folder}/topology/core_id": f"{core.cpus[0]}\n",

@@ -1,4 +1,4 @@
-"""A trace as a live machine answers, of a CPU on which a benchmark met noise."""
+"""A trace of a CPU on which a benchmark met noise, in the format of a live machine's answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MS = 1_000_000
 
 
 def written_trace(**changes: Any) -> dict[str, Any]:
-    """Two seconds of CPU 2: a benchmark, its ticks, a disk, a kernel thread, and calls from CPU 0."""
+    """Return two seconds of CPU 2: a benchmark, its ticks, a disk, a kernel thread, and calls from CPU 0."""
     sources = [
         ["idle", "idle", 0, None],
         ["thread", "bench", 900, None],

@@ -23,7 +23,7 @@ def traced(
     debugged_ms: float = 0.0,
     waits: int = 0,
 ) -> Repetition:
-    """The repetition, traced as a whole on all its target CPUs: the command's threads had `own_ms` of the first one."""
+    """Return the repetition with a trace of all its target CPUs; the command ran for `own_ms` on the first one."""
     target = repetition.target
     own = {cpu: round(own_ms * MS) if cpu == min(target) else 0 for cpu in target}
     states = StateTimes(

@@ -7,7 +7,7 @@ import math
 from noisewatch.model.distributions import detection_factor
 
 MOST_SAMPLES = 10_000  # an upper bound in practice
-TEST = "Welch's t-test, two-sided 5 %, power 0.8"
+TEST = "Welch's t-test, two-sided 5%, power 0.8"
 
 
 def smallest_change(cv: float, samples: int) -> float:

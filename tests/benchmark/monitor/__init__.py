@@ -1,1 +1,1 @@
-"""What the monitor costs, beside other monitors, and whether a target CPU feels it: figures, no limits."""
+"""The cost of the monitor compared with other monitors, and its noise on a target CPU: figures, no limits."""

@@ -1,6 +1,6 @@
-"""Prints what the monitor costs: `python -m tests.benchmark.monitor [--quick]`. Figures, no limits: nothing can fail.
+"""Print what the monitor costs: `python -m tests.benchmark.monitor [--quick]`. Figures, no limits: nothing can fail.
 
-All run in one go, alternately, so that they meet the same machine. Others are measured where they are installed
+All monitors run alternately in one session, so that conditions are the same. Others are measured if installed
 (`apt-get install htop btop s-tui glances`).
 """
 
@@ -14,7 +14,7 @@ from tests.benchmark.monitor.start import print_start
 
 
 def main() -> None:
-    """All figures: what they cost, how soon they are there, and what a target CPU feels of them."""
+    """Print the costs, the start-up times, and the noise on a target CPU."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmark.monitor")
     parser.add_argument(
         "--quick", action="store_true", help="two minutes instead of twenty: figures to the first digit"

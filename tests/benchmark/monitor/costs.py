@@ -1,4 +1,4 @@
-"""What each monitor costs: CPU time of all its processes, bytes to the terminal, wake-ups, memory."""
+"""The cost of each monitor: CPU time of all its processes, bytes to the terminal, wake-ups, memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CPU_COUNTS = (64, 512)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one monitor took while it was watched: shares of one CPU, `shares` those of each process that lives."""
+    """The cost of one monitor: shares of one CPU in total, and as `shares` of each running process."""
 
     share: float
     shares: tuple[float, ...]
@@ -30,25 +30,25 @@ class Cost:
 
 
 def print_costs(rounds: int, watched_s: float) -> None:
-    """A row for each monitor: the median of the rounds, in each of which all of them run, one after the other."""
+    """Print a row for each monitor: the median of the rounds, in each of which all monitors run in turn."""
     frames: list[str] = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         monitors, missing = others(folder)
         monitors = noisewatch_here() + monitors
         for count in _CPU_COUNTS:
             path = record_many_cpus(count, folder / f"{count}.nw", round(_SETTLING_S + watched_s) + 5, asks_clock=False)
             monitors.append(replaying(f"noisewatch, {count} CPUs", path))
             frames.append(f"a frame of {count} CPUs takes the sampler {sampler_ms(path):.1f} ms")
-        costs: dict[str, list[Cost]] = {each.name: [] for each in monitors}
+        costs: dict[str, list[Cost]] = {monitor.name: [] for monitor in monitors}
         for _ in range(rounds):
-            for each in monitors:
-                costs[each.name].append(_cost(each, watched_s))
+            for monitor in monitors:
+                costs[monitor.name].append(_cost(monitor, watched_s))
     print(f"{'at 1 Hz':<22} {'CPU':>7} {'(from':>7} {'to)':>7} {'kB/s':>7} {'wakes/s':>8} {'MB':>5}  by process")
-    for monitor, found in costs.items():
-        print(_row(monitor, found))
-    for monitor in missing:
-        print(f"{monitor:<22} is not installed")
+    for name, costs_of_monitor in costs.items():
+        print(_row(name, costs_of_monitor))
+    for name in missing:
+        print(f"{name:<22} is not installed")
     print("\nA recording is read ahead, so that only the screen is in its rows (10 ms a second are 1 %):")
     print("\n".join(frames))
 
@@ -61,14 +61,14 @@ def _cost(monitor: Monitor, watched_s: float) -> Cost:
         after, bytes_after, seconds = used_by(terminal.process.pid), terminal.byte_count, time.monotonic() - started_s
     return Cost(
         share=(after.cpu_s - before.cpu_s) / seconds,
-        shares=tuple(used_s / seconds for used_s in _grown(before, after)),
+        shares=tuple(used_s / seconds for used_s in _cpu_s_by_process(before, after)),
         bytes_per_s=(bytes_after - bytes_before) / seconds,
         wake_ups_per_s=(after.wake_ups - before.wake_ups) / seconds,
         resident_bytes=after.resident_bytes,
     )
 
 
-def _grown(before: Used, after: Used) -> list[float]:
+def _cpu_s_by_process(before: Used, after: Used) -> list[float]:
     return [used_s - before.cpu_s_by_pid.get(pid, 0.0) for pid, used_s in after.cpu_s_by_pid.items()]
 
 
@@ -83,8 +83,8 @@ def _row(name: str, costs: list[Cost]) -> str:
             [cost.resident_bytes / 2**20 for cost in costs],
         )
     )
-    each_share = ", ".join(f"{share:.2%}" for share in middle.shares)
+    process_shares = ", ".join(f"{share:.2%}" for share in middle.shares)
     return (
         f"{name:<22} {statistics.median(shares):>7.2%} {min(shares):>7.2%} {max(shares):>7.2%} "
-        f"{kilobytes:>7.1f} {wake_ups:>8.1f} {megabytes:>5.0f}  {each_share if megabytes else 'it ended'}"
+        f"{kilobytes:>7.1f} {wake_ups:>8.1f} {megabytes:>5.0f}  {process_shares if megabytes else 'it ended'}"
     )

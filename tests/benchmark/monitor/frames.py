@@ -1,4 +1,4 @@
-"""What a frame costs the sampler, on machines that are not at hand: from recordings, as fast as they are read."""
+"""The sampler's cost of a frame on other machines, measured with recordings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.frame.frame import NO_FIELDS, encode_frame, stable_fields
 from noisewatch.operations.sampling import sample_frames, spare_collector
 
-_FIRST = 3  # what is read once, and later only now and then
+_FIRST = 3  # frames with files that are read once or rarely
 
 
 class _AsIfLive:
@@ -57,15 +57,14 @@ class _AsIfLive:
 
 
 def sampler_ms(recording: Path) -> float:
-    """CPU time of a frame, in ms.
+    """Return the CPU time of a frame in ms.
 
-    To look up what the recording says is in it, in place of the kernel's work for each file; to decode the recording is
-    not.
+    It includes the look-up of files in the recording, in place of the kernel's work, but not its decoding.
     """
     machine = _AsIfLive(recording)
     allowed, thresholds = os.sched_getaffinity(0), gc.get_threshold()
     spare_collector()  # as the sampler does
-    advancing_s, count, told = 0.0, 0, NO_FIELDS
+    advancing_s, count, previous = 0.0, 0, NO_FIELDS
 
     def advance(seconds: float) -> None:
         nonlocal advancing_s
@@ -76,13 +75,13 @@ def sampler_ms(recording: Path) -> float:
     try:
         frames = sample_frames(machine, SnapshotOptions(), interval_s=1.0, sleep=advance)
         for frame in islice(frames, _FIRST):
-            told = stable_fields(frame)
+            previous = stable_fields(frame)
         advancing_s, started_s = 0.0, time.process_time()
         for frame in frames:
             if machine.has_ended:
                 break
-            encode_frame(frame, told)
-            told, count = stable_fields(frame), count + 1
+            encode_frame(frame, previous)
+            previous, count = stable_fields(frame), count + 1
         return (time.process_time() - started_s - advancing_s) / count * 1e3
     finally:
         os.sched_setaffinity(0, allowed)

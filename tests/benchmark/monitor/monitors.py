@@ -1,4 +1,4 @@
-"""The monitors that are measured side by side, each redrawing once a second."""
+"""The monitors to be compared, each redrawing once a second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDE = (140, 40)
 
 @dataclass(frozen=True, slots=True)
 class Monitor:
-    """A command, the size of its terminal, and what it wants in its environment."""
+    """A command, the size of its terminal, and additional environment variables."""
 
     name: str
     command: tuple[str, ...]
@@ -30,7 +30,7 @@ def noisewatch_here() -> list[Monitor]:
 
 
 def replaying(name: str, recording: Path) -> Monitor:
-    """noisewatch with a recording instead of this host."""
+    """Return noisewatch with a recording instead of this host."""
     return Monitor(name, (*NOISEWATCH, "--replay", str(recording)))
 
 
@@ -40,11 +40,11 @@ def others(folder: Path) -> tuple[list[Monitor], list[str]]:
     settings.parent.mkdir()
     settings.write_text("update_ms = 1000\n")
     at_home = {"XDG_CONFIG_HOME": str(folder), "HOME": str(folder)}
-    known = [
+    monitors = [
         Monitor("htop", ("htop", "--delay", "10"), environment=at_home),
         Monitor("btop", ("btop", "--utf-force"), environment=at_home),
         Monitor("s-tui", ("s-tui", "--refresh-rate", "1"), environment=at_home),
         Monitor("glances", ("glances", "--time", "1", "--disable-check-update"), environment=at_home),
     ]
-    installed = [each for each in known if shutil.which(each.command[0])]
-    return installed, [each.name for each in known if each not in installed]
+    installed = [monitor for monitor in monitors if shutil.which(monitor.command[0])]
+    return installed, [monitor.name for monitor in monitors if monitor not in installed]

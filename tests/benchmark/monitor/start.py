@@ -1,4 +1,4 @@
-"""How soon the monitor is there: from exec to the first paint, to one that Textual draws, and to the first rates."""
+"""Start-up of the monitor: from exec to the first paint, to the first one by Textual, and to the first rates."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tests.benchmark.monitor.monitors import NOISEWATCH
 from tests.benchmark.monitor.terminal import in_a_terminal
 
 _PAINT = rb"noisewatch"
-_MACHINE = rb" CPUs"  # which the first picture does not know: by now keys do something
+_MACHINE = rb" CPUs"  # missing in the first picture; keys work from now on
 _RATES = rb" (STABLE|UNSTABLE|UNKNOWN) "
 
 
 def print_start(runs: int) -> None:
-    """Medians of several starts."""
+    """Print medians of several starts."""
     paints, machines, rates = [], [], []
     for _ in range(runs):
         with in_a_terminal(NOISEWATCH, 80, 24) as terminal:
@@ -26,8 +26,8 @@ def print_start(runs: int) -> None:
 
 
 def _median(seconds: list[float | None]) -> str:
-    known = [each for each in seconds if each is not None]
-    if not known:
+    values = [value for value in seconds if value is not None]
+    if not values:
         return "never"
-    late = f", {len(seconds) - len(known)} never" if len(known) < len(seconds) else ""
-    return f"median {statistics.median(known):.2f} s, from {min(known):.2f} to {max(known):.2f}{late}"
+    late = f", {len(seconds) - len(values)} never" if len(values) < len(seconds) else ""
+    return f"median {statistics.median(values):.2f} s, from {min(values):.2f} to {max(values):.2f}{late}"

@@ -1,4 +1,4 @@
-"""A program in a pseudo-terminal that swallows what it draws, and knows when it drew what."""
+"""A program in a pseudo-terminal that discards its output, and measures when it drew what."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-_ENDED_WITHIN_S = 3.0
+_END_TIMEOUT_S = 3.0
 _POLL_S = 0.1
 
 
 class Terminal:
-    """What came out of the program so far."""
+    """The output of a program so far."""
 
     def __init__(self, descriptor: int, process: subprocess.Popen[bytes], started_s: float) -> None:
         self.process = process
@@ -33,10 +33,10 @@ class Terminal:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def seconds_to(self, pattern: bytes, within_s: float = 20.0) -> float | None:
+    def seconds_to(self, pattern: bytes, timeout_s: float = 20.0) -> float | None:
         """Return the time from the start until `pattern` was on the screen, or None if it did not appear."""
         with self._grown:
-            self._grown.wait_for(lambda: re.search(pattern, self._drawn), within_s)
+            self._grown.wait_for(lambda: re.search(pattern, self._drawn), timeout_s)
             return time.monotonic() - self._started_s if re.search(pattern, self._drawn) else None
 
     def close(self) -> None:
@@ -63,11 +63,11 @@ class Terminal:
 def in_a_terminal(
     command: Sequence[str], columns: int, lines: int, more: Mapping[str, str] | None = None
 ) -> Iterator[Terminal]:
-    """The program, until the block ends."""
+    """Run a program in a terminal until the block ends."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8", **(more or {})}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed has its bytecode
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program has its bytecode
     started_s = time.monotonic()
     process = subprocess.Popen(
         command, stdin=child, stdout=child, stderr=child, env=environment, start_new_session=True, close_fds=True
@@ -84,7 +84,7 @@ def in_a_terminal(
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(_ENDED_WITHIN_S)
+        process.wait(_END_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -1,4 +1,4 @@
-"""What a program and all its children have used so far."""
+"""Resources that a program and all its children have used so far."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PREFIX = "voluntary_ctxt_switches:"
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """CPU time by process, and of children that have ended; wake-ups of the threads that live; resident memory."""
+    """CPU time by process, and of ended children; wake-ups of running threads; resident memory."""
 
     cpu_s_by_pid: dict[int, float]
     ended_cpu_s: float
@@ -24,30 +24,30 @@ class Used:
 
     @property
     def cpu_s(self) -> float:
-        """All of it: a child that ends only changes sides."""
+        """The total CPU time, of running processes and of ended children."""
         return sum(self.cpu_s_by_pid.values()) + self.ended_cpu_s
 
 
 def used_by(pid: int) -> Used:
-    """What the program has used, with its children."""
-    cpu_s, ended_s, wake_ups, resident = {}, 0.0, 0, 0
+    """Return what a program and its children have used."""
+    cpu_s, children_s, wake_ups, resident = {}, 0.0, 0, 0
     with suppress(psutil.NoSuchProcess):
         program = psutil.Process(pid)
-        for each in (program, *program.children(recursive=True)):
+        for process in (program, *program.children(recursive=True)):
             with suppress(psutil.NoSuchProcess, OSError):
-                times = each.cpu_times()
-                cpu_s[each.pid] = time.clock_gettime((~each.pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
-                ended_s += times.children_user + times.children_system
-                wake_ups += _wake_ups(each.pid)
-                resident += each.memory_info().rss
-    return Used(cpu_s, ended_s, wake_ups, resident)
+                times = process.cpu_times()
+                cpu_s[process.pid] = time.clock_gettime((~process.pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
+                children_s += times.children_user + times.children_system
+                wake_ups += _wake_ups(process.pid)
+                resident += process.memory_info().rss
+    return Used(cpu_s, children_s, wake_ups, resident)
 
 
 def _wake_ups(pid: int) -> int:
-    """How often its threads have gone to sleep, and so been woken."""
+    """Return how often the threads of a process have gone to sleep, and so been woken."""
     count = 0
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         with suppress(OSError):
-            said = (line for line in status.read_text().splitlines() if line.startswith(_PREFIX))
-            count += sum(int(line.removeprefix(_PREFIX)) for line in said)
+            lines = (line for line in status.read_text().splitlines() if line.startswith(_PREFIX))
+            count += sum(int(line.removeprefix(_PREFIX)) for line in lines)
     return count

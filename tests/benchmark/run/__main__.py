@@ -1,4 +1,4 @@
-"""Prints what `noisewatch run` detects and costs: `python -m tests.benchmark.run [PART …]`. Figures, no limits.
+"""Print what `noisewatch run` detects and costs: `python -m tests.benchmark.run [PART …]`. Figures, no limits.
 
 hogs (a hog in one repetition of ten, at each level of privilege; all levels need root); quiet (repetitions without a
 deliberate disturbance); short (thousands of repetitions of a millisecond: time, memory, size); share (of the command's
@@ -16,37 +16,37 @@ from tests.benchmark.run.hogs import print_hogs
 from tests.benchmark.run.many import print_quiet, print_short
 from tests.benchmark.run.work import FixedWork
 from tests.plumbing.privileges import WITH_TRACEFS
-from tests.truth.workloads import compiled
+from tests.truth.workloads import compiled_program
 
 
 def main() -> None:
-    """The parts that are asked for, else all, for some twenty minutes."""
+    """Print the requested parts, by default all, which takes some twenty minutes."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmark.run")
     parser.add_argument("part", nargs="*", metavar="PART", help="hogs, quiet, short, share, costs; all by default")
     parser.add_argument("--trials", type=int, default=20, help="of hogs, at each level (default 20)")
     parser.add_argument("--repetitions", type=int, default=500, help="of quiet (default 500)")
     parser.add_argument("--short", type=int, default=10_000, help="repetitions of short (default 10000)")
     parser.add_argument("--pairs", type=int, default=30, help="of share (default 30)")
-    parser.add_argument("--tracer", help="handed on to run")
+    parser.add_argument("--tracer", help="passed on to run")
     parser.add_argument("--tracefs", action="store_true", help="with tracefs mounted for this program alone (root)")
-    asked = parser.parse_args()
-    if asked.tracefs:
+    options = parser.parse_args()
+    if options.tracefs:
         words = [word for word in sys.argv[1:] if word != "--tracefs"]
         os.execvp(WITH_TRACEFS[0], [*WITH_TRACEFS, sys.executable, "-m", "tests.benchmark.run", *words])
-    options = ("--tracer", asked.tracer) if asked.tracer else ()
-    with compiled() as program:
+    run_options = ("--tracer", options.tracer) if options.tracer else ()
+    with compiled_program() as program:
         work = FixedWork.of(program)
         parts = {
-            "hogs": lambda: print_hogs(asked.trials, options),
-            "quiet": lambda: print_quiet(work, asked.repetitions, options),
-            "short": lambda: print_short(work, asked.short, options),
-            "share": lambda: print_share(work, asked.pairs, options),
-            "costs": lambda: print_costs(options),
+            "hogs": lambda: print_hogs(options.trials, run_options),
+            "quiet": lambda: print_quiet(work, options.repetitions, run_options),
+            "short": lambda: print_short(work, options.short, run_options),
+            "share": lambda: print_share(work, options.pairs, run_options),
+            "costs": lambda: print_costs(run_options),
         }
-        unknown = set(asked.part) - parts.keys()
+        unknown = set(options.part) - parts.keys()
         if unknown:
             parser.error(f"no part {', '.join(sorted(unknown))}: there are {', '.join(parts)}")
-        for name in asked.part or parts:
+        for name in options.part or parts:
             parts[name]()
 
 

@@ -1,4 +1,4 @@
-"""What a repetition takes beside one of hyperfine, and what the command itself feels of noisewatch."""
+"""The cost of a repetition compared with hyperfine, and the effect of noisewatch on the command itself."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from tests.benchmark.run.work import NOISEWATCH, PINNED, FixedWork
 
 _ROUNDS = 5
-_FEWER, _MORE = 20, 220  # repetitions: the difference leaves out what a start costs
+_FEWER, _MORE = 20, 220  # repetitions: the difference excludes the cost of a start
 _WORK_NS = 1e9
 _RESAMPLED = 2_000
 _CONFIDENCE = 0.95
 
 
 def print_costs(options: Sequence[str]) -> None:
-    """Each in turn, round after round."""
+    """Print the cost of a repetition for each tool, measured in turn."""
     ways: dict[str, Callable[[int], Sequence[str]]] = {
         "noisewatch run": lambda runs: [*NOISEWATCH, *options, "--calibration", "0", "--runs", str(runs), "--", "true"],
     }
@@ -30,26 +30,26 @@ def print_costs(options: Sequence[str]) -> None:
         for way, command in ways.items():
             fewer, more = (_seconds(command(runs)) for runs in (_FEWER, _MORE))
             costs[way].append((more - fewer) / (_MORE - _FEWER) * 1e3)
-    for way, found in costs.items():
-        print(f"{way}: {statistics.median(found):.2f} ms a repetition of `true` ({min(found):.2f} to {max(found):.2f})")
+    for way, times in costs.items():
+        print(f"{way}: {statistics.median(times):.2f} ms a repetition of `true` ({min(times):.2f} to {max(times):.2f})")
 
 
 def print_share(work: FixedWork, pairs: int, options: Sequence[str]) -> None:
-    """Fixed work of a second, which tells its own time, in pairs whose order changes."""
-    plain, watched = [*PINNED, *work.telling(_WORK_NS)], [*NOISEWATCH, *options, "--", *work.telling(_WORK_NS)]
-    found: list[tuple[int, int]] = []
+    """Print the effect on fixed work of a second that measures itself, in pairs of changing order."""
+    plain, watched = [*PINNED, *work.self_timed(_WORK_NS)], [*NOISEWATCH, *options, "--", *work.self_timed(_WORK_NS)]
+    samples: list[tuple[int, int]] = []
     for number in range(pairs):
         if number % 2:
-            later = _told_ns(watched)
-            found.append((_told_ns(plain), later))
+            watched_ns = _reported_ns(watched)
+            samples.append((_reported_ns(plain), watched_ns))
         else:
-            found.append((_told_ns(plain), _told_ns(watched)))
+            samples.append((_reported_ns(plain), _reported_ns(watched)))
     rng = random.Random(1)
-    ratios = sorted(_ratio(rng.choices(found, k=pairs)) for _ in range(_RESAMPLED))
+    ratios = sorted(_ratio(rng.choices(samples, k=pairs)) for _ in range(_RESAMPLED))
     low, high = (ratios[round(share * (_RESAMPLED - 1))] for share in ((1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2))
     print(
         f"fixed work of {_WORK_NS / 1e9:g} s with noisewatch over without, ratio of medians of {pairs} pairs: "
-        f"{_ratio(found) - 1:+.3%} (95 % confidence {low - 1:+.3%} to {high - 1:+.3%}, by the bootstrap)"
+        f"{_ratio(samples) - 1:+.3%} (95 % confidence {low - 1:+.3%} to {high - 1:+.3%}, by the bootstrap)"
     )
 
 
@@ -58,12 +58,12 @@ def _ratio(pairs: Sequence[tuple[int, int]]) -> float:
     return float(statistics.median(watched) / statistics.median(plain))
 
 
-def _told_ns(command: Sequence[str]) -> int:
-    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return int(ran.stdout)
+def _reported_ns(command: Sequence[str]) -> int:
+    result = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return int(result.stdout)
 
 
 def _seconds(command: Sequence[str]) -> float:
-    began_s = time.monotonic()
+    start_s = time.monotonic()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.monotonic() - began_s
+    return time.monotonic() - start_s

@@ -21,7 +21,7 @@ PINNED = ["taskset", "-c", str(CPU)]
 
 @dataclass(frozen=True, slots=True)
 class FixedWork:
-    """A program, how long one of its loops takes, and how long it takes to start, in ns."""
+    """A program, with the time of one of its loops and of its start, in ns."""
 
     program: Path
     loop_ns: int
@@ -29,14 +29,14 @@ class FixedWork:
 
     @staticmethod
     def of(program: Path) -> FixedWork:
-        """Measured on the target CPU."""
+        """Measure a program on the target CPU."""
         loop_ns = int(subprocess.run([*PINNED, program, _KIND], check=True, capture_output=True, text=True).stdout)
-        took_ns = []
+        start_times_ns = []
         for _ in range(_STARTS):
-            began_ns = time.monotonic_ns()
+            begin_ns = time.monotonic_ns()
             subprocess.run([program, _KIND, "0", "1"], check=True)
-            took_ns.append(time.monotonic_ns() - began_ns)
-        return FixedWork(program, loop_ns, round(statistics.median(took_ns)))
+            start_times_ns.append(time.monotonic_ns() - begin_ns)
+        return FixedWork(program, loop_ns, round(statistics.median(start_times_ns)))
 
     def command(self, length_ns: float) -> list[str]:
         """Return a command that takes `length_ns` in all, its start included."""
@@ -45,8 +45,8 @@ class FixedWork:
     def of_loops(self, loops: int) -> list[str]:
         return [str(self.program), _KIND, "0", str(loops)]
 
-    def telling(self, length_ns: float) -> list[str]:
-        """Works so long twice, and prints how many ns the second time took."""
+    def self_timed(self, length_ns: float) -> list[str]:
+        """Return a command that works for `length_ns` twice, and prints the time of the second work in ns."""
         return [str(self.program), _KIND, "1", str(self.loops_in(length_ns))]
 
     def loops_in(self, length_ns: float) -> int:
@@ -55,7 +55,7 @@ class FixedWork:
 
 
 def series(*words: str) -> dict[str, Any]:
-    """The series as `run --format json` tells it. Options first, then `--` and the command."""
-    ran = subprocess.run([*NOISEWATCH, "--format", "json", *words], check=True, stdout=subprocess.PIPE)
-    told: dict[str, Any] = json.loads(ran.stdout)
-    return told
+    """Return the series of `run --format json`. `words` are options, then `--` and the command."""
+    result = subprocess.run([*NOISEWATCH, "--format", "json", *words], check=True, stdout=subprocess.PIPE)
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document

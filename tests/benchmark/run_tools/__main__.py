@@ -1,7 +1,7 @@
-"""Prints what other tools measure with `noisewatch run` and without: `python -m tests.benchmark.run_tools [TOOL …]`.
+"""Print what other tools measure with `noisewatch run` and without: `python -m tests.benchmark.run_tools [TOOL …]`.
 
-The same CPU both times, by taskset without, in turn. Next to the ratio is the tool's own noise: how much its
-figures vary from run to run without noisewatch. Figures, no limits; run it on an otherwise idle host.
+Both use the same CPU (without noisewatch by taskset), in turn. Next to the ratio is the tool's own noise: how much
+its figures vary from run to run without noisewatch. Figures, no limits; run it on an otherwise idle host.
 
 On Debian: apt-get install hyperfine libbenchmark-dev numactl meson golang-go cargo. pyperf comes with `.[dev]`.
 """
@@ -25,72 +25,72 @@ from tests.live.noise import CPU
 
 _ROUNDS = 10
 _PROGRAMS = Path(__file__).with_name("programs")
-_BEFORE = {
+_PREFIX = {
     False: ["taskset", "-c", str(CPU)],
     True: [sys.executable, "-m", "noisewatch", "run", "--cpus", str(CPU), "--"],
 }
 
 
-def _printed(tool: BenchmarkTool, words: Words, before: Words, folder: Path) -> str:
-    environment = os.environ | tool.environment(before)
+def _output(tool: BenchmarkTool, words: Words, prefix: Words, folder: Path) -> str:
+    environment = os.environ | tool.environment(prefix)
     return subprocess.run(words, check=True, capture_output=True, text=True, cwd=folder, env=environment).stdout
 
 
 def _figure(tool: BenchmarkTool, is_with: bool, folder: Path) -> float:
-    for left in folder.glob("*.json"):
-        left.unlink()
-    before = _BEFORE[is_with]
-    return tool.figure(_printed(tool, tool.command(before), before, folder), folder)
+    for old_file in folder.glob("*.json"):
+        old_file.unlink()
+    prefix = _PREFIX[is_with]
+    return tool.figure(_output(tool, tool.command(prefix), prefix, folder), folder)
 
 
-def _compared(tool: BenchmarkTool, rounds: int, folder: Path) -> str:
-    """Warmed up once with each; then in turn."""
-    found: dict[bool, list[float]] = {False: [], True: []}
+def _compare(tool: BenchmarkTool, rounds: int, folder: Path) -> str:
+    """Warm up once in each way, measure in turn, and describe the ratio."""
+    figures: dict[bool, list[float]] = {False: [], True: []}
 
     def measure(is_with: bool) -> float:
-        found[is_with].append(_figure(tool, is_with, folder))
-        return found[is_with][-1]
+        figures[is_with].append(_figure(tool, is_with, folder))
+        return figures[is_with][-1]
 
-    for is_with in found:
+    for is_with in figures:
         _figure(tool, is_with, folder)
     ratio = paired_ratio(measure, rounds)
-    noise = statistics.stdev(found[False]) / statistics.fmean(found[False])
-    is_within = abs(ratio.middle - 1) <= noise or ratio.low <= 1 <= ratio.high
-    alone, inside = (describe_ns(round(statistics.fmean(found[each]))) for each in (False, True))
+    noise = statistics.stdev(figures[False]) / statistics.fmean(figures[False])
+    is_within_noise = abs(ratio.middle - 1) <= noise or ratio.low <= 1 <= ratio.high
+    alone, inside = (describe_ns(round(statistics.fmean(figures[is_with]))) for is_with in (False, True))
     return (
         f"{alone} without, {inside} with; ratio {ratio}; own noise (CV without) {describe_share(noise)}: "
-        f"{'no more than its noise' if is_within else 'MORE than its noise'}"
+        f"{'no more than its noise' if is_within_noise else 'MORE than its noise'}"
     )
 
 
-def _why_not_there(tool: BenchmarkTool, folder: Path) -> str | None:
+def _why_unusable(tool: BenchmarkTool, folder: Path) -> str | None:
     """Prepare the tool. Return why it cannot be used, or None if it can."""
     if shutil.which(tool.prepare[0]) is None:
         return f"no {tool.prepare[0]}"
     try:
-        _printed(tool, tool.prepare, _BEFORE[False], folder)
+        _output(tool, tool.prepare, _PREFIX[False], folder)
     except subprocess.CalledProcessError as error:
         return f"{shlex.join(tool.prepare)}: {' '.join(error.stderr.split())[-200:]}"
     return None
 
 
 def main() -> None:
-    """A line for each tool, or for those whose names hold one of the words."""
+    """Print a line for each tool, or for those whose name contains one of the words."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmark.run_tools")
     names = ", ".join(tool.name for tool in TOOLS)
     parser.add_argument("tool", nargs="*", metavar="TOOL", help=f"part of a name; all by default: {names}")
     parser.add_argument("--rounds", type=int, default=_ROUNDS, help=f"at least two (default {_ROUNDS})")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     for tool in TOOLS:
-        if asked.tool and not any(word in tool.name for word in asked.tool):
+        if options.tool and not any(word in tool.name for word in options.tool):
             continue
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             if tool.program is not None:
                 shutil.copytree(_PROGRAMS / tool.program, folder, dirs_exist_ok=True)
-            why_not = _why_not_there(tool, folder)
-            told = _compared(tool, asked.rounds, folder) if why_not is None else f"not there: {why_not}"
-        print(f"{tool.name:<26}{told}", flush=True)
+            reason = _why_unusable(tool, folder)
+            text = _compare(tool, options.rounds, folder) if reason is None else f"not available: {reason}"
+        print(f"{tool.name:<26}{text}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tools: each measures the same command alone and with `noisewatch run` where a user would put it."""
+"""Benchmark tools that measure the same command alone and with `noisewatch run` where a user would put it."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _GO_RESULT = regex(r"^Benchmark\S+\s+\d+\s+([\d.]+) ns/op", 8)  # re.MULTILINE
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkTool:
-    """What is run, in a folder of its own that has the program, with these words before the benchmark.
+    """A tool, run in a separate folder with the program, with a prefix before the benchmark.
 
-    `figure` takes what it printed, and the folder, to ns. `prepare` is run once, and fails where the tool is not there.
+    `figure` returns ns from its output and the folder. `prepare` is run once, and fails if the tool is missing.
     """
 
     name: str
     command: Callable[[Words], Words]
     figure: Callable[[str, Path], float]
     prepare: Words
-    program: str | None = None  # one of the folders in programs/
-    environment: Callable[[Words], Mapping[str, str]] = lambda before: {}
+    program: str | None = None  # a folder in programs/
+    environment: Callable[[Words], Mapping[str, str]] = lambda prefix: {}
 
 
 def _document(path: Path) -> Any:
@@ -55,20 +55,20 @@ def _of_pyperf(_: str, folder: Path) -> float:
     return statistics.fmean(value for run in runs for value in run.get("values", [])) * 1e9
 
 
-def _of_go(said: str, _: Path) -> float:
-    return statistics.fmean(map(float, _GO_RESULT.findall(said)))
+def _of_go(output: str, _: Path) -> float:
+    return statistics.fmean(map(float, _GO_RESULT.findall(output)))
 
 
 def _of_criterion(_: str, folder: Path) -> float:
     return float(_document(folder / "target/criterion/sum/new/estimates.json")["mean"]["point_estimate"])
 
 
-def _of_meson(said: str, _: Path) -> float:
-    return statistics.fmean(map(float, _SUM_RESULT.findall(said)))
+def _of_meson(output: str, _: Path) -> float:
+    return statistics.fmean(map(float, _SUM_RESULT.findall(output)))
 
 
 def _of_google_benchmark(_: str, folder: Path) -> float:
-    return statistics.fmean(each["real_time"] for each in _document(folder / _JSON)["benchmarks"])
+    return statistics.fmean(row["real_time"] for row in _document(folder / _JSON)["benchmarks"])
 
 
 def _pyperf(*options: str) -> Words:
@@ -80,8 +80,8 @@ TOOLS = (
     BenchmarkTool(
         name="hyperfine",
         prepare=["hyperfine", "--version"],
-        command=lambda before: [
-            *(*before, "hyperfine", "-N", "--style", "none", "--warmup", "3", "--runs", "40"),
+        command=lambda prefix: [
+            *(*prefix, "hyperfine", "-N", "--style", "none", "--warmup", "3", "--runs", "40"),
             *("--export-json", _JSON, shlex.join([sys.executable, "-S", "-c", _LOOP])),
         ],
         figure=_of_hyperfine,
@@ -89,22 +89,22 @@ TOOLS = (
     BenchmarkTool(
         name="pyperf",
         prepare=[sys.executable, "-m", "pyperf", "--help"],
-        command=lambda before: [*before, *_pyperf()],
+        command=lambda prefix: [*prefix, *_pyperf()],
         figure=_of_pyperf,
     ),
     BenchmarkTool(
         name="pyperf --hook noisewatch",
         prepare=[sys.executable, "-m", "pyperf", "--help"],
         # On both sides: any hook's imports change where a worker's objects lie, which alone makes this loop 2 % faster.
-        command=lambda before: [*before, *_pyperf("--hook", "noisewatch")],
+        command=lambda prefix: [*prefix, *_pyperf("--hook", "noisewatch")],
         figure=_of_pyperf,
     ),
     BenchmarkTool(
         name="go test -exec",
         program="go",
         prepare=["go", "test", "-c", "-o", "unused", "."],
-        command=lambda before: [
-            *("go", "test", "-exec", shlex.join(before), "-bench", ".", "-count", "5", "-benchtime", "200ms", ".")
+        command=lambda prefix: [
+            *("go", "test", "-exec", shlex.join(prefix), "-bench", ".", "-count", "5", "-benchtime", "200ms", ".")
         ],
         figure=_of_go,
     ),
@@ -112,19 +112,19 @@ TOOLS = (
         name="cargo's runner, criterion",
         program="rust",
         prepare=["cargo", "bench", "--quiet", "--no-run"],
-        command=lambda before: [
+        command=lambda prefix: [
             *("cargo", "bench", "--quiet", "--bench", "sum", "--"),
             *("--warm-up-time", "0.5", "--measurement-time", "2"),
         ],
         figure=_of_criterion,
-        environment=lambda before: {"CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER": " ".join(before)},
+        environment=lambda prefix: {"CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER": " ".join(prefix)},
     ),
     BenchmarkTool(
         name="google-benchmark",
         program="cpp",
         prepare=["g++", "-O2", "-o", "sum", "sum.cc", "-lbenchmark", "-lpthread"],
-        command=lambda before: [
-            *(*before, "./sum", "--benchmark_min_time=0.2", "--benchmark_repetitions=5"),
+        command=lambda prefix: [
+            *(*prefix, "./sum", "--benchmark_min_time=0.2", "--benchmark_repetitions=5"),
             *("--benchmark_report_aggregates_only=false", f"--benchmark_out={_JSON}", "--benchmark_out_format=json"),
         ],
         figure=_of_google_benchmark,
@@ -133,15 +133,15 @@ TOOLS = (
         name="meson test --wrapper",
         program="meson",
         prepare=["meson", "setup", "build"],
-        command=lambda before: [
-            *("meson", "test", "-C", "build", "--benchmark", "--repeat", "5", "-v", "--wrapper", shlex.join(before))
+        command=lambda prefix: [
+            *("meson", "test", "-C", "build", "--benchmark", "--repeat", "5", "-v", "--wrapper", shlex.join(prefix))
         ],
         figure=_of_meson,
     ),
     BenchmarkTool(
         name="numactl --membind",
         prepare=["numactl", "--membind=0", "true"],
-        command=lambda before: ["numactl", "--membind=0", *before, sys.executable, "-S", "-c", _TIMED_LOOP],
-        figure=lambda said, _: float(said),
+        command=lambda prefix: ["numactl", "--membind=0", *prefix, sys.executable, "-S", "-c", _TIMED_LOOP],
+        figure=lambda output, _: float(output),
     ),
 )

@@ -1,4 +1,4 @@
-"""The role for Ansible, in the real one: three names of this host, on one of whose CPUs a hog runs."""
+"""The role for Ansible, run by Ansible on three names of this host; a hog runs on the CPU of one of them."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ import pytest
 
 from tests.fleet.engines import program
 from tests.fleet.hog import JUDGED, UNWATCHED, hog, unknown_machine
-from tests.fleet.shipped import STARTS, write_shipped
+from tests.fleet.shipped import PROGRAM, write_shipped
 from tests.surfaces.running import Run
 
-pytestmark = [pytest.mark.fleet, pytest.mark.usefixtures("aside")]
+pytestmark = [pytest.mark.fleet, pytest.mark.usefixtures("hog_cpu_free")]
 
-_UNREACHABLE = {"ansible_remote_tmp": "/dev/null/none"}  # a folder that cannot be made, as on a full or broken host
+_UNREACHABLE = {"ansible_remote_tmp": "/dev/null/none"}  # a folder that cannot be created, as on a full or broken host
 
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """The playbook that ships, whose benchmark leaves a file where it ran."""
+    """The shipped playbook, whose benchmark creates a file for each host."""
 
     folder: Path
 
     def hosts(self, options_by_host: dict[str, str], **variables: str) -> None:
-        """The inventory, and variables of all hosts."""
+        """Write the inventory with these hosts, and variables of all hosts."""
         hosts = {name: {"noisewatch_options": options} for name, options in options_by_host.items()}
-        known = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
-        known |= {"noisewatch_program": STARTS, "benchmark": f"touch {self.folder}/ran/{{{{ inventory_hostname }}}}"}
-        inventory = {"all": {"hosts": hosts, "vars": known | variables}}
+        base = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
+        base |= {"noisewatch_program": PROGRAM, "benchmark": f"touch {self.folder}/ran/{{{{ inventory_hostname }}}}"}
+        inventory = {"all": {"hosts": hosts, "vars": base | variables}}
         (self.folder / "ran").mkdir(exist_ok=True)
         (self.folder / "inventory.json").write_text(json.dumps(inventory))
 
     def change(self, host: str, variables: dict[str, str]) -> None:
-        """Variables of one host."""
+        """Change variables of one host."""
         inventory = json.loads((self.folder / "inventory.json").read_text())
         inventory["all"]["hosts"][host] |= variables
         (self.folder / "inventory.json").write_text(json.dumps(inventory))
@@ -52,32 +52,32 @@ class Play:
     @property
     def ran_on(self) -> set[str]:
         """The hosts that the benchmark ran on."""
-        return {each.name for each in (self.folder / "ran").iterdir()}
+        return {path.name for path in (self.folder / "ran").iterdir()}
 
     @property
     def verdicts(self) -> set[str]:
-        """The files on the control node."""
-        return {each.name for each in (self.folder / "verdicts").iterdir()}
+        """The names of the reports on the control node."""
+        return {path.name for path in (self.folder / "verdicts").iterdir()}
 
     def verdict(self, host: str) -> str:
         """Return the verdict in the host's report that was copied to the control node."""
-        told: str = json.loads((self.folder / "verdicts" / f"{host}.json").read_text())["verdict"]
-        return told
+        verdict: str = json.loads((self.folder / "verdicts" / f"{host}.json").read_text())["verdict"]
+        return verdict
 
 
 @pytest.fixture
 def play(tmp_path: Path) -> Play:
-    """One without hosts."""
+    """The playbook without hosts."""
     return Play(write_shipped("ansible", tmp_path))
 
 
 def test_the_benchmark_runs_on_all_hosts_but_the_noisy_one(play: Play, run: Run) -> None:
     play.hosts({"first": UNWATCHED, "noisy": JUDGED, "last": UNWATCHED})
     with hog() as process:
-        ended = play.run()
-    assert ended.returncode == 2
-    assert f"(pid {process.pid})" in ended.stdout
-    assert "(tasks-on-target)" in ended.stdout
+        result = play.run()
+    assert result.returncode == 2
+    assert f"(pid {process.pid})" in result.stdout
+    assert "(tasks-on-target)" in result.stdout
     assert play.ran_on == {"first", "last"}
     assert {host: play.verdict(host) for host in ("first", "noisy", "last")} == {
         "first": "stable", "noisy": "unstable", "last": "stable",
@@ -92,26 +92,26 @@ def test_one_noisy_host_stops_all_where_all_are_needed(play: Play) -> None:
     book = play.folder / "benchmark.yml"
     book.write_text(book.read_text().replace("any_errors_fatal: false", "any_errors_fatal: true"))
     with hog():
-        ended = play.run()
-    assert ended.returncode == 2
+        result = play.run()
+    assert result.returncode == 2
     assert play.ran_on == set()
     assert (play.verdict("first"), play.verdict("noisy")) == ("stable", "unstable")
 
 
 @pytest.mark.parametrize(("on_unknown", "ran_on"), [("stop", {"first"}), ("go", {"first", "unknown"})])
-def test_an_unknown_host_is_stopped_unless_it_may_go(play: Play, on_unknown: str, ran_on: set[str]) -> None:
+def test_an_unknown_host_is_stopped_unless_allowed(play: Play, on_unknown: str, ran_on: set[str]) -> None:
     play.hosts({"first": UNWATCHED, "unknown": unknown_machine(play.folder)}, noisewatch_on_unknown=on_unknown)
-    ended = play.run()
+    result = play.run()
     assert play.ran_on == ran_on
     assert play.verdict("unknown") == "unknown"
-    assert ("no such file (target-cpu-unusable)" in ended.stdout) == (on_unknown == "stop")
+    assert ("no such file (target-cpu-unusable)" in result.stdout) == (on_unknown == "stop")
 
 
-def test_a_host_on_which_noisewatch_fails_is_stopped_even_where_unknown_ones_go(play: Play) -> None:
+def test_a_host_on_which_noisewatch_fails_is_stopped_even_if_unknown_is_allowed(play: Play) -> None:
     play.hosts({"first": UNWATCHED, "misspelt": "--no-such-option"}, noisewatch_on_unknown="go")
-    ended = play.run()
-    assert ended.returncode == 2
-    assert "there is no option --no-such-option" in ended.stdout
+    result = play.run()
+    assert result.returncode == 2
+    assert "there is no option --no-such-option" in result.stdout
     assert play.ran_on == {"first"}
 
 
@@ -130,7 +130,7 @@ def test_a_host_that_cannot_be_judged_keeps_no_verdict_of_an_earlier_run(
 
 @pytest.mark.parametrize(("options", "ran_on"), [([], {"first"}), (["--check"], set())])
 def test_the_program_is_installed_before_it_is_needed(play: Play, options: list[str], ran_on: set[str]) -> None:
-    (play.folder / "noisewatch.pex").write_text(f'#!/bin/sh\nexec {STARTS} "$@"\n')
+    (play.folder / "noisewatch.pex").write_text(f'#!/bin/sh\nexec {PROGRAM} "$@"\n')
     installed = play.folder / "opt" / "noisewatch"
     source = str(play.folder / "noisewatch.pex")
     play.hosts({"first": UNWATCHED}, noisewatch_install=source, noisewatch_program=str(installed))
@@ -139,16 +139,16 @@ def test_the_program_is_installed_before_it_is_needed(play: Play, options: list[
     assert play.ran_on == ran_on
 
 
-def test_a_check_judges_too_keeps_the_verdict_and_runs_nothing(play: Play) -> None:
+def test_check_mode_judges_and_keeps_the_verdict_but_runs_nothing(play: Play) -> None:
     play.hosts({"noisy": JUDGED})
     with hog() as process:
-        ended = play.run("--check")
-    assert f"(pid {process.pid})" in ended.stdout
-    assert (ended.returncode, play.ran_on, play.verdict("noisy")) == (2, set(), "unstable")
+        result = play.run("--check")
+    assert f"(pid {process.pid})" in result.stdout
+    assert (result.returncode, play.ran_on, play.verdict("noisy")) == (2, set(), "unstable")
 
 
-def test_a_word_that_the_role_does_not_know_is_told(play: Play) -> None:
+def test_an_invalid_on_unknown_is_rejected(play: Play) -> None:
     play.hosts({"first": UNWATCHED}, noisewatch_on_unknown="ignore")
-    ended = play.run()
-    assert ended.returncode == 2
-    assert "noisewatch_on_unknown must be one of: stop, go" in ended.stdout
+    result = play.run()
+    assert result.returncode == 2
+    assert "noisewatch_on_unknown must be one of: stop, go" in result.stdout

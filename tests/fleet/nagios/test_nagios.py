@@ -1,4 +1,4 @@
-"""The files for Nagios, in a real one: a service that is CRITICAL while a hog runs, names it, and recovers."""
+"""The files for Nagios, in a real Nagios: a service is CRITICAL while a hog runs, names it, and recovers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.engines import ASKS_EVERY_S, program, started
+from tests.fleet.engines import POLL_INTERVAL_S, program, run_engine
 from tests.fleet.hog import JUDGED, hog
 from tests.fleet.shipped import write_shipped
 from tests.plumbing.waiting import wait_until
 
-pytestmark = [pytest.mark.fleet, pytest.mark.usefixtures("aside")]
+pytestmark = [pytest.mark.fleet, pytest.mark.usefixtures("hog_cpu_free")]
 
 _OK, _WARNING, _CRITICAL, _UNKNOWN = "0", "1", "2", "3"
 _SOFT, _HARD = "0", "1"
-_WITHIN_S = 120.0  # half a minute where nobody else is at work
-# A second is a minute; all else is as little as Nagios starts with.
+_TIMEOUT_S = 120.0  # takes half a minute on an idle host
+# One second stands for a minute; the rest is the minimum with which Nagios starts.
 _NAGIOS = """
 log_file={0}/nagios.log
 cfg_file={0}/files/noisewatch.cfg
@@ -91,18 +91,18 @@ define service {{
 
 @pytest.fixture
 def nagios(tmp_path: Path) -> Iterator[Path]:
-    """The file in which a running one keeps the state of its services."""
+    """Run Nagios, and yield the file with the state of its services."""
     server = program("nagios4")
     commands = write_shipped("nagios", tmp_path / "files") / "noisewatch.cfg"
     commands.write_text(commands.read_text().replace("/etc/noisewatch", str(commands.parent)))
     (tmp_path / "nagios.cfg").write_text(_NAGIOS.format(tmp_path))
     (tmp_path / "objects.cfg").write_text(_OBJECTS.format(judged=JUDGED))
-    with started([server, str(tmp_path / "nagios.cfg")], tmp_path / "nagios.out"):
+    with run_engine([server, str(tmp_path / "nagios.cfg")], tmp_path / "nagios.out"):
         yield tmp_path / "status.dat"
 
 
 def _service(status: Path, name: str) -> dict[str, str]:
-    """What is known of a service; nothing before it was looked at."""
+    """Return the fields of a service, empty before its first check."""
     if not status.exists():
         return {}
     for block in re.findall(r"^servicestatus \{\n(.*?)^\t\}", status.read_text(), re.MULTILINE | re.DOTALL):
@@ -117,17 +117,17 @@ def test_a_service_is_critical_while_a_hog_runs_and_recovers(nagios: Path) -> No
         return _service(nagios, "noisewatch").get("current_state")
 
     with hog() as process:
-        wait_until(lambda: state() == _CRITICAL, _WITHIN_S, ASKS_EVERY_S)
-        told = _service(nagios, "noisewatch")
-        assert "NOISEWATCH CRITICAL: 1 block" in told["plugin_output"]
-        assert f"(pid {process.pid})" in told["long_plugin_output"]
-        assert "'tasks-on-target'=" in told["performance_data"]
-        wait_until(lambda: _service(nagios, "noisewatch").get("state_type") == _HARD, _WITHIN_S, ASKS_EVERY_S)
+        wait_until(lambda: state() == _CRITICAL, _TIMEOUT_S, POLL_INTERVAL_S)
+        service = _service(nagios, "noisewatch")
+        assert "NOISEWATCH CRITICAL: 1 block" in service["plugin_output"]
+        assert f"(pid {process.pid})" in service["long_plugin_output"]
+        assert "'tasks-on-target'=" in service["performance_data"]
+        wait_until(lambda: _service(nagios, "noisewatch").get("state_type") == _HARD, _TIMEOUT_S, POLL_INTERVAL_S)
     wait_until(
-        lambda: state() in (_OK, _WARNING), _WITHIN_S, ASKS_EVERY_S
-    )  # a warning where the scheduler may put others there
+        lambda: state() in (_OK, _WARNING), _TIMEOUT_S, POLL_INTERVAL_S
+    )  # a warning if the scheduler may run other tasks there
 
 
-def test_what_noisewatch_cannot_do_is_unknown(nagios: Path) -> None:
-    wait_until(lambda: _service(nagios, "misspelt").get("current_state") == _UNKNOWN, _WITHIN_S, ASKS_EVERY_S)
+def test_a_misspelt_option_is_unknown(nagios: Path) -> None:
+    wait_until(lambda: _service(nagios, "misspelt").get("current_state") == _UNKNOWN, _TIMEOUT_S, POLL_INTERVAL_S)
     assert "--no-such-option" in _service(nagios, "misspelt")["plugin_output"]

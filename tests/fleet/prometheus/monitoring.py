@@ -1,4 +1,4 @@
-"""Prometheus, Alertmanager and two node_exporters on the loopback, which do in seconds what takes them minutes."""
+"""Prometheus, Alertmanager and two node_exporters on the loopback, with periods of seconds instead of minutes."""
 
 from __future__ import annotations
 
@@ -16,71 +16,71 @@ from pathlib import Path
 from typing import Any
 
 from tests import CHECKOUT
-from tests.fleet.engines import ASKS_EVERY_S, free_port, program, started
-from tests.fleet.shipped import shipped
+from tests.fleet.engines import POLL_INTERVAL_S, free_port, program, run_engine
+from tests.fleet.shipped import shipped_files
 from tests.plumbing.waiting import wait_until
 from tests.surfaces.running import NOISEWATCH
 
-WITHIN_S = 120.0
+TIMEOUT_S = 120.0
 FILE = "noisewatch.prom"
 
 
 @dataclass(frozen=True, slots=True)
 class Monitoring:
-    """Two machines, `a` and `b`: folders of text files, scraped from the exporters of that name."""
+    """Machines `a` and `b`, each with a folder of text files and an exporter; `messages` are from Alertmanager."""
 
     folder: Path
     url: str
     instance_by_name: dict[str, str]
-    told: list[dict[str, Any]] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
 
     def textfile(self, name: str) -> Path:
         return self.folder / name / FILE
 
     def judge(self, name: str, options: str) -> None:
-        """Has noisewatch write the machine's file, as its service does."""
+        """Write the text file of a machine with noisewatch, as its service does."""
         preflight = [*NOISEWATCH, "preflight", "--no-config", "--exit-zero", "--format", "prometheus"]
         command = [*preflight, "--output", str(self.textfile(name)), *options.split()]
         subprocess.run(command, check=True, cwd=CHECKOUT, capture_output=True)
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """What it gives at this moment; an HTTPError where it cannot be parsed."""
-        asked = urllib.parse.urlencode({"query": expression})
-        with urllib.request.urlopen(f"{self.url}/api/v1/query?{asked}") as answer:
-            found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
-        return found
+        """Return the current result of an expression. Raise HTTPError if it cannot be parsed."""
+        parameters = urllib.parse.urlencode({"query": expression})
+        with urllib.request.urlopen(f"{self.url}/api/v1/query?{parameters}") as answer:
+            result: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+        return result
 
     def wait_for_message(self, alert: str, name: str, status: str) -> dict[str, Any]:
-        """The alert, as Alertmanager has sent it in a message about that machine alone."""
-        wait_until(lambda: bool(self._sent(alert, name, status)), WITHIN_S, ASKS_EVERY_S)
-        return self._sent(alert, name, status)[0]
+        """Wait until Alertmanager sends an alert in a message about this machine only, and return the alert."""
+        wait_until(lambda: bool(self._alerts(alert, name, status)), TIMEOUT_S, POLL_INTERVAL_S)
+        return self._alerts(alert, name, status)[0]
 
-    def was_told_of(self, name: str) -> list[str]:
-        """The alerts that were ever sent for it."""
-        sent = [each["labels"] for message in self.told for each in message["alerts"]]
-        return [labels["alertname"] for labels in sent if labels["instance"] == self.instance_by_name[name]]
+    def alerts_of(self, name: str) -> list[str]:
+        """Return the names of all alerts sent for a machine so far."""
+        all_labels = [alert["labels"] for message in self.messages for alert in message["alerts"]]
+        return [labels["alertname"] for labels in all_labels if labels["instance"] == self.instance_by_name[name]]
 
-    def _sent(self, alert: str, name: str, status: str) -> list[dict[str, Any]]:
-        of_machine = [each for each in self.told if each["groupLabels"] == {"instance": self.instance_by_name[name]}]
-        alerts = [each for message in of_machine for each in message["alerts"]]
-        return [each for each in alerts if each["labels"]["alertname"] == alert and each["status"] == status]
+    def _alerts(self, alert: str, name: str, status: str) -> list[dict[str, Any]]:
+        group = {"instance": self.instance_by_name[name]}
+        alerts = [row for message in self.messages if message["groupLabels"] == group for row in message["alerts"]]
+        return [row for row in alerts if row["labels"]["alertname"] == alert and row["status"] == status]
 
 
 @contextmanager
 def monitoring(folder: Path) -> Iterator[Monitoring]:
-    """All of them, with the shipped files; the times in those are seconds."""
-    told: list[dict[str, Any]] = []
+    """Run all services with the shipped files, in which periods are set to seconds."""
+    messages: list[dict[str, Any]] = []
     ports = {name: free_port() for name in ("a", "b", "server", "alerts")}
     with ExitStack() as stack:
-        ports["webhook"] = stack.enter_context(_webhook(told))
+        ports["webhook"] = stack.enter_context(_webhook(messages))
         _write_files(folder, ports)
         for name, command in _commands(folder).items():
             listens = f"--web.listen-address=127.0.0.1:{ports[name]}"
-            stack.enter_context(started([*command, listens], folder / f"{name}.log"))
+            stack.enter_context(run_engine([*command, listens], folder / f"{name}.log"))
         instances = {name: f"127.0.0.1:{ports[name]}" for name in ("a", "b")}
-        made = Monitoring(folder, f"http://127.0.0.1:{ports['server']}", instances, told)
-        wait_until(lambda: _is_up(made), WITHIN_S, ASKS_EVERY_S)
-        yield made
+        machines = Monitoring(folder, f"http://127.0.0.1:{ports['server']}", instances, messages)
+        wait_until(lambda: _is_up(machines), TIMEOUT_S, POLL_INTERVAL_S)
+        yield machines
 
 
 def _commands(folder: Path) -> dict[str, list[str]]:
@@ -95,9 +95,9 @@ def _commands(folder: Path) -> dict[str, list[str]]:
     }
 
 
-def _is_up(made: Monitoring) -> bool:
+def _is_up(machines: Monitoring) -> bool:
     try:
-        return len(made.query('up{job="node"} == 1')) == len(made.instance_by_name)
+        return len(machines.query('up{job="node"} == 1')) == len(machines.instance_by_name)
     except OSError:
         return False
 
@@ -105,7 +105,7 @@ def _is_up(made: Monitoring) -> bool:
 def _write_files(folder: Path, ports: dict[str, int]) -> None:
     for name in ("a", "b"):
         (folder / name).mkdir()
-    texts = shipped("prometheus")
+    texts = shipped_files("prometheus")
     texts["prometheus.yml"] = (
         texts["prometheus.yml"]
         .replace("15s", "1s")
@@ -120,12 +120,12 @@ def _write_files(folder: Path, ports: dict[str, int]) -> None:
 
 
 @contextmanager
-def _webhook(told: list[dict[str, Any]]) -> Iterator[int]:
-    """Takes what Alertmanager sends; its port."""
+def _webhook(messages: list[dict[str, Any]]) -> Iterator[int]:
+    """Append the messages of Alertmanager to `messages`, and yield the port for them."""
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            messages.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.end_headers()
 

@@ -1,7 +1,7 @@
-"""A cluster of two nodes on this host, munged, slurmctld and a slurmd for each, with the files that we ship.
+"""A Slurm cluster on this host: munged, slurmctld, and two nodes with a slurmd each, with the shipped files.
 
-`watched` judges the last CPU. `easy` asks nothing of the first one, so that others on this host do not matter there;
-jobs go to it only where `watched` takes none. No cgroups, no accounts; one folder, and free ports of the loopback.
+`watched` judges the last CPU. `easy` is always stable, whatever else runs on this host, and has a higher weight: it
+gets jobs only if `watched` takes none. No cgroups and no accounts; all files are in one folder.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fleet.engines import ASKS_EVERY_S, free_port, program, started
+from tests.fleet.engines import POLL_INTERVAL_S, free_port, program, run_engine
 from tests.fleet.hog import JUDGED, UNWATCHED
 from tests.fleet.shipped import write_shipped
 from tests.plumbing.waiting import wait_until
@@ -23,23 +23,23 @@ from tests.plumbing.waiting import wait_until
 WATCHED, EASY = "watched", "easy"
 _OPTIONS_BY_NODE = {WATCHED: JUDGED, EASY: UNWATCHED}
 _WEIGHT_BY_NODE = {WATCHED: 1, EASY: 2}
-_STARTS_WITHIN_S = 30.0
+_START_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A running one."""
+    """A running cluster."""
 
     folder: Path
 
     def ask(self, command: str, *arguments: str) -> str:
-        """What one of Slurm's commands prints; an AssertionError where it fails."""
-        ran = self._run(command, *arguments)
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
+        """Return the output of one of Slurm's commands. Raise AssertionError if it fails."""
+        result = self._run(command, *arguments)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
 
     def is_up(self) -> bool:
-        """Whether both nodes have registered."""
+        """Return whether both nodes have registered."""
         states = self._run("sinfo", "-h", "-N", "-o", "%T").stdout.split()
         return len(states) == len(_OPTIONS_BY_NODE) and {"idle", "drained"}.issuperset(states)
 
@@ -48,39 +48,39 @@ class Cluster:
         return _field(r"^ *State=(\S*)", self.ask("scontrol", "show", "node", node))
 
     def reason(self, node: str) -> str:
-        """Why it is drained, without who says so."""
+        """Return why the node is drained, without the user that drained it."""
         return _field(r"^ *Reason=(.*) \[", self.ask("scontrol", "show", "node", node))
 
     def is_in_service(self, node: str) -> bool:
-        """Whether it takes jobs."""
+        """Return whether the node takes jobs."""
         return self.state(node) in ("IDLE", "MIXED", "ALLOCATED")
 
     def update(self, node: str, *changes: str) -> None:
         """Change the node with `scontrol update`, as an administrator would."""
         self.ask("scontrol", "update", f"NodeName={node}", *changes)
 
-    def takes_orders(self, *, of_ours: bool) -> None:
-        """Whether what our scripts tell Slurm reaches it; what they ask always does."""
+    def allow_updates(self, *, is_allowed: bool) -> None:
+        """Let the updates of our scripts reach Slurm, or fail; their queries always succeed."""
         mark = self.folder / "deaf"
-        if of_ours:
+        if is_allowed:
             mark.unlink()
         else:
             mark.touch()
 
     def health_checks(self, node: str) -> int:
-        """How many have ended there."""
+        """Return the number of finished health checks of a node."""
         return (self.folder / f"slurmd-{node}.log").read_text().count("health_check success")
 
     def job(self, number: str, field: str) -> str:
-        """A field of a job, such as its JobState."""
+        """Return a field of a job, such as its JobState."""
         return _field(rf"\b{field}=(\S*)", self.ask("scontrol", "show", "job", number))
 
     def submit(self, script: str, *options: str) -> str:
-        """The number of the job."""
+        """Submit a job, and return its number."""
         return self.ask("sbatch", "--parsable", "--output=job-%j", *options, f"--wrap={script}").strip()
 
-    def printed_by(self, job: str) -> str:
-        """What the job has printed so far."""
+    def output_of(self, job: str) -> str:
+        """Return the output of a job so far."""
         output = self.folder / f"job-{job}"
         return output.read_text() if output.exists() else ""
 
@@ -97,25 +97,25 @@ class Cluster:
 
 
 def _field(pattern: str, text: str) -> str:
-    found = re.search(pattern, text, re.MULTILINE)
-    return found.group(1) if found else ""
+    match = re.search(pattern, text, re.MULTILINE)
+    return match.group(1) if match else ""
 
 
 @contextmanager
 def running_cluster(folder: Path, checks_every_s: int) -> Iterator[Cluster]:
-    """Starts it, and returns when both nodes have registered."""
+    """Run a cluster, and yield it when both nodes have registered."""
     daemons = {name: program(name) for name in ("munged", "slurmctld", "slurmd", "scontrol")}
     _write(folder, checks_every_s)
     with ExitStack() as engines:
         munged = [daemons["munged"], "--foreground", "--force", *_munge_files(folder)]
-        engines.enter_context(started(munged, folder / "munged.log"))
-        wait_until((folder / "munge.socket").exists, _STARTS_WITHIN_S)
+        engines.enter_context(run_engine(munged, folder / "munged.log"))
+        wait_until((folder / "munge.socket").exists, _START_TIMEOUT_S)
         configuration = ["-D", "-f", str(folder / "slurm.conf")]
-        engines.enter_context(started([daemons["slurmctld"], *configuration], folder / "slurmctld.out"))
+        engines.enter_context(run_engine([daemons["slurmctld"], *configuration], folder / "slurmctld.out"))
         for node in _OPTIONS_BY_NODE:
-            engines.enter_context(started([daemons["slurmd"], *configuration, "-N", node], folder / f"{node}.out"))
+            engines.enter_context(run_engine([daemons["slurmd"], *configuration, "-N", node], folder / f"{node}.out"))
         cluster = Cluster(folder)
-        wait_until(cluster.is_up, _STARTS_WITHIN_S, ASKS_EVERY_S)
+        wait_until(cluster.is_up, _START_TIMEOUT_S, POLL_INTERVAL_S)
         yield cluster
 
 
@@ -128,7 +128,7 @@ def _munge_files(folder: Path) -> list[str]:
 
 
 def _write(folder: Path, checks_every_s: int) -> None:
-    """What ships, as it is but for its place, its settings, and how long Slurm waits from one check to the next."""
+    """Write the shipped files, with changed paths, settings and interval of health checks."""
     scripts = write_shipped("slurm", folder / "noisewatch")
     with (scripts / "noisewatch-settings").open("a") as settings:
         settings.write(_settings(folder))

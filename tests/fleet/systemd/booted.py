@@ -1,4 +1,4 @@
-"""A systemd of its own, as PID 1 of its namespaces, whose writes to /etc, /run and /var/lib stay there."""
+"""A separate systemd, as PID 1 of its own namespaces, with layers above /etc, /run and /var/lib."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from tests.fleet.engines import program
 
 _NAMESPACES = ("--fork", "--kill-child", "--pid", "--mount", "--uts", "--ipc", "--cgroup", "--mount-proc")
-_WITHIN_S = 120.0
+_TIMEOUT_S = 120.0
 _LAYERED = ("/etc", "/var/lib")
-# Of all that a machine starts, what the script needs: no device manager, no journal.
+# Starts only what the script needs: no device manager, no journal.
 _BOOT = """
 set -e
 mount --make-rprivate /
@@ -46,7 +46,7 @@ StandardError=append:{out}
 
 
 def run_in_systemd(folder: Path, unit_by_name: dict[str, str], script: str) -> str:
-    """Boots with these units, runs the script of a shell, powers off; what the script printed."""
+    """Boot with these units, run a shell script, power off, and return the output of the script."""
     units, out = folder / "units", folder / "out"
     for name, text in {**unit_by_name, "script.target": _TARGET}.items():
         (units / name).parent.mkdir(parents=True, exist_ok=True)
@@ -60,8 +60,8 @@ def run_in_systemd(folder: Path, unit_by_name: dict[str, str], script: str) -> s
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            process.wait(_WITHIN_S)
+            process.wait(_TIMEOUT_S)
         finally:
-            process.kill()  # and with it the systemd
+            process.kill()  # this ends the systemd too
             process.wait()
     return out.read_text() if out.exists() else ""

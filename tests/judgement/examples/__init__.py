@@ -1,1 +1,1 @@
-"""For each check a machine that fails, one where it is unknown, one where it does not apply: by family, as data."""
+"""Examples of each check by family: machines on which it fails, is unknown or does not apply, as data."""

@@ -10,13 +10,13 @@ from tests.written.quiet_machine import CPUS, crowd, process
 
 _NO_KERNEL_THREADS = ("/proc/2", "/proc/30")
 _CPU = "/sys/fs/cgroup/cpu"
-_NEVER = {f"{_CPU}.stat": "nr_throttled 0\n"}
-_UNSEEN = {"/proc/self/cgroup": "0::/docker/4f\n"}
+_UNTHROTTLED = {f"{_CPU}.stat": "nr_throttled 0\n"}
+_HIDDEN_GROUP = {"/proc/self/cgroup": "0::/docker/4f\n"}
 
 
 def _partition(kind: str, cpus: str, group: str = "bench") -> dict[str, str]:
-    has = cpus if kind == "isolated" else "0-3"
-    files = {"cpuset.cpus.partition": kind, "cpuset.cpus": cpus, "cpuset.cpus.effective": has}
+    effective = cpus if kind == "isolated" else "0-3"
+    files = {"cpuset.cpus.partition": kind, "cpuset.cpus": cpus, "cpuset.cpus.effective": effective}
     return {f"/sys/fs/cgroup/{group}/{file}": f"{text}\n" for file, text in files.items()}
 
 
@@ -25,16 +25,16 @@ _DEEP = {path: text for depth in range(1, 35) for path, text in _partition("memb
 
 
 def _group(name: str = "ci", **values: str) -> dict[str, str]:
-    """This process in a cgroup of its own, with files that say so."""
+    """Return the files of this process's cgroup, by default with the usual values."""
     folder = f"/sys/fs/cgroup/{name}"
-    usual = {"weight": "100", "idle": "0", "uclamp_max": "max"} | values
+    attributes = {"weight": "100", "idle": "0", "uclamp_max": "max"} | values
     return {
         "/proc/self/cgroup": f"0::/{name}\n",
         f"{folder}/cgroup.controllers": "cpu\n",
         f"{folder}/cgroup.events": "populated 1\n",
         f"{folder}/cpu.max": "max 100000\n",
         f"{folder}/cpu.stat": "nr_throttled 0\n",
-        **{f"{folder}/cpu.{key.replace('_', '.')}": f"{value}\n" for key, value in usual.items()},
+        **{f"{folder}/cpu.{key.replace('_', '.')}": f"{value}\n" for key, value in attributes.items()},
     }
 
 
@@ -73,7 +73,7 @@ _PRIORITY = [
     ),
     Example("priority-lowered", "unknown", _group(weight="rubbish"), "cpu.weight"),
     Example("priority-lowered", "unknown", _group(uclamp_max="101%"), "cpu.uclamp.max"),
-    Example("priority-lowered", "unknown", _UNSEEN),
+    Example("priority-lowered", "unknown", _HIDDEN_GROUP),
     Example("priority-lowered", "unknown", {"/sys/fs/cgroup/cgroup.events": "populated 1\n"}, "container"),
     Example("priority-lowered", "unknown", gone=("/proc/self/cgroup",)),
     Example("priority-lowered", "unknown", gone=(STAT,)),
@@ -81,8 +81,8 @@ _PRIORITY = [
 ]
 
 
-_BESIDE_PINNED = crowd(900, "bench", [2, 2], "1-3")
-_BESIDE_PINNED |= {path: text.replace("1-3", "2") for path, text in _BESIDE_PINNED.items() if "/901/" not in path}
+_ONE_FREE_THREAD = crowd(900, "bench", [2, 2], "1-3")
+_ONE_FREE_THREAD |= {path: text.replace("1-3", "2") for path, text in _ONE_FREE_THREAD.items() if "/901/" not in path}
 _ONE_ISOLATED = crowd(900, "bench", [2, 2], "2-3")
 _FREE_V1 = {
     "cpu.cfs_quota_us": "-1\n",
@@ -122,19 +122,19 @@ EXAMPLES = [
     Example("threads-confined-to-isolated-cpus", "warn", crowd(900, "bench", [2, 2], "2-3"), "are on 2", {2, 3}),
     Example("threads-confined-to-isolated-cpus", "pass", crowd(900, "bench", [2, 2], "2"), "no process"),
     Example("threads-confined-to-isolated-cpus", "fail", crowd(900, "bench", [2, 2], "1-3"), "isolated CPU 2", {2}),
-    Example("threads-confined-to-isolated-cpus", "fail", _BESIDE_PINNED, "1 thread of bench (pid 900)", {2}),
+    Example("threads-confined-to-isolated-cpus", "fail", _ONE_FREE_THREAD, "1 thread of bench (pid 900)", {2}),
     Example("threads-confined-to-isolated-cpus", "pass", crowd(900, "bench", [1, 1, 2], "1-3"), "no process"),
     Example("threads-confined-to-isolated-cpus", "warn", _ONE_ISOLATED, "are on 2", {2, 3}, target=frozenset({2})),
     Example("threads-confined-to-isolated-cpus", "unknown", gone=(f"{CPUS}/isolated",)),
     Example("threads-confined-to-isolated-cpus", "not-applicable", {f"{CPUS}/isolated": "1\n"}, "no target CPU"),
     #
-    Example("cpu-quota", "fail", _NEVER | {f"{_CPU}.max": "150000 100000\n"}, "1.5 of 2"),
+    Example("cpu-quota", "fail", _UNTHROTTLED | {f"{_CPU}.max": "150000 100000\n"}, "1.5 of 2"),
     Example(
-        *("cpu-quota", "warn", _NEVER | {f"{_CPU}.max": "400000 100000\n"}),
+        *("cpu-quota", "warn", _UNTHROTTLED | {f"{_CPU}.max": "400000 100000\n"}),
         "a quota of 4 CPUs leaves 2 CPUs beside 2 CPUs of the target",
     ),
     Example(
-        *("cpu-quota", "warn", _NEVER | {f"{_CPU}.max": "100000 100000\n"} | process(999, "python3", 0, 0)),
+        *("cpu-quota", "warn", _UNTHROTTLED | {f"{_CPU}.max": "100000 100000\n"} | process(999, "python3", 0, 0)),
         "a quota of 1 CPU leaves nothing beside 1 CPU of the target for the benchmark's other threads, its launcher "
         "and noisewatch (1.0% of a CPU)",
         after=process(999, "python3", 0, 30_000_000),
@@ -142,7 +142,7 @@ EXAMPLES = [
         own_pids=(999,),
     ),
     Example(
-        *("cpu-quota", "fail", _NEVER | {f"{_CPU}.max": "400000 100000\n"}, "throttled in 2 periods"),
+        *("cpu-quota", "fail", _UNTHROTTLED | {f"{_CPU}.max": "400000 100000\n"}, "throttled in 2 periods"),
         after={f"{_CPU}.stat": "nr_throttled 2\n"},
     ),
     Example("cpu-quota", "unknown", mounted("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", "/.."), "cgroup namespace"),

@@ -1,4 +1,4 @@
-"""What the machine was in earlier entries of its history."""
+"""Facts of the machine in earlier entries of its history."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _OLD_KERNEL: Facts = {**_QUIET, FactClass.KERNEL: {**_QUIET[FactClass.KERNEL], "
 
 def _history(*facts: Facts, accepted: int = 0, doubt: str | None = None) -> dict[str, Any]:
     entries = [
-        Entry(86_400.0 * number, "native", _TARGET, {Work.LATENCY: {1_000_000: 0.01}}, {}, each)
-        for number, each in enumerate(facts)
+        Entry(86_400.0 * number, "native", _TARGET, {Work.LATENCY: {1_000_000: 0.01}}, {}, entry_facts)
+        for number, entry_facts in enumerate(facts)
     ]
     lines = [line for entry in entries for line in (described_facts(entry.facts), described(entry))]
     return {"history": {"entries": lines, "accepted": accepted, "doubt": doubt}}
 
 
-_KNOWN = _history(_QUIET)
+_SAME = _history(_QUIET)
 _ID = "machine-changed"
 
 EXAMPLES = [
-    Example(_ID, "pass", answers=_KNOWN, named="no known fact differs from 1 earlier entry"),
-    Example(_ID, "fail", {Knob.NMI_WATCHDOG: "1\n"}, "changed: kernel.nmi_watchdog: 0 → 1", answers=_KNOWN),
+    Example(_ID, "pass", answers=_SAME, named="no known fact differs from 1 earlier entry"),
+    Example(_ID, "fail", {Knob.NMI_WATCHDOG: "1\n"}, "changed: kernel.nmi_watchdog: 0 → 1", answers=_SAME),
     Example(_ID, "fail", named="kernel: 5.4.0 → ", answers=_history(_OLD_KERNEL, _OLD_KERNEL, _QUIET)),
     Example(_ID, "pass", named="2 earlier entries", answers=_history(_OLD_KERNEL, _QUIET, _QUIET, accepted=1)),
-    Example(_ID, "unknown", {Knob.NMI_WATCHDOG: "rub bish\n"}, "not known now: kernel.nmi_watchdog", answers=_KNOWN),
+    Example(_ID, "unknown", {Knob.NMI_WATCHDOG: "rub bish\n"}, "not known now: kernel.nmi_watchdog", answers=_SAME),
     Example(_ID, "unknown", named="two machines", answers=_history(_QUIET, doubt="two machines have one id")),
     Example(_ID, "unknown", named="do not tell what", answers=_history({}, {})),
     Example(_ID, "not-applicable", named="no history is kept"),

@@ -8,7 +8,7 @@ from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.cpus.isolation import runtime_path
 from noisewatch.kernel.snapshot.knobs import Knob
-from tests.judgement.example import Example
+from tests.judgement.example import Example, device_table
 from tests.written.quiet.interrupts import QUEUE
 from tests.written.quiet.system import CONFIG, CONFIG_TEXT
 from tests.written.quiet_machine import CPUS, cpu_row, process, quiet_files, stat_file
@@ -27,8 +27,8 @@ _HIDDEN = {"/proc/irq/77/smp_affinity_list": "0-3\n", "/proc/irq/77/IPI/x": ""}
 _LEAVING_2 = {"/proc/irq/24/effective_affinity_list": "2\n"}
 _ROUTED_TO_2 = _LEAVING_2 | {"/proc/irq/24/smp_affinity_list": "0-2\n"}
 _ENVIRONMENT, _DEFAULT = "/proc/800/environ", "/etc/default/irqbalance"
-_UNREAD_IRQBALANCE = process(800, "irqbalance", 0, 5_000)
-_IRQBALANCE = _UNREAD_IRQBALANCE | {_ENVIRONMENT: "LANG=C\0"}
+_NO_ENVIRONMENT = process(800, "irqbalance", 0, 5_000)
+_IRQBALANCE = _NO_ENVIRONMENT | {_ENVIRONMENT: "LANG=C\0"}
 _NO_DEVICE_ROWS = {"/proc/softirqs": "CPU0 CPU1 CPU2 CPU3\nTIMER: 1 2 3 4\n"}
 _LATENCY, _STRICT = Rules("latency"), Rules("strict")
 _NO_CALLS = {"/proc/interrupts": "CPU0 CPU1 CPU2 CPU3\nLOC: 1 2 3 4 Local timer interrupts\n"}
@@ -37,19 +37,11 @@ _NO_PROMISE = {f"{CPUS}/nohz_full": "\n"}
 _NO_HZ = {CONFIG: CONFIG_TEXT.replace("CONFIG_HZ=250\n", "")}
 
 
-def _device_table(*rows: str, columns: int = 4) -> dict[str, str]:
-    """Return an interrupt table of `columns` CPUs with these rows and the quiet machine's per-CPU rows."""
-    header, _, *others = quiet_files()["/proc/interrupts"].splitlines()
-    header = " ".join(header.split()[:columns])
-    kept = [" ".join(line.split()[: 1 + columns] + line.split()[5:]) for line in others if line.split()[0][0] in "NLR"]
-    return {"/proc/interrupts": "\n".join([header, *rows, *kept]) + "\n"}
-
-
 def _adapters(target_count: int) -> dict[str, str]:
-    return _device_table(f"AIO: 5 5 {target_count} 5", f"QAI: 5 5 {target_count} 5 [AIO] QDIO Adapter Interrupt")
+    return device_table(f"AIO: 5 5 {target_count} 5", f"QAI: 5 5 {target_count} 5 [AIO] QDIO Adapter Interrupt")
 
 
-_BLIND = _device_table(" 24: 500 0 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0", columns=3)
+_NO_COLUMN_3 = device_table(" 24: 500 0 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0", columns=3)
 
 
 def _interrupts(target_count: int) -> dict[str, str]:
@@ -59,7 +51,7 @@ def _interrupts(target_count: int) -> dict[str, str]:
 
 
 def _table(path: str, label: str, counts: str, seconds: float = 3.0) -> dict[str, str]:
-    """The quiet machine's table with other counts in a row, at that moment."""
+    """Return the quiet machine's table after `seconds`, with other counts in one row."""
     lines = quiet_files(seconds)[path].splitlines()
     assert any(line.strip().startswith(f"{label}:") for line in lines)
     row = re.compile(rf"(\s*{label}:)((?:\s+\d+){{4}})")
@@ -111,43 +103,43 @@ EXAMPLES = [
     Example(
         "device-interrupts-on-target",
         "fail",
-        _device_table("AIO: 1 1 1 1"),
+        device_table("AIO: 1 1 1 1"),
         "AIO",
         {3},
-        after=_device_table("AIO: 1 1 1 9999"),
+        after=device_table("AIO: 1 1 1 9999"),
     ),
-    Example("device-interrupts-on-target", "unknown", _BLIND, "no column for CPU 3"),
+    Example("device-interrupts-on-target", "unknown", _NO_COLUMN_3, "no column for CPU 3"),
     Example(
-        *("device-interrupts-on-target", "pass", _device_table(_NUMBERED_TIMERS.format(10))),
-        after=_device_table(_NUMBERED_TIMERS.format(999)),
+        *("device-interrupts-on-target", "pass", device_table(_NUMBERED_TIMERS.format(10))),
+        after=device_table(_NUMBERED_TIMERS.format(999)),
     ),
-    Example("irq-routed-to-target", "unknown", _BLIND, "no column for CPU 3"),
-    Example("irq-routed-to-target", "unknown", _device_table(columns=3), "no column for CPU 3"),
+    Example("irq-routed-to-target", "unknown", _NO_COLUMN_3, "no column for CPU 3"),
+    Example("irq-routed-to-target", "unknown", device_table(columns=3), "no column for CPU 3"),
     *(
-        Example(id_, "unknown", _device_table(f" 24: {counts} PCI-MSIX 0-edge eth0-rx-0"), "wanted 4 counts")
+        Example(id_, "unknown", device_table(f" 24: {counts} PCI-MSIX 0-edge eth0-rx-0"), "wanted 4 counts")
         for counts in ("-500 0 0 0", "500 0 0 -1", "9" * 40 + " 0 0 0", "", "500 0")
         for id_ in ("irq-routed-to-target", "device-interrupts-on-target", "ipis-on-target")
     ),
-    Example("irq-routed-to-target", "unknown", _device_table("THR: Threshold APIC interrupts"), "no counts in row THR"),
+    Example("irq-routed-to-target", "unknown", device_table("THR: Threshold APIC interrupts"), "no counts in row THR"),
     Example(
         "device-interrupts-on-target",
         "unknown",
-        _device_table("THR: Threshold APIC interrupts"),
+        device_table("THR: Threshold APIC interrupts"),
         "no counts in row THR",
     ),
     Example("irq-routed-to-target", "unknown", _NO_ROW, "no row for IRQ 77 (nvme9q1)"),
     Example("irq-routed-to-target", "pass", _HIDDEN),
     Example("irq-routed-to-target", "unknown", _adapters(60_000), "AIO interrupted CPU"),
-    Example("irq-routed-to-target", "pass", _device_table("AIO: 60 60 0 0")),
+    Example("irq-routed-to-target", "pass", device_table("AIO: 60 60 0 0")),
     Example(
         *(
             "irq-routed-to-target",
             "pass",
-            _device_table("HYP: 9 9 9 9 Hypervisor callback", " 48: 9 9 9 9 xen-percpu timer0"),
+            device_table("HYP: 9 9 9 9 Hypervisor callback", " 48: 9 9 9 9 xen-percpu timer0"),
         )
     ),
-    Example("ipis-on-target", "unknown", _BLIND, "no column for CPU 3"),
-    Example("tick-not-stopped", "unknown", _BLIND, "no column for CPU 3"),
+    Example("ipis-on-target", "unknown", _NO_COLUMN_3, "no column for CPU 3"),
+    Example("tick-not-stopped", "unknown", _NO_COLUMN_3, "no column for CPU 3"),
     Example(
         *("device-interrupts-on-target", "fail", {}, "eth0-rx-0 (Ethernet Controller X550", {2}),
         after=_interrupts(9_000),
@@ -215,10 +207,10 @@ EXAMPLES = [
             ("unknown", "LANG=C", "ends with a NUL", frozenset({2, 3})),
         )
     ),
-    Example("irqbalance-may-move-irqs", "unknown", _UNREAD_IRQBALANCE, "started with is unknown"),
-    Example("irqbalance-may-move-irqs", "warn", _UNREAD_IRQBALANCE, "started with is unknown", target=frozenset({1})),
+    Example("irqbalance-may-move-irqs", "unknown", _NO_ENVIRONMENT, "started with is unknown"),
+    Example("irqbalance-may-move-irqs", "warn", _NO_ENVIRONMENT, "started with is unknown", target=frozenset({1})),
     *(
-        Example("irqbalance-may-move-irqs", status, _UNREAD_IRQBALANCE | {path: text})
+        Example("irqbalance-may-move-irqs", status, _NO_ENVIRONMENT | {path: text})
         for status, path, text in (
             ("pass", _DEFAULT, "#IRQBALANCE_BANNED_CPUS=0\n"),
             ("fail", _DEFAULT, 'export IRQBALANCE_BANNED_CPUS="0"\n'),
@@ -232,7 +224,7 @@ EXAMPLES = [
     ),
     Example(
         *("irqbalance-may-move-irqs", "fail"),
-        _UNREAD_IRQBALANCE
+        _NO_ENVIRONMENT
         | {_DEFAULT: "IRQBALANCE_BANNED_CPULIST=2-3\n", "/etc/irqbalance.env": "IRQBALANCE_BANNED_CPUS=0\n"},
         "BANNED_CPULIST=2-3",
     ),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
-from tests.judgement.example import Example
+from tests.judgement.example import Example, served_by_lxcfs
 from tests.written.quiet.memory import MEMINFO, SWAPS, vmstat
-from tests.written.quiet_machine import process, quiet_files
+from tests.written.quiet_machine import process
 
-_MOUNTS = quiet_files()["/proc/self/mounts"]
 _MEMINFO, _VMSTAT = "/proc/meminfo", "/proc/vmstat"
 _ROOT = "/sys/fs/cgroup"
 _MB = 1 << 20
@@ -32,11 +31,7 @@ _KSM_ON: dict[str, str] = {Knob.KSM_RUN: "1\n"}
 _HUGE = "khugepaged-collapses-pages"
 
 
-def _served(name: str) -> dict[str, str]:
-    return {"/proc/self/mounts": _MOUNTS + f"lxcfs /proc/{name} fuse.lxcfs rw 0 0\n"}
-
-
-def _counted(**counts: int) -> dict[str, str]:
+def _counters(**counts: int) -> dict[str, str]:
     return {_VMSTAT: vmstat(**counts)}
 
 
@@ -46,23 +41,23 @@ def _swaps(used_kb: int) -> dict[str, str]:
 
 def _sized(**kb: int) -> dict[str, str]:
     rows = [line.split()[0] for line in MEMINFO.splitlines()]
-    known = {line.split()[0]: int(line.split()[1]) for line in MEMINFO.splitlines()}
-    return {_MEMINFO: "".join(f"{name} {kb.get(name.rstrip(':'), known[name])} kB\n" for name in rows)}
+    usual_kb = {line.split()[0]: int(line.split()[1]) for line in MEMINFO.splitlines()}
+    return {_MEMINFO: "".join(f"{name} {kb.get(name.rstrip(':'), usual_kb[name])} kB\n" for name in rows)}
 
 
-_ONE_PAGE_IN = {path: text.replace("pswpout 0\n", "") for path, text in _counted(pswpin=1).items()}
+_ONE_PAGE_IN = {path: text.replace("pswpout 0\n", "") for path, text in _counters(pswpin=1).items()}
 _NO_SWAPS = {"/proc/swaps": SWAPS.splitlines()[0] + "\n"}
 _SWAPPING = [
-    Example("swapping", "fail", {}, "20 pages", after=_counted(pswpin=12, pswpout=8)),
-    Example("swapping", "fail", {}, "20 pages", loaded=_counted(pswpin=20)),
-    Example("swapping", "warn", {}, "20 pages", after=_counted(pswpin=20), rules=Rules(budget=Budget(max_cv=0.02))),
-    Example("swapping", "warn", {}, "1 page was swapped", after=_counted(pswpin=1)),
+    Example("swapping", "fail", {}, "20 pages", after=_counters(pswpin=12, pswpout=8)),
+    Example("swapping", "fail", {}, "20 pages", loaded=_counters(pswpin=20)),
+    Example("swapping", "warn", {}, "20 pages", after=_counters(pswpin=20), rules=Rules(budget=Budget(max_cv=0.02))),
+    Example("swapping", "warn", {}, "1 page was swapped", after=_counters(pswpin=1)),
     Example("swapping", "unknown", {_VMSTAT: vmstat().replace("pswpout 0\n", "")}, after=_ONE_PAGE_IN),
-    Example("swapping", "fail", {}, "1 page was swapped", after=_counted(pswpin=1), rules=Rules("latency")),
-    Example("swapping", "pass", _counted(pswpin=5), "nothing was swapped"),
+    Example("swapping", "fail", {}, "1 page was swapped", after=_counters(pswpin=1), rules=Rules("latency")),
+    Example("swapping", "pass", _counters(pswpin=5), "nothing was swapped"),
     Example("swapping", "pass", _sized(SwapTotal=0, SwapFree=0) | _NO_SWAPS, "no swap"),
     Example("swapping", "warn", _sized(SwapFree=99_996), "MB"),
-    Example("swapping", "warn", {}, "12 pages were compressed", after=_counted(zswpin=4, zswpout=8)),
+    Example("swapping", "warn", {}, "12 pages were compressed", after=_counters(zswpin=4, zswpout=8)),
     Example("swapping", "pass", {_VMSTAT: vmstat().replace("zswpin 0\nzswpout 0\n", "")}, "nothing was swapped"),
     Example("swapping", "warn", _sized(SwapTotal=0, SwapFree=0) | _swaps(900_000), "879 MB"),
     Example("swapping", "warn", _swaps(900_000), "879 MB"),
@@ -77,9 +72,9 @@ def _limited(limit: str = "max", *, high: str = "max", used: int = 0, cached: in
     upper, own = f"{_ROOT}/ci", f"{_ROOT}/ci/job"
     return {
         "/proc/self/cgroup": "0::/ci/job\n",
-        **{f"{each}/cgroup.controllers": "cpu memory\n" for each in (upper, own)},
-        **{f"{each}/cpu.max": "max 100000\n" for each in (upper, own)},
-        **{f"{each}/cpu.stat": "nr_throttled 0\n" for each in (upper, own)},
+        **{f"{group}/cgroup.controllers": "cpu memory\n" for group in (upper, own)},
+        **{f"{group}/cpu.max": "max 100000\n" for group in (upper, own)},
+        **{f"{group}/cpu.stat": "nr_throttled 0\n" for group in (upper, own)},
         f"{own}/memory.max": "max\n",
         f"{own}/memory.high": "max\n",
         f"{upper}/memory.max": f"{limit}\n",
@@ -125,18 +120,18 @@ _SHORT = [
 
 
 _RECLAIM = [
-    Example("memory-reclaimed", "fail", {}, "themselves 2 times", after=_counted(allocstall_normal=5)),
-    Example("memory-reclaimed", "fail", {}, "themselves 1 times", loaded=_counted(allocstall_dma32=1)),
-    Example("memory-reclaimed", "warn", {}, "kswapd scanned 32 pages", after=_counted(pgscan_kswapd=932)),
-    Example("memory-reclaimed", "fail", {}, after=_counted(allocstall_normal=5), rules=Rules("strict")),
+    Example("memory-reclaimed", "fail", {}, "themselves 2 times", after=_counters(allocstall_normal=5)),
+    Example("memory-reclaimed", "fail", {}, "themselves 1 times", loaded=_counters(allocstall_dma32=1)),
+    Example("memory-reclaimed", "warn", {}, "kswapd scanned 32 pages", after=_counters(pgscan_kswapd=932)),
+    Example("memory-reclaimed", "fail", {}, after=_counters(allocstall_normal=5), rules=Rules("strict")),
     Example("memory-reclaimed", "unknown", gone=(_VMSTAT,)),
-    Example("memory-reclaimed", "unknown", {}, after=_counted(allocstall_normal=2)),
+    Example("memory-reclaimed", "unknown", {}, after=_counters(allocstall_normal=2)),
     Example("memory-reclaimed", "unknown", {_VMSTAT: vmstat().replace("pgscan_kswapd", "pgscan_other")}),
-    Example("memory-compacted", "fail", {}, "waited 1 times", after=_counted(compact_stall=8)),
-    Example("memory-compacted", "warn", {}, "scanned 64 pages", loaded=_counted(compact_migrate_scanned=564)),
-    Example("memory-compacted", "fail", {}, after=_counted(compact_stall=8), rules=Rules("latency")),
+    Example("memory-compacted", "fail", {}, "waited 1 times", after=_counters(compact_stall=8)),
+    Example("memory-compacted", "warn", {}, "scanned 64 pages", loaded=_counters(compact_migrate_scanned=564)),
+    Example("memory-compacted", "fail", {}, after=_counters(compact_stall=8), rules=Rules("latency")),
     Example("memory-compacted", "unknown", gone=(_VMSTAT,)),
-    Example("memory-compacted", "unknown", {}, after=_counted(compact_stall=6)),
+    Example("memory-compacted", "unknown", {}, after=_counters(compact_stall=6)),
     Example("zone-reclaim-enabled", "fail", _TWO_NODES | {Knob.ZONE_RECLAIM: "1\n"}, "reclaims its own memory first"),
     Example(
         "zone-reclaim-enabled", "fail", _MEMORY_ALONE | {Knob.ZONE_RECLAIM: "1\n"}, "reclaims its own memory first"
@@ -154,13 +149,13 @@ def _ksmd(ran_ns: int) -> dict[str, str]:
 
 
 _DAEMONS = [
-    Example(_HUGE, "fail", {}, "2 huge pages", after=_counted(thp_collapse_alloc=42)),
-    Example(_HUGE, "fail", {}, "1 huge pages", loaded=_counted(thp_collapse_alloc=41)),
+    Example(_HUGE, "fail", {}, "2 huge pages", after=_counters(thp_collapse_alloc=42)),
+    Example(_HUGE, "fail", {}, "1 huge pages", loaded=_counters(thp_collapse_alloc=41)),
     Example(_HUGE, "pass", {Knob.THP_ENABLED: "[always] madvise never\n"}, "policy always"),
-    Example(_HUGE, "fail", {}, after=_counted(thp_collapse_alloc=42), rules=Rules("memory")),
+    Example(_HUGE, "fail", {}, after=_counters(thp_collapse_alloc=42), rules=Rules("memory")),
     Example(_HUGE, "not-applicable", gone=(Knob.THP_ENABLED,)),
     Example(_HUGE, "unknown", gone=(_VMSTAT,)),
-    Example(_HUGE, "unknown", {}, after=_counted(thp_collapse_alloc=39)),
+    Example(_HUGE, "unknown", {}, after=_counters(thp_collapse_alloc=39)),
     Example("ksm-scans", "fail", {Knob.KSM_RUN: "1\n"}, "on"),
     Example(
         *("ksm-scans", "fail", _KSM_ON | _ksmd(5), "took 10.0% of a CPU"),
@@ -174,16 +169,16 @@ _DAEMONS = [
     Example("numa-balancing-runs", "warn", _TWO_NODES | {Knob.NUMA_BALANCING: "1\n"}, "on, with 2 nodes"),
     Example(
         *("numa-balancing-runs", "fail", _TWO_NODES | {Knob.NUMA_BALANCING: "1\n"}, "6 pages were unmapped"),
-        after=_counted(numa_pte_updates=6),
+        after=_counters(numa_pte_updates=6),
     ),
     Example(
         *("numa-balancing-runs", "fail", _TWO_NODES | {Knob.NUMA_BALANCING: "1\n"}, "6 pages were unmapped"),
-        loaded=_counted(numa_pte_updates=6),
+        loaded=_counters(numa_pte_updates=6),
         rules=Rules("strict"),
     ),
-    Example("numa-balancing-runs", "pass", _TWO_NODES, "off", after=_counted(numa_pte_updates=6)),
+    Example("numa-balancing-runs", "pass", _TWO_NODES, "off", after=_counters(numa_pte_updates=6)),
     Example("numa-balancing-runs", "warn", _MEMORY_ALONE | {Knob.NUMA_BALANCING: "1\n"}, "on, with 2 nodes"),
-    Example("numa-balancing-runs", "fail", {Knob.NUMA_BALANCING: "1\n"}, after=_counted(numa_pte_updates=6)),
+    Example("numa-balancing-runs", "fail", {Knob.NUMA_BALANCING: "1\n"}, after=_counters(numa_pte_updates=6)),
     Example("numa-balancing-runs", "not-applicable", {Knob.NUMA_BALANCING: "1\n"}, "one memory node"),
     Example("numa-balancing-runs", "not-applicable", gone=(Knob.NUMA_BALANCING,)),
     Example("numa-balancing-runs", "unknown", {Knob.NUMA_BALANCING: "1\n"}, gone=_NO_NODES),
@@ -198,8 +193,8 @@ _DAEMONS = [
 
 
 EXAMPLES = [
-    Example("swapping", "unknown", _served("meminfo"), "lxcfs"),
-    Example("memory-short", "unknown", _served("meminfo"), "lxcfs"),
+    Example("swapping", "unknown", served_by_lxcfs("meminfo"), "lxcfs"),
+    Example("memory-short", "unknown", served_by_lxcfs("meminfo"), "lxcfs"),
     #
     *_SWAPPING,
     *_SHORT,

@@ -1,4 +1,4 @@
-"""Machines of several memory nodes, and of which the benchmark may have memory."""
+"""Machines of several memory nodes, and the nodes that the benchmark may use."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Tracers, profilers and agents that look on."""
+"""Tracers, profilers and monitoring agents."""
 
 from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.snapshot.knobs import Knob
-from tests.judgement.example import Example
+from tests.judgement.example import Example, device_table
 from tests.written.quiet.system import TRACING
 from tests.written.quiet_machine import process, quiet_files
 
@@ -20,15 +20,7 @@ _BOUND = {"/proc/30/stat": quiet_files()["/proc/30/stat"].replace(" 69206016 ", 
 _STATISTICS = (Knob.SCHEDULER_STATISTICS, Knob.DELAY_ACCOUNTING, Knob.BPF_STATISTICS)
 
 
-def _device_table(*rows: str, columns: int = 4) -> dict[str, str]:
-    """Return an interrupt table of `columns` CPUs with these rows and the quiet machine's per-CPU rows."""
-    header, _, *others = quiet_files()["/proc/interrupts"].splitlines()
-    header = " ".join(header.split()[:columns])
-    kept = [" ".join(line.split()[: 1 + columns] + line.split()[5:]) for line in others if line.split()[0][0] in "NLR"]
-    return {"/proc/interrupts": "\n".join([header, *rows, *kept]) + "\n"}
-
-
-_BLIND = _device_table(" 24: 500 0 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0", columns=3)
+_NO_COLUMN_3 = device_table(" 24: 500 0 0 PCI-MSIX-0000:00:04.0 0-edge eth0-rx-0", columns=3)
 _DEBUG_TRACING = "/sys/kernel/debug/tracing"
 _OLD_KERNEL = {"/proc/sys/kernel/osrelease": "3.10.0\n", "/proc/version": "Linux version 3.10.0 (a@b) #1 SMP\n"}
 _OLD_TRACER = {
@@ -39,8 +31,8 @@ _OTHER_NOISEWATCH = f"{TRACING}/instances/noisewatch-4026531836-812-912"
 _NAMESPACE_ANSWER = {"pid namespace of this process": 4026531836}
 
 
-def _traced_by_noisewatch(mask: str, folder: str = _OTHER_NOISEWATCH) -> dict[str, str]:
-    """The two instances of a noisewatch (pid 812) that traces the CPUs of the mask, and the senders on all."""
+def _noisewatch_instances(mask: str, folder: str = _OTHER_NOISEWATCH) -> dict[str, str]:
+    """Return the two trace instances of a noisewatch (pid 812): the CPUs of the mask, and senders on all CPUs."""
     return {
         f"{folder}-{purpose}/{name}": text
         for purpose, traced in (("target", mask), ("senders", "f"))
@@ -60,7 +52,7 @@ EXAMPLES = [
     Example("security-agent-runs", "unknown", _HIDING | _POWERLESS, "hidepid=invisible"),
     Example("profiler-runs", "unknown", gone=("/proc/interrupts",)),
     #
-    Example("profiler-runs", "unknown", _BLIND, "no column for CPU 3"),
+    Example("profiler-runs", "unknown", _NO_COLUMN_3, "no column for CPU 3"),
     #
     Example("profiler-runs", "fail", process(901, "perf", 0, 0), "perf (pid 901)"),
     Example("profiler-runs", "fail", process(901, "async-profiler", 0, 0), "async-profiler (pid 901)"),
@@ -113,27 +105,27 @@ EXAMPLES = [
     Example("kernel-traced", "fail", {f"{TRACING}/function_profile_enabled": "1\n"}, "the profile of all functions"),
     Example("kernel-traced", "unknown", {f"{TRACING}/function_profile_enabled": "x\n"}, "function_profile_enabled"),
     Example(
-        *("kernel-traced", "fail", _traced_by_noisewatch("4") | process(812, "noisewatch", 0, 0)),
+        *("kernel-traced", "fail", _noisewatch_instances("4") | process(812, "noisewatch", 0, 0)),
         "another noisewatch (pid 812) traces CPU 2: end it, or wait",
         answers=_NAMESPACE_ANSWER,
     ),
     Example(
-        *("kernel-traced", "fail", _traced_by_noisewatch("4")),
+        *("kernel-traced", "fail", _noisewatch_instances("4")),
         "a killed noisewatch (pid 812) still traces CPU 2",
         answers=_NAMESPACE_ANSWER | {"process 812 is gone": True},
     ),
     Example(
-        *("kernel-traced", "fail", _traced_by_noisewatch("4", _OTHER_NOISEWATCH.replace("36-", "37-"))),
+        *("kernel-traced", "fail", _noisewatch_instances("4", _OTHER_NOISEWATCH.replace("36-", "37-"))),
         "another noisewatch (pid 812 in a PID namespace of its own) traces CPU 2: end it, or wait",
         answers=_NAMESPACE_ANSWER,
     ),
     Example(
-        *("kernel-traced", "fail", _traced_by_noisewatch("rubbish") | process(812, "noisewatch", 0, 0)),
+        *("kernel-traced", "fail", _noisewatch_instances("rubbish") | process(812, "noisewatch", 0, 0)),
         "another noisewatch (pid 812) traces: end it, or wait",
         answers=_NAMESPACE_ANSWER,
     ),
     Example(
-        *("kernel-traced", "pass", _traced_by_noisewatch("4") | process(812, "noisewatch", 0, 0)),
+        *("kernel-traced", "pass", _noisewatch_instances("4") | process(812, "noisewatch", 0, 0)),
         "nothing is traced",
         answers=_NAMESPACE_ANSWER,
         own_pids=(812,),

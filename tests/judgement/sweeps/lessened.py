@@ -1,4 +1,4 @@
-"""A written machine from which one file or folder is taken, or half of it, and what its absence may prove."""
+"""A written machine without one file or folder, or half of it, and the facts that its absence may prove."""
 
 from __future__ import annotations
 
@@ -16,85 +16,89 @@ RANK = {"pass": 0, "not-applicable": 0, "warn": 1, "unknown": 2, "fail": 3}
 
 
 class LessenedMachine(WrittenMachine):
-    """A machine on which `taken` is missing at all moments: a file, or a folder and its content (trailing slash)."""
+    """A machine that withholds a path at all moments: a file, or a folder and its content (trailing slash)."""
 
-    def take(self, taken: str, how: str) -> LessenedMachine:
-        """Withhold `taken` in the way that `how` names, and return this machine."""
-        self._taken, self._how = taken, how
+    def take(self, withheld: str, fault: str) -> LessenedMachine:
+        """Withhold a path in the way that `fault` names, and return this machine."""
+        self._withheld, self._fault = withheld, fault
         return self
 
     def read_bytes(self, path: str) -> bytes:
-        if not self._is_taken(path):
+        if not self._is_withheld(path):
             return super().read_bytes(path)
-        if self._how in (EMPTY, TRUNCATED) and path == self._taken:
+        if self._fault in (EMPTY, TRUNCATED) and path == self._withheld:
             content = super().read_bytes(path)
-            return _first_half(content) if self._how == TRUNCATED else content[:0]
+            return _first_half(content) if self._fault == TRUNCATED else content[:0]
         self.reads.append(path)
         raise self._refusal(path)
 
     def list_names(self, path: str) -> list[str]:
-        if self._is_taken(f"{path.rstrip('/')}/"):
+        if self._is_withheld(f"{path.rstrip('/')}/"):
             self.reads.append(f"{path.rstrip('/')}/")
-            if self._how == EMPTY and f"{path.rstrip('/')}/" == self._taken:
+            if self._fault == EMPTY and f"{path.rstrip('/')}/" == self._withheld:
                 return []
             raise self._refusal(path)
-        folder, _, name = self._taken.rstrip("/").rpartition("/")
+        folder, _, name = self._withheld.rstrip("/").rpartition("/")
         names = super().list_names(path)
-        is_gone = self._how == ABSENT and path.rstrip("/") == folder
-        return [each for each in names if each != name] if is_gone else names
+        is_absent = self._fault == ABSENT and path.rstrip("/") == folder
+        return [other for other in names if other != name] if is_absent else names
 
     def mode(self, path: str) -> int:
-        if self._is_taken(path) and self._how not in (EMPTY, TRUNCATED):
+        if self._is_withheld(path) and self._fault not in (EMPTY, TRUNCATED):
             raise self._refusal(path)
         return super().mode(path)
 
-    def _is_taken(self, path: str) -> bool:
-        return path == self._taken or (self._taken.endswith("/") and path.startswith(self._taken))
+    def _is_withheld(self, path: str) -> bool:
+        return path == self._withheld or (self._withheld.endswith("/") and path.startswith(self._withheld))
 
     def _refusal(self, path: str) -> Unreadable:
-        if self._how == DENIED:
+        if self._fault == DENIED:
             return Unreadable(path, "permission denied")
         return (Unreadable if self._is_copy else Absent)(path, "no such file")
 
 
 def _first_half(content: bytes) -> bytes:
-    """Less what would make it end with a line."""
+    """Return the first half of the content, without trailing line ends."""
     return content[: len(content) // 2].rstrip(b"\n")
 
 
 def faults_of(path: str) -> tuple[str, ...]:
-    """What can happen to it: a folder has no half that shows."""
-    return tuple(how for how in FAULTS if how != TRUNCATED or not path.endswith("/"))
+    """Return the faults that the path can have: a folder is never truncated."""
+    return tuple(fault for fault in FAULTS if fault != TRUNCATED or not path.endswith("/"))
 
 
 def paths_of(machine: WrittenMachine) -> list[str]:
-    """What was read of it: the files, and all folders that these lie in."""
-    found = set(machine.reads)
+    """Return the paths that were read, and all folders above them."""
+    paths = set(machine.reads)
     for path in machine.reads:
         while (path := path.rstrip("/").rpartition("/")[0]).count("/") > 0:
-            found.add(f"{path}/")
-    return sorted(found)
+            paths.add(f"{path}/")
+    return sorted(paths)
 
 
-def less_is_better(example: Example, sound: Finding, taken: str, how: str) -> str | None:
-    """What the check makes of the machine without that, where it is a better answer than before."""
-    machine = example.machine(LessenedMachine).take(taken, how)
-    found = example.found_on(machine)
-    if RANK[found.status] >= RANK[sound.status] or (sound.status, found.status) == ("fail", "unknown"):
+def improvement_without_path(example: Example, sound: Finding, path: str, fault: str) -> str | None:
+    """Describe the check's finding without the path, or return None where it is not better than the sound one."""
+    machine = example.machine(LessenedMachine).take(path, fault)
+    finding = example.finding_of(machine)
+    if RANK[finding.status] >= RANK[sound.status] or (sound.status, finding.status) == ("fail", "unknown"):
         return None
-    if found.status == "warn" and found.answer.reason is not None:
-        return None  # it says that it may be worse
-    return f"{example.name}: {sound.status} became {found.status} where {taken} is {how}: {found.answer.said}"
+    if finding.status == "warn" and finding.answer.reason is not None:
+        return None  # the reason says that it may be worse
+    return f"{example.name}: {sound.status} became {finding.status} where {path} is {fault}: {finding.answer.said}"
 
 
 @dataclass(frozen=True)
 class Fact:
     """A missing path that is a fact about the machine, so that a better answer is correct."""
 
-    path: str  # a regular expression
-    how: tuple[str, ...]
+    pattern: str  # of paths
+    faults: tuple[str, ...]
     why: str
     ids: tuple[str, ...] = ()  # all checks, if none is named
 
-    def excuses(self, check_id: str, taken: str, how: str) -> bool:
-        return (not self.ids or check_id in self.ids) and how in self.how and re.fullmatch(self.path, taken) is not None
+    def excuses(self, check_id: str, path: str, fault: str) -> bool:
+        return (
+            (not self.ids or check_id in self.ids)
+            and fault in self.faults
+            and re.fullmatch(self.pattern, path) is not None
+        )

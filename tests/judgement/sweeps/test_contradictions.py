@@ -1,4 +1,4 @@
-"""Two files that state one fact and contradict each other: the worse one holds, or the answer is unknown."""
+"""Two files that contradict each other about one fact: the worse one decides, or the answer is unknown."""
 
 from __future__ import annotations
 
@@ -23,17 +23,12 @@ _TOPOLOGY = f"{CPUS}/cpu2/topology"
 _QUIET = quiet_files()
 
 
-def _replaced(path: str, old: str, new: str) -> Files:
-    assert old in _QUIET[path], (path, old)
-    return {path: _QUIET[path].replace(old, new)}
-
-
 @dataclass(frozen=True)
 class Pair:
-    """Two ways in which the kernel states one fact, each with files that state it worse than on the quiet machine.
+    """Two ways in which the kernel reports one fact, each with files that report it worse than on the quiet machine.
 
-    `both` are files of a machine that has either way, on which all is well. `ids` are the checks that go by the fact,
-    where the files state more than that one; otherwise all blocking checks.
+    `both` are files of a machine that has both ways, and no fault. `ids` are the checks that depend on the fact: by
+    default all blocking checks, fewer where the files report other facts too.
     """
 
     fact: str
@@ -122,10 +117,10 @@ PAIRS = [
 
 @cache
 def _statuses(pair: int, has_first: bool, has_second: bool) -> dict[str, str]:
-    what = PAIRS[pair]
-    files = {**what.both, **(what.first if has_first else {}), **(what.second if has_second else {})}
+    facts = PAIRS[pair]
+    files = {**facts.both, **(facts.first if has_first else {}), **(facts.second if has_second else {})}
     findings = Example("any", "pass", files).judged().findings
-    return {found.check.id: str(found.status) for found in findings if found.check.id in what.ids}
+    return {finding.check.id: str(finding.status) for finding in findings if finding.check.id in facts.ids}
 
 
 @pytest.mark.parametrize("pair", range(len(PAIRS)), ids=[pair.fact for pair in PAIRS])
@@ -141,6 +136,6 @@ def test_of_two_files_that_contradict_each_other_the_worse_holds(pair: int) -> N
 
 
 def test_the_pairs_concern_blocking_checks() -> None:
-    """Most pairs change what such a check says; the others must not."""
+    """Most pairs change the status of a blocking check; the others must not."""
     changing = [pair for pair in range(len(PAIRS)) if _statuses(pair, True, True) != _statuses(pair, False, False)]
     assert len(changing) > len(PAIRS) // 2

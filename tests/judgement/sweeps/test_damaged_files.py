@@ -1,4 +1,4 @@
-"""Files that were cut off, blanked or damaged, and mounts that hide them: none of them is a sign of calm."""
+"""Files that were cut off, blanked or damaged, and mounts that hide them: none of them proves a quiet machine."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.written.quiet_machine import ANSWERS, CPUS, quiet_files
     ],
     ids=["blank", "NULs", "rubbish", "cut within an option", "cut within a type"],
 )
-def test_mounts_that_do_not_tell_of_proc_hide_what_they_should_tell(mounts: str) -> None:
+def test_damaged_mounts_make_answers_about_proc_unknown(mounts: str) -> None:
     files = {"/proc/self/mounts": mounts}
     assert answered("target-cpu-busy", files).status == "unknown"
     assert answered("tasks-on-target", files).status == "unknown"
     assert answered("profiler-runs", files).status == "unknown"
 
 
-def test_mounts_without_proc_do_not_tell_whether_it_hides_processes() -> None:
+def test_mounts_without_proc_do_not_show_whether_it_hides_processes() -> None:
     files = {"/proc/self/mounts": "/dev/sda1 / ext4 rw 0 0\n", "/proc/mounts": "/dev/sda1 / ext4 rw 0 0\n"}
     assert (answered("tasks-on-target", files).status, answered("profiler-runs", files).status) == ("warn", "unknown")
 
@@ -85,7 +85,7 @@ def test_mounts_without_proc_do_not_tell_whether_it_hides_processes() -> None:
         ("mitigations-chosen-by-hand", f"{CPUS}/vulnerabilities/meltdown", "rubbish\n"),
     ],
 )
-def test_a_number_or_word_that_no_kernel_says_tells_nothing(check_id: str, path: str, text: str) -> None:
+def test_a_number_or_word_that_no_kernel_prints_is_unknown(check_id: str, path: str, text: str) -> None:
     assert path in quiet_files()
     answer, shown = answered(check_id, {path: text}), (text.split() or [""])[-1][:40]
     assert (answer.status, shown in str(answer.reason)) == ("unknown", True), answer.reason

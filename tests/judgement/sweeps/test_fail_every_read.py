@@ -1,4 +1,4 @@
-"""Whatever read goes wrong, the outcome is never a pass that it was not before."""
+"""No read that fails turns a fault into a pass."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.written import Files, WrittenMachine
 from tests.written.quiet_machine import ANSWERS, process, quiet_files, stat_file
 
 _LEAST_READS = 150
-_BLOCKING = [each for each in CATALOGUE if each.severity == Severity.BLOCKING]  # a verdict is stable by these alone
+_BLOCKING = [check for check in CATALOGUE if check.severity == Severity.BLOCKING]  # a verdict is stable by these alone
 
 
 class FaultyMachine(WrittenMachine):
-    """A machine whose n-th read goes wrong in a given way; reading a directory counts as a read."""
+    """A machine whose n-th read returns what `fault` makes of it; reading a directory counts as a read."""
 
     def __init__(self, *moments: Files, fault: Callable[[str, bytes], bytes], fails_at: int) -> None:
         super().__init__(*moments, answers=ANSWERS)
@@ -63,7 +63,7 @@ FAULTS = (denied, empty, cut, rubbish)
 
 
 def _noisy(seconds: float = 0.0) -> dict[str, str]:
-    """The quiet machine with every blocking fault that can be measured, so that no failure may turn into a pass."""
+    """Return the files of the quiet machine with every blocking fault that can be measured."""
     ticks = round(seconds * 100)
     files = quiet_files(seconds) | process(900, "hog", 2, 1_000_000 + ticks * 9_000_000, allowed="0-3")
     files["/proc/stat"] = stat_file({2: ticks * 9 // 10, 3: ticks // 10}, ticks, {3: ticks // 50})
@@ -82,32 +82,32 @@ def _read_count(moments: tuple[Files, ...]) -> int:
 
 
 def _statuses(machine: WrittenMachine, checks: Iterable[Check] = CATALOGUE) -> dict[str, str]:
-    return {each.check.id: each.status for each in judged(machine, checks=checks).findings}
+    return {finding.check.id: finding.status for finding in judged(machine, checks=checks).findings}
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_no_failing_read_turns_a_fault_into_a_pass(fault: Callable[[str, bytes], bytes]) -> None:
-    """Each read goes wrong in two of the ways."""
+    """Inject two of the faults into each read."""
     moments = (_noisy(), _noisy(3.0))
     sound = _statuses(WrittenMachine(*moments, answers=ANSWERS))
     faults = {check_id for check_id, status in sound.items() if status == "fail"}
-    checks = [each for each in CATALOGUE if each.id in faults or each.id == "target-cpu-unusable"]
+    checks = [check for check in CATALOGUE if check.id in faults or check.id == "target-cpu-unusable"]
     false_calms = []
     for number in range(1 + FAULTS.index(fault) % 2, _read_count(moments) + 1, 2):
         machine = FaultyMachine(*moments, fault=fault, fails_at=number)
         statuses = _statuses(machine, checks)
-        turned = {check_id for check_id in faults if statuses[check_id] == Status.PASS}
-        # Without the list of isolated CPUs others are judged, and then it is unknown whether those are the right ones.
-        if turned and statuses["target-cpu-unusable"] != Status.UNKNOWN:
-            false_calms.append((number, machine.failed_path, turned))
+        false_passes = {check_id for check_id in faults if statuses[check_id] == Status.PASS}
+        # Without the list of isolated CPUs other CPUs are judged, and whether these are the target is unknown.
+        if false_passes and statuses["target-cpu-unusable"] != Status.UNKNOWN:
+            false_calms.append((number, machine.failed_path, false_passes))
     assert len(faults) >= 5
     assert _read_count(moments) > _LEAST_READS
     assert false_calms == []
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_no_failing_read_ends_in_anything_but_an_answer(fault: Callable[[str, bytes], bytes]) -> None:
-    """Each read goes wrong in one of the ways, and nothing was measured that answers for what could not be read."""
+def test_every_failing_read_still_gives_a_verdict(fault: Callable[[str, bytes], bytes]) -> None:
+    """Inject one of the faults into each read, without a calibration that could answer for missing files."""
     moments = (quiet_files(), quiet_files(3.0))
     verdicts: set[str] = set()
     for number in range(1 + FAULTS.index(fault), _read_count(moments) + 1, len(FAULTS)):
@@ -120,8 +120,8 @@ def test_no_failing_read_ends_in_anything_but_an_answer(fault: Callable[[str, by
     assert "unknown" in verdicts
 
 
-def test_the_same_faults_over_settings_alone() -> None:
-    """Each read goes wrong in one of the ways."""
+def test_no_failing_read_of_settings_makes_a_faulty_machine_stable() -> None:
+    """Inject one of the faults into each read."""
     files = _noisy()
     false_calms = []
     machine = WrittenMachine(files, answers=ANSWERS)

@@ -1,4 +1,4 @@
-"""A calibrated virtual machine, judged by effect: each file is taken away, from the start or only after the sample."""
+"""A calibrated virtual machine, judged by effect, where each file is missing from the start or after the sample."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.written.calibration import Length, steady, written_calibration
 from tests.written.quiet_machine import ANSWERS, CPUS, loaded_files, process, quiet_files, stat_file
 
 _MS, _S = 1_000_000, 1_000_000_000
-_BLOCKING = [each for each in CATALOGUE if Severity.BLOCKING in (each.severity, each.severity_under("shared"))]
+_BLOCKING = [check for check in CATALOGUE if Severity.BLOCKING in (check.severity, check.severity_under("shared"))]
 _AFTER_SAMPLE = 2  # the third moment
 _SWEPT = re.compile(
     r"/proc/(901/.*|interrupts|softirqs|stat|schedstat|cpuinfo|self/mounts|bus/pci/devices)?|" + f"{CPUS}/isolated"
@@ -50,7 +50,7 @@ _SWEPT = re.compile(
 
 
 class _Machine(LessenedMachine):
-    """A machine that loses what is taken only from that moment on."""
+    """A machine that withholds the path only from moment `since` on."""
 
     _since = 0
 
@@ -61,13 +61,13 @@ class _Machine(LessenedMachine):
     def list_names(self, path: str) -> list[str]:
         return WrittenMachine.list_names(self, path) if self._at < self._since else super().list_names(path)
 
-    def _is_taken(self, path: str) -> bool:
-        return self._at >= self._since and super()._is_taken(path)
+    def _is_withheld(self, path: str) -> bool:
+        return self._at >= self._since and super()._is_withheld(path)
 
 
 @dataclass(frozen=True)
 class _Guest:
-    """CPU 2 and a process that ran so long in the sample, and in the calibration, in which it also waited."""
+    """A virtual machine with noise on CPU 2: pairs are of the sample and of the calibration."""
 
     name: str
     outcome: Outcome
@@ -125,12 +125,12 @@ def _predicted(guest: int) -> Calibrated:
 
 
 def _judged(guest: int, machine: WrittenMachine, checks: Sequence[Check] = _BLOCKING) -> Verdict:
-    task_reader, wish = TaskReader(asks_all_affinities=True), SnapshotOptions(frozenset({2, 3}))
-    looks = [read_snapshot(machine, wish, task_reader)]
+    task_reader, options = TaskReader(asks_all_affinities=True), SnapshotOptions(frozenset({2, 3}))
+    snapshots = [read_snapshot(machine, options, task_reader)]
     while machine.has_next:
         machine.advance()
-        looks.append(read_snapshot(machine, wish, task_reader, looks[-1]))
-    before, after, loaded = looks
+        snapshots.append(read_snapshot(machine, options, task_reader, snapshots[-1]))
+    before, after, loaded = snapshots
     sample = interval_between(before, after)
     samples = _predicted(guest).calibration.samples
     load = interval_between(after, loaded, loop_lost_share_by_cpu=samples.lost_share_by_cpu)
@@ -148,54 +148,54 @@ def _sound(guest: int) -> tuple[Verdict, tuple[str, ...]]:
 
 @cache
 def _checks(guest: int) -> list[Check]:
-    """Return the blocking checks. That of the noise floor depends on the calibration alone, and is not asked again."""
+    """Return the blocking checks; that of the noise floor keeps its answer, as it depends on the calibration alone."""
     floor = finding(_sound(guest)[0], FLOOR_CHECK)
-    return [replace(each, answer=lambda _: floor.answer) if each is floor.check else each for each in _BLOCKING]
+    return [replace(check, answer=lambda _: floor.answer) if check is floor.check else check for check in _BLOCKING]
 
 
-def _is_fact(path: str, how: str) -> bool:
-    """Return whether what is missing is a process that ended, or a thread's time in ticks in place of ns."""
+def _is_fact(path: str, fault: str) -> bool:
+    """Return whether the fault means that a process has ended, or leaves a valid kernel command line."""
     is_process = re.fullmatch(r"/proc/\d+/(stat|task/.*)?", path) is not None
-    return (is_process and how in (ABSENT, EMPTY)) or (path == "/proc/cmdline" and how == TRUNCATED)
+    return (is_process and fault in (ABSENT, EMPTY)) or (path == "/proc/cmdline" and fault == TRUNCATED)
 
 
-def _better(guest: int, how: str, since: int) -> Iterator[str]:
+def _improvements(guest: int, fault: str, since: int) -> Iterator[str]:
     sound, paths = _sound(guest)
-    statuses = {each.check.id: each.status for each in sound.findings}
+    statuses = {result.check.id: result.status for result in sound.findings}
     for path in paths:
-        if how not in faults_of(path) or _is_fact(path, how):
+        if fault not in faults_of(path) or _is_fact(path, fault):
             continue
         machine = _Machine(*_GUESTS[guest].moments, answers=ANSWERS).since(since)
-        verdict = _judged(guest, machine.take(path, how), _checks(guest))
+        verdict = _judged(guest, machine.take(path, fault), _checks(guest))
         if verdict.verdict == Outcome.STABLE != sound.verdict:
-            yield f"{sound.verdict} became stable where {path} is {how}"
-        for found in verdict.findings:
-            before = statuses[found.check.id]
-            is_better = RANK[found.status] < RANK[before] and (before, found.status) != ("fail", "unknown")
-            if is_better and found.answer.reason is None:
-                became = f"{found.check.id}: {before} became {found.status}: {found.answer.said}"
-                yield f"{became} where {path} is {how}"
+            yield f"{sound.verdict} became stable where {path} is {fault}"
+        for result in verdict.findings:
+            before = statuses[result.check.id]
+            is_better = RANK[result.status] < RANK[before] and (before, result.status) != ("fail", "unknown")
+            if is_better and result.answer.reason is None:
+                became = f"{result.check.id}: {before} became {result.status}: {result.answer.said}"
+                yield f"{became} where {path} is {fault}"
 
 
-@pytest.mark.parametrize("guest", range(len(_GUESTS)), ids=[each.name for each in _GUESTS])
+@pytest.mark.parametrize("guest", range(len(_GUESTS)), ids=[guest.name for guest in _GUESTS])
 def test_the_machine_is_judged_by_its_effect_as_a_virtual_machine(guest: int) -> None:
     verdict = _sound(guest)[0]
     assert (verdict.profile, verdict.verdict) == ("shared", _GUESTS[guest].outcome)
 
 
-_each_guest = pytest.mark.parametrize("guest", range(len(_GUESTS)), ids=[each.name for each in _GUESTS])
-_each_moment = pytest.mark.parametrize("since", [0, _AFTER_SAMPLE], ids=["from the start", "after the sample"])
+_for_all_guests = pytest.mark.parametrize("guest", range(len(_GUESTS)), ids=[guest.name for guest in _GUESTS])
+_for_both_moments = pytest.mark.parametrize("since", [0, _AFTER_SAMPLE], ids=["from the start", "after the sample"])
 
 
-@_each_moment
-@_each_guest
-def test_less_evidence_never_makes_a_better_answer(guest: int, since: int) -> None:
-    assert list(_better(guest, DENIED, since)) == []
+@_for_both_moments
+@_for_all_guests
+def test_denied_files_never_make_a_better_answer(guest: int, since: int) -> None:
+    assert list(_improvements(guest, DENIED, since)) == []
 
 
 @pytest.mark.slow
-@_each_moment
-@pytest.mark.parametrize("how", [how for how in FAULTS if how != DENIED])
-@_each_guest
-def test_nor_do_files_that_are_gone_or_cut(guest: int, how: str, since: int) -> None:
-    assert list(_better(guest, how, since)) == []
+@_for_both_moments
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != DENIED])
+@_for_all_guests
+def test_files_that_are_absent_empty_or_cut_never_make_a_better_answer(guest: int, fault: str, since: int) -> None:
+    assert list(_improvements(guest, fault, since)) == []

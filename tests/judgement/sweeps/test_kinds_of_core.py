@@ -1,4 +1,4 @@
-"""Less evidence of the kinds of core never makes a better answer, without a calibration that measures the cores."""
+"""Less evidence of the kinds of core never makes a better answer where no calibration measures the cores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EVIDENCE = (
 )
 
 
-def _of_each(name: str, *values: object) -> dict[str, str]:
+def _per_cpu(name: str, *values: object) -> dict[str, str]:
     return {f"{CPUS}/cpu{cpu}/{name}": f"{value}\n" for cpu, value in enumerate(values)}
 
 
@@ -43,36 +43,36 @@ def _parts(*parts: str) -> dict[str, str]:
     return {"/proc/cpuinfo": "".join(lines.format(cpu, part) for cpu, part in enumerate(parts))}
 
 
-_CLOCKS = _of_each("cpufreq/cpuinfo_max_freq", 4_800_000, 4_800_000, 3_500_000, 3_500_000)
-_SCALE = _of_each("acpi_cppc/highest_perf", 61, 61, 35, 35)
-_SIZES = _of_each("cache/index3/size", "28160K", "28160K", "14080K", "14080K")
+_CLOCKS = _per_cpu("cpufreq/cpuinfo_max_freq", 4_800_000, 4_800_000, 3_500_000, 3_500_000)
+_SCALE = _per_cpu("acpi_cppc/highest_perf", 61, 61, 35, 35)
+_SIZES = _per_cpu("cache/index3/size", "28160K", "28160K", "14080K", "14080K")
 _HYBRID = {"/sys/devices/cpu_core/cpus": "0-1\n", "/sys/devices/cpu_atom/cpus": "2-3\n"}
-_HWP = _of_each("cpufreq/scaling_driver", *["intel_pstate"] * 4) | _of_each(
+_HWP = _per_cpu("cpufreq/scaling_driver", *["intel_pstate"] * 4) | _per_cpu(
     "cpufreq/energy_performance_preference", *["performance"] * 4
 )
 _MACHINES: Mapping[str, Mapping[str, str]] = {
     "alike": {},
     "equal clocks of two designs": _parts("0xd07", "0xd07", "0x003", "0x003"),
-    "big.LITTLE": _parts("0xd0b", "0xd0b", "0xd05", "0xd05") | _of_each("cpu_capacity", 1024, 1024, 446, 446),
-    "three designs": _parts("0xd05", "0xd0b", "0xd0b", "0xd44") | _of_each("cpu_capacity", 250, 600, 600, 1024),
+    "big.LITTLE": _parts("0xd0b", "0xd0b", "0xd05", "0xd05") | _per_cpu("cpu_capacity", 1024, 1024, 446, 446),
+    "three designs": _parts("0xd05", "0xd0b", "0xd0b", "0xd44") | _per_cpu("cpu_capacity", 250, 600, 600, 1024),
     "hybrid": _HYBRID | _CLOCKS | _SCALE | _SIZES,
     "hybrid without lists": _CLOCKS | _SCALE | _SIZES,
     "hybrid of equal clocks": _SIZES,
-    "two base frequencies": _HWP | _of_each("cpufreq/base_frequency", 2_700_000, 2_700_000, 2_100_000, 2_100_000),
+    "two base frequencies": _HWP | _per_cpu("cpufreq/base_frequency", 2_700_000, 2_700_000, 2_100_000, 2_100_000),
     "a list that contradicts the clocks": {"/sys/devices/cpu_core/cpus": "0-3\n"} | _CLOCKS,
 }
 _TARGETS = ("3", "1-2", "2-3")
 
 
-def _lessened(files: Mapping[str, str], paths: Iterable[str], how: str) -> dict[str, str]:
-    """Return the files without those paths, or with nothing or half of what they say."""
-    if how == "absent":
+def _with_fault(files: Mapping[str, str], paths: Iterable[str], fault: str) -> dict[str, str]:
+    """Return the files without these paths, or with the paths empty or cut in half."""
+    if fault == "absent":
         return without(files, *paths)
-    return {**files, **{path: "" if how == "empty" else files[path][: len(files[path]) // 2] for path in paths}}
+    return {**files, **{path: "" if fault == "empty" else files[path][: len(files[path]) // 2] for path in paths}}
 
 
-def _ways(files: Mapping[str, str]) -> Iterable[tuple[str, ...]]:
-    """Return each file of the evidence alone, of a strong and of a weak CPU, and all files of each sort together."""
+def _path_groups(files: Mapping[str, str]) -> Iterable[tuple[str, ...]]:
+    """Return each evidence file of CPUs 0 and 3 alone, and all files that match one pattern together."""
     for pattern in _EVIDENCE:
         paths = tuple(path for path in files if re.fullmatch(pattern, path))
         yield from ((path,) for path in paths if not re.search("/cpu[12]/", path))
@@ -81,7 +81,7 @@ def _ways(files: Mapping[str, str]) -> Iterable[tuple[str, ...]]:
 
 
 def _answers(files: Mapping[str, str]) -> dict[str, Status]:
-    """Return what the check and a plan's criterion say, by target CPUs."""
+    """Return the statuses of the check and of the plan's criterion, by target CPUs."""
     machine = machine_of(files, is_copy=True)
     statuses = {}
     for cpus in _TARGETS:
@@ -91,15 +91,15 @@ def _answers(files: Mapping[str, str]) -> dict[str, Status]:
     return statuses
 
 
-@pytest.mark.parametrize("how", ["absent", "empty", "truncated"])
+@pytest.mark.parametrize("fault", ["absent", "empty", "truncated"])
 @pytest.mark.parametrize("name", _MACHINES)
-def test_less_evidence_of_the_kinds_never_makes_a_better_answer(name: str, how: str) -> None:
+def test_less_evidence_of_the_kinds_never_makes_a_better_answer(name: str, fault: str) -> None:
     files = files_of(cores(4)) | dict(_MACHINES[name])
     complete = _answers(files)
     better = [
-        f"{question}: {complete[question]} became {status} where {', '.join(paths)} is {how}"
-        for paths in _ways(files)
-        for question, status in _answers(_lessened(files, paths, how)).items()
+        f"{question}: {complete[question]} became {status} where {', '.join(paths)} is {fault}"
+        for paths in _path_groups(files)
+        for question, status in _answers(_with_fault(files, paths, fault)).items()
         if _RANK[status] < _RANK[complete[question]]
     ]
     assert better == []

@@ -1,4 +1,4 @@
-"""Less evidence never makes a better answer: each file that a check reads is taken away, one at a time."""
+"""Less evidence never makes a better answer: each file that a check reads is withheld, one at a time."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from tests.judgement.sweeps.lessened import (
     Fact,
     LessenedMachine,
     faults_of,
-    less_is_better,
+    improvement_without_path,
     paths_of,
 )
 from tests.written import WrittenMachine
 
-# Where the kernel itself, or whoever configures, says something by what is not there.
+# Missing paths by which the kernel, or its configuration, states a fact.
 FACTS = (
     Fact(r"/proc/\d+/(stat|task/.*)?", (ABSENT, EMPTY), "the process or the thread has ended"),
     Fact(
-        *(r"/proc/\d+/schedstat", FAULTS, "then stat tells its time, in ticks of 10 ms"),
+        *(r"/proc/\d+/schedstat", FAULTS, "stat contains its time too, in ticks of 10 ms"),
         ("background-job-runs", "own-load-on-target"),
     ),
     Fact(r"/sys/devices/system/cpu/cpu\d/", (ABSENT, EMPTY), "no such CPU", ("energy-bias-not-performance",)),
@@ -49,9 +49,9 @@ FACTS = (
     Fact(r"/boot/(config-.*)?", FAULTS, "nohz_full is there, which brings RCU_NOCB_CPU", ("rcu-callbacks-on-target",)),
     Fact(r"/proc/irq/\d+/", (ABSENT, EMPTY), "no such IRQ"),
     Fact(r"/sys/devices/cpu_(core|atom)/(cpus)?", FAULTS, "the work is measured instead", ("target-cores-differ",)),
-    Fact(r"/sys/devices/system/cpu/vulnerabilities/\w+", (ABSENT,), "one that this kernel does not know"),
-    Fact(r"/proc/irq/\d+/effective_affinity_list", (ABSENT,), "before Linux 4.15 what was asked for has to do"),
-    Fact(r"/proc/sys/.*", (ABSENT,), "this kernel has no such setting, though it has others beside it"),
+    Fact(r"/sys/devices/system/cpu/vulnerabilities/\w+", (ABSENT,), "a vulnerability that this kernel does not list"),
+    Fact(r"/proc/irq/\d+/effective_affinity_list", (ABSENT,), "before Linux 4.15 only the requested one is reported"),
+    Fact(r"/proc/sys/.*", (ABSENT,), "this kernel has no such setting"),
     Fact(r"/proc/mdstat", (ABSENT,), "a kernel without md has no arrays"),
     Fact(r"/(etc|run)/.*|/\.dockerenv", (ABSENT, EMPTY), "not configured, locked or present"),
     Fact(r"/sys/class/(power_supply|thermal|graphics)/(\w+/)?(cursor_blink)?", (ABSENT, EMPTY), "no such device"),
@@ -67,14 +67,14 @@ FACTS = (
     Fact(r".*/power/(pm_qos_resume_latency_us)?", (ABSENT,), "a kernel without CONFIG_PM takes no requests"),
     Fact(r".*/(bios_limit|energy_performance_preference|energy_perf_bias)", (ABSENT,), "the driver has no such thing"),
     Fact(r".*/(intel_pstate|intel_uncore_frequency)/(\w*(perf_pct|boost))?", (ABSENT,), "the driver is not there"),
-    Fact(r"/sys/kernel/(mm|sched_ext|livepatch|tracing)/.*", (ABSENT, EMPTY), "what the kernel was built without"),
+    Fact(r"/sys/kernel/(mm|sched_ext|livepatch|tracing)/.*", (ABSENT, EMPTY), "the kernel was built without it"),
     Fact(r"/sys/fs/cgroup/(.*/)?cpu(set)?\.[\w.]+", (ABSENT,), "the controller is not enabled for this group"),
     Fact(r"/sys/fs/cgroup/([\w.]+/)+", (ABSENT, EMPTY), "there is no such group"),
     Fact(r"/sys/firmware/acpi/(platform_profile)?", (ABSENT,), "a machine without ACPI, or without profiles"),
     Fact(
         r"/sys/(\w+/)*(online)?",
         FAULTS,
-        "/proc/stat tells who runs as well",
+        "/proc/stat lists the online CPUs as well",
         ("target-cpu-unusable", "no-housekeeping-cpu"),
     ),
     Fact(
@@ -87,12 +87,12 @@ FACTS = (
     Fact(r".*/topology/(physical_package_id)?", FAULTS, "each CPU is asked for its package's count", ("throttled",)),
     Fact(r"/etc/(default/grub(\.d/.*)?|kernel/cmdline)", (TRUNCATED,), "an editor may leave the last line open"),
     Fact(r".*/set_event", (TRUNCATED,), "no event is left, as where none is traced"),
-    Fact(r"/sys/kernel/security/lsm", (TRUNCATED,), "it never ends with its line", ("privileges-limited",)),
+    Fact(r"/sys/kernel/security/lsm", (TRUNCATED,), "it never has a line end", ("privileges-limited",)),
 )
-# Where something else proves that all is well, and is told instead.
+# Sentences of checks that pass by other evidence than the missing path.
 OTHER_PROOFS = {
-    "the 2 other CPUs are 1.0% busy": "those that may be near are judged with the others",
-    "khugepaged made no huge pages": "the count of what khugepaged did tells, whatever its policy",
+    "the 2 other CPUs are 1.0% busy": "CPUs that may be neighbours are judged with all others",
+    "khugepaged made no huge pages": "the count of collapsed pages decides, whatever the policy",
     "hwp_dynamic_boost is 0": "without the boost the governor does not matter",
     "timer_migration is 0": "where nothing migrates nohz_full does not matter",
     "stat_interval is 120": "seldom enough for CPUs that are not spared",
@@ -106,20 +106,20 @@ def _sound() -> tuple[Verdict, frozenset[str]]:
 
 
 @cache
-def _changed(how: str) -> dict[str, dict[str, Finding]]:
+def _changed_findings(fault: str) -> dict[str, dict[str, Finding]]:
     """Return by path and check the findings on the quiet machine that differ without that path."""
     verdict, paths = _sound()
-    paths = paths if how == DENIED else _one_of_each(paths)
-    answers = {each.check.id: each.answer for each in verdict.findings}
-    lessened = {path: _judged_without(path, how) for path in paths if how in faults_of(path)}
+    paths = paths if fault == DENIED else _one_per_kind(paths)
+    answers = {finding.check.id: finding.answer for finding in verdict.findings}
+    lessened = {path: _judged_without(path, fault) for path in paths if fault in faults_of(path)}
     return {
-        path: {each.check.id: each for each in verdict.findings if each.answer != answers[each.check.id]}
+        path: {finding.check.id: finding for finding in verdict.findings if finding.answer != answers[finding.check.id]}
         for path, verdict in lessened.items()
     }
 
 
-def _one_of_each(paths: Iterable[str]) -> frozenset[str]:
-    """Return the paths, but of both target CPUs only those of CPU 3, and of both others only those of CPU 1."""
+def _one_per_kind(paths: Iterable[str]) -> frozenset[str]:
+    """Return the paths without those of CPUs 0 and 2, whose roles CPUs 1 and 3 have as well."""
     return frozenset({_shape(path): path for path in sorted(paths)}.values())
 
 
@@ -127,27 +127,27 @@ def _shape(path: str) -> str:
     return re.sub("/cpu[01]/", "/cpu-other/", re.sub("/cpu[23]/", "/cpu-target/", path))
 
 
-def _judged_without(path: str, how: str) -> Verdict:
-    return judged(Example("quiet", "pass").machine(LessenedMachine).take(path, how))
+def _judged_without(path: str, fault: str) -> Verdict:
+    return judged(Example("quiet", "pass").machine(LessenedMachine).take(path, fault))
 
 
 @cache
 def _paths_by_check() -> dict[str, set[str]]:
-    """What each check's answer about the quiet machine changes without."""
-    denied = _changed(DENIED).items()
+    """Return by check the paths without which its answer about the quiet machine differs."""
+    denied = _changed_findings(DENIED).items()
     return {check.id: {path for path, changed in denied if check.id in changed} for check in CATALOGUE}
 
 
 def _passes_otherwise(finding: Finding, sound: Answer) -> bool:
-    """Whether it passes, or does not apply, for other reasons. Of what blocks, the evidence is a reason, too."""
+    """Return whether the finding is still calm, but differs: for a blocking check any difference counts."""
     is_calm = finding.status in (Status.PASS, Status.NOT_APPLICABLE)
-    found = finding.answer
-    is_same = (found.said, found.measured, found.reason) == (sound.said, sound.measured, sound.reason)
+    answer = finding.answer
+    is_same = (answer.said, answer.measured, answer.reason) == (sound.said, sound.measured, sound.reason)
     return is_calm and (not is_same or finding.check.severity == Severity.BLOCKING)
 
 
-def _concerned(example: Example, machine: WrittenMachine) -> list[str]:
-    """What the check reads, what is special about this machine, and the folders of that."""
+def _paths_to_withhold(example: Example, machine: WrittenMachine) -> list[str]:
+    """Return the paths that the check reads, and those in which the machine differs from the quiet one."""
     special = {*example.changed, *example.after, *example.loaded}
     usual = _sound()[1]
     return [
@@ -157,16 +157,16 @@ def _concerned(example: Example, machine: WrittenMachine) -> list[str]:
     ]
 
 
-def _better_with_less(example: Example, ways: int) -> list[str]:
-    """Return the answers that improve when a path is missing, tried in `ways` ways for each path."""
+def _improvements(example: Example, ways: int) -> list[str]:
+    """Return the answers that improve when a path is missing, with `ways` faults for each path."""
     machine: WrittenMachine = example.machine()
-    sound = example.found_on(machine)
+    sound = example.finding_of(machine)
     return [
-        better
-        for number, path in enumerate(_concerned(example, machine))
-        for how in _some_of(faults_of(path), number, ways)
-        if not any(fact.excuses(example.id, path, how) for fact in FACTS)
-        if (better := less_is_better(example, sound, path, how)) is not None
+        improvement
+        for number, path in enumerate(_paths_to_withhold(example, machine))
+        for fault in _some_of(faults_of(path), number, ways)
+        if not any(fact.excuses(example.id, path, fault) for fact in FACTS)
+        if (improvement := improvement_without_path(example, sound, path, fault)) is not None
     ]
 
 
@@ -176,18 +176,18 @@ def _some_of(faults: Sequence[str], number: int, ways: int) -> list[str]:
 
 @pytest.mark.parametrize("example", first_failures(), ids=lambda example: example.id)
 def test_less_evidence_never_makes_a_better_answer(example: Example) -> None:
-    assert _better_with_less(example, ways=1) == []
+    assert _improvements(example, ways=1) == []
 
 
-@pytest.mark.parametrize("how", FAULTS)
-def test_less_evidence_never_lets_a_check_pass_with_another_claim(how: str) -> None:
-    sound = {each.check.id: each for each in _sound()[0].findings}
+@pytest.mark.parametrize("fault", FAULTS)
+def test_less_evidence_never_lets_a_check_pass_with_another_claim(fault: str) -> None:
+    sound = {finding.check.id: finding for finding in _sound()[0].findings}
     otherwise = [
-        f"{check_id}: {found.status} where {path} is {how}: {found.answer.said} {found.answer.reason or ''}"
-        for path, changed in _changed(how).items()
-        for check_id, found in changed.items()
-        if sound[check_id].status == Status.PASS and _passes_otherwise(found, sound[check_id].answer)
-        if found.answer.said not in OTHER_PROOFS and not any(fact.excuses(check_id, path, how) for fact in FACTS)
+        f"{check_id}: {finding.status} where {path} is {fault}: {finding.answer.said} {finding.answer.reason or ''}"
+        for path, changed in _changed_findings(fault).items()
+        for check_id, finding in changed.items()
+        if sound[check_id].status == Status.PASS and _passes_otherwise(finding, sound[check_id].answer)
+        if finding.answer.said not in OTHER_PROOFS and not any(fact.excuses(check_id, path, fault) for fact in FACTS)
     ]
     assert otherwise == []
 
@@ -202,7 +202,7 @@ def test_less_evidence_never_lets_a_check_pass_with_another_claim(how: str) -> N
         ("partition-invalid", "/sys/fs/cgroup/"),
     ],
 )
-def test_a_folder_that_is_never_empty_and_is_tells_nothing(check_id: str, folder: str) -> None:
+def test_a_folder_that_no_kernel_leaves_empty_is_unknown_if_empty(check_id: str, folder: str) -> None:
     machine: LessenedMachine = Example(check_id, "pass").machine(LessenedMachine).take(folder, EMPTY)
     assert finding_on(machine, check_id).status == "unknown"
 
@@ -216,12 +216,14 @@ def test_a_warning_that_may_be_a_failure_is_unknown_where_it_would_block() -> No
     assert (mild.status, strict.status, strict.is_blocking_unknown) == ("warn", "unknown", True)
 
 
-def test_the_sweep_takes_something_from_nearly_every_check() -> None:
+def test_the_sweep_withholds_a_path_of_nearly_every_check() -> None:
     idle = {check_id for check_id, paths in _paths_by_check().items() if not paths}
     assert len(idle) < len(CATALOGUE) // 5
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", [each for each in all_examples() if each.status in ("fail", "warn", "unknown")])
-def test_nor_of_any_other_machine(example: Example) -> None:
-    assert _better_with_less(example, ways=len(FAULTS)) == []
+@pytest.mark.parametrize(
+    "example", [example for example in all_examples() if example.status in ("fail", "warn", "unknown")]
+)
+def test_less_evidence_of_any_example_never_makes_a_better_answer(example: Example) -> None:
+    assert _improvements(example, ways=len(FAULTS)) == []

@@ -1,4 +1,4 @@
-"""A file in which something always moves, and that stood still: damaged, cached or covered, it proves no calm."""
+"""A file whose counters always advance, but did not: damaged, cached or covered, it does not prove a quiet machine."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.written.quiet_machine import ANSWERS, loaded_files, quiet_files
 
 _INTERRUPTS, _SOFTIRQS, _VMSTAT = "/proc/interrupts", "/proc/softirqs", "/proc/vmstat"
 _SCHEDSTAT, _STAT, _CPU_STAT = "/proc/schedstat", "/proc/stat", "/sys/fs/cgroup/cpu.stat"
-_each_path = pytest.mark.parametrize("path", [_INTERRUPTS, _SOFTIRQS, _VMSTAT, _SCHEDSTAT])
+_for_all_paths = pytest.mark.parametrize("path", [_INTERRUPTS, _SOFTIRQS, _VMSTAT, _SCHEDSTAT])
 _RANK = {"pass": 0, "not-applicable": 0, "warn": 1, "unknown": 2, "fail": 3}
 
 
 def _at(second: int) -> dict[str, str]:
-    """What is beside the quiet machine's files: a quota that never stopped anybody, and the time of tasks."""
+    """Return more files for the quiet machine: a quota that has never throttled, and the run time of tasks."""
     rows = "".join(f"cpu{cpu} 0 0 0 0 0 0 {1000 + second} 0 9\n" for cpu in range(4))
     return {
         _SCHEDSTAT: f"version 15\n{rows}",
@@ -41,7 +41,7 @@ class _StillMachine(WrittenMachine):
         return super().read_bytes(path)
 
 
-def _found(check_id: str, held: str) -> Finding:
+def _finding(check_id: str, held: str) -> Finding:
     """Return the check's finding on the quiet machine while the file `held` does not change."""
     moments = (quiet_files() | _at(0), quiet_files(3.0) | _at(3), loaded_files() | _at(6))
     return finding_on(_StillMachine(*moments, answers=ANSWERS).hold(held), check_id, frozenset({2, 3}))
@@ -68,41 +68,41 @@ def _found(check_id: str, held: str) -> Finding:
         ("cpu-quota", _CPU_STAT),
     ],
 )
-def test_a_file_that_stood_still_is_the_reason_why_nobody_knows(check_id: str, path: str) -> None:
-    assert _found(check_id, "").status in ("pass", "warn")
-    found = _found(check_id, path)
-    assert (found.status, f"{path}" in (found.answer.reason or "")) == ("unknown", True)
-    assert "stood still" in (found.answer.reason or "")
+def test_a_still_file_is_the_reason_of_an_unknown_answer(check_id: str, path: str) -> None:
+    assert _finding(check_id, "").status in ("pass", "warn")
+    finding = _finding(check_id, path)
+    assert (finding.status, f"{path}" in (finding.answer.reason or "")) == ("unknown", True)
+    assert "stood still" in (finding.answer.reason or "")
 
 
-@_each_path
-def test_a_file_that_stood_still_makes_no_better_answer(path: str) -> None:
-    assert [said for example in first_failures() if (said := _better_when_still(example, path))] == []
+@_for_all_paths
+def test_a_still_file_makes_no_better_answer(path: str) -> None:
+    assert [better for example in first_failures() if (better := _improvement_when_still(example, path))] == []
 
 
 @pytest.mark.slow
-@_each_path
-def test_nor_on_any_other_machine(path: str) -> None:
-    examples = [each for each in all_examples() if _RANK[each.status] > 0]
-    assert [said for example in examples if (said := _better_when_still(example, path))] == []
+@_for_all_paths
+def test_a_still_file_makes_no_better_answer_on_any_example(path: str) -> None:
+    examples = [example for example in all_examples() if _RANK[example.status] > 0]
+    assert [better for example in examples if (better := _improvement_when_still(example, path))] == []
 
 
 @cache
 def _sound(example: Example) -> Finding:
-    return example.found_on(example.machine())
+    return example.finding_of(example.machine())
 
 
-def _better_when_still(example: Example, path: str) -> str | None:
+def _improvement_when_still(example: Example, path: str) -> str | None:
     sound = _sound(example)
-    held = example.found_on(example.machine(_StillMachine).hold(path))
+    held = example.finding_of(example.machine(_StillMachine).hold(path))
     if _RANK[held.status] >= _RANK[sound.status] or held.status in ("unknown", "not-applicable"):
         return None
     if held.status == "warn" and held.answer.reason is not None:
-        return None  # it says that it may be worse
+        return None  # the reason says that it may be worse
     return f"{example.name}: {sound.status} became {held.status}: {held.answer.said}"
 
 
-def test_the_time_of_tasks_that_cpuacct_tells_may_stand_still_as_well() -> None:
+def test_a_still_cpuacct_usage_file_is_unknown() -> None:
     folder = "/sys/fs/cgroup/cpuacct"
     usage = f"{folder}/cpuacct.usage_percpu"
     mounts = mounted(f"cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\ncgroup {folder} cgroup rw,cpuacct 0 0\n")
@@ -115,14 +115,14 @@ def test_the_time_of_tasks_that_cpuacct_tells_may_stand_still_as_well() -> None:
     )
 
 
-def test_an_interrupt_that_may_have_come_meanwhile_is_not_about_to_leave() -> None:
+def test_an_interrupt_is_not_about_to_leave_where_the_interrupt_table_is_still() -> None:
     leaving = {"/proc/irq/24/effective_affinity_list": "2\n"}
     assert answered("irq-routed-to-target", leaving).status == "pass"
     still = {_INTERRUPTS: quiet_files()[_INTERRUPTS]}
     assert answered("irq-routed-to-target", leaving | still).status == "warn"
 
 
-def test_one_count_that_moved_on_another_cpu_shows_that_the_table_is_alive() -> None:
+def test_a_table_is_not_still_where_a_count_of_another_cpu_advanced() -> None:
     still = quiet_files()[_INTERRUPTS]
     moved = still.replace("RES:        100 ", "RES:        101 ")
     assert moved != still

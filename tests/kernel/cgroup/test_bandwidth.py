@@ -1,4 +1,4 @@
-"""The CPU time that this process's cgroups leave it, in both versions."""
+"""CPU time that this process's cgroups allow, in both versions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _quota(files: Files, *, is_copy: bool = False) -> tuple[float | None, int | 
     return cgroup.cpu_quota_share, cgroup.throttled_periods, cgroup.limited_by
 
 
-def test_the_true_root_has_no_limit() -> None:
+def test_true_root_has_no_limit() -> None:
     cgroup = read_cgroup(reading(_v2()))
     assert (cgroup.version, cgroup.cpu_quota_share, cgroup.throttled_periods) == (2, UNLIMITED, 0)
     assert (cgroup.limited_by, cgroup.folder) == (None, ROOT)
@@ -95,13 +95,11 @@ _TWO_LEVELS = _v1_level("/a", "50000") | _v1_level("/a/b", "80000")
         ),
     ],
 )
-def test_the_narrowest_quota_of_all_levels_counts(
-    files: Files, quota: tuple[float | None, int | None, str | None]
-) -> None:
+def test_narrowest_quota_of_all_levels_counts(files: Files, quota: tuple[float | None, int | None, str | None]) -> None:
     assert _quota(files) == quota
 
 
-def test_a_container_sees_only_its_own_part_of_the_path() -> None:
+def test_container_sees_only_its_own_part_of_the_path() -> None:
     files = _v2("/docker/4f00") | _level("", "50000 100000", 3)
     assert _quota(files) == (None, None, ROOT)
     assert read_cgroup(reading(files)).known_quota_share == 0.5
@@ -109,12 +107,12 @@ def test_a_container_sees_only_its_own_part_of_the_path() -> None:
 
 @pytest.mark.parametrize("broken", ["cpu.max", "cpu.stat"])
 @pytest.mark.parametrize("text", ["", "rubbish\n", "max\n"])
-def test_a_level_that_makes_no_sense_leaves_the_answer_unknown(broken: str, text: str) -> None:
+def test_malformed_level_leaves_the_quota_unknown(broken: str, text: str) -> None:
     files = _v2("/a") | _level("/a", "50000 100000", 3) | {f"{ROOT}/a/{broken}": text}
     assert None in _quota(files)[:2]
 
 
-def test_a_folder_missing_from_a_copy_is_unknown_and_not_unlimited() -> None:
+def test_folder_missing_from_a_copy_is_unknown_and_not_unlimited() -> None:
     assert _quota(_v2("/a"), is_copy=True)[0] is None
 
 
@@ -122,18 +120,18 @@ def test_a_folder_missing_from_a_copy_is_unknown_and_not_unlimited() -> None:
     ("quota", "period"),
     [("50000", "0"), ("0", "100000"), ("rubbish", "100000"), ("50000", "rubbish"), ("50000", "2000000")],
 )
-def test_a_quota_of_version_one_that_makes_no_sense_is_unknown(quota: str, period: str) -> None:
+def test_malformed_quota_of_version_one_is_unknown(quota: str, period: str) -> None:
     assert _quota(_v1() | _v1_level("", quota, period))[0] is None
 
 
-def test_the_controller_decides_which_version_limits() -> None:
+def test_version_with_the_controller_limits() -> None:
     files = _v1() | _v1_level("", "50000")
     files["/proc/self/mounts"] += f"cgroup2 {ROOT}/unified cgroup2 rw 0 0\n"
     files["/proc/self/cgroup"] += "0::/\n"
     assert read_cgroup(reading(files)).version == 1
 
 
-def test_without_any_hierarchy_limits_cannot_be_seen() -> None:
+def test_limit_is_unknown_without_a_hierarchy() -> None:
     files = {"/proc/self/mounts": "proc /proc proc rw 0 0\n", "/proc/self/cgroup": "0::/\n"}
     assert read_cgroup(reading(files)).version is None
     assert _quota(files) == (None, None, None)
@@ -145,8 +143,8 @@ def _reasons(files: Files) -> str:
     return "; ".join(reader.reason_by_path.values())
 
 
-def test_in_a_namespace_whose_mount_shows_more_than_it_nobody_knows_which_group_is_ours() -> None:
-    """`unshare --cgroup` leaves the mounts as they are: what is `/` to us is any group of the mount."""
+def test_own_group_is_unknown_if_the_mount_shows_more_than_the_namespace() -> None:
+    """`unshare --cgroup` leaves the mounts unchanged: `/` may be any group of the mount."""
     throttled = _v1() | _v1_level("", "-1") | mounted(f"cgroup {V1} cgroup rw,cpu,cpuacct 0 0\n", "/..")
     namesake = _v2("/a") | _level("/a", "50000 100000", 3) | mounted(f"cgroup2 {ROOT} cgroup2 rw 0 0\n", "/../..")
     for files in (throttled, namesake):
@@ -156,28 +154,28 @@ def test_in_a_namespace_whose_mount_shows_more_than_it_nobody_knows_which_group_
         assert "cgroup namespace" in _reasons(files)
 
 
-def test_in_a_namespace_with_a_mount_of_its_own_limits_further_out_are_not_known() -> None:
+def test_limits_outside_a_namespace_with_its_own_mount_are_unknown() -> None:
     files = without(_v1() | _v1_level("", "-1"), f"{V1}/release_agent")
     assert _quota(files) == (None, None, None)
     assert "limits outside it are not visible" in _reasons(files)
     assert _quota(files | {f"{V1}/cpu.cfs_quota_us": "20000\n"}) == (0.2, 0, V1)
 
 
-def test_a_container_without_a_namespace_sees_its_own_part_where_it_is_mounted() -> None:
+def test_container_without_a_namespace_sees_its_own_part_where_it_is_mounted() -> None:
     files = without(_v1("/docker/4f/job"), f"{V1}/release_agent") | _v1_level("", "50000") | _v1_level("/job", "-1")
     files |= mounted(f"cgroup {V1} cgroup rw,cpu,cpuacct 0 0\n", "/docker/4f")
     assert [level.folder for level in read_cgroup(reading(files)).levels] == [f"{V1}/job", V1]
     assert _quota(files)[2] == V1
 
 
-def test_where_nobody_tells_what_a_mount_shows_no_limit_is_no_answer() -> None:
+def test_limit_is_unknown_if_the_roots_of_mounts_are_unknown() -> None:
     for files in (_v2(), _v1() | _v1_level("", "-1")):
-        for told in (without(files, MOUNT_ROOTS), files | {MOUNT_ROOTS: "rubbish\n"}):
-            assert _quota(told) == (None, None, None)
-            assert MOUNT_ROOTS in _reasons(told)
+        for incomplete in (without(files, MOUNT_ROOTS), files | {MOUNT_ROOTS: "rubbish\n"}):
+            assert _quota(incomplete) == (None, None, None)
+            assert MOUNT_ROOTS in _reasons(incomplete)
 
 
-def test_a_group_tells_for_how_long_it_was_stopped() -> None:
+def test_group_reports_its_throttled_time() -> None:
     (level, _) = read_cgroup(reading(_v2("/a") | _level("/a", "50000 100000", 12))).levels
     assert (level.throttling, level.described) == (QuotaThrottling(12, 1_000, 9), f"{ROOT}/a: 50 ms in each 100 ms")
     (level, _) = read_cgroup(reading(_v1("/a") | _v1_level("", "-1") | _v1_level("/a", "1500", "2500", 5))).levels
@@ -186,39 +184,39 @@ def test_a_group_tells_for_how_long_it_was_stopped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpu_max", "said"),
+    ("cpu_max", "text"),
     [("123456789 1000000", ": 123456.789 ms in each 1000 ms"), ("1000 3000", ": 1 ms in each 3 ms"), ("max 5", "")],
 )
-def test_a_quota_is_told_as_exactly_as_it_was_set(cpu_max: str, said: str) -> None:
+def test_quota_is_described_exactly(cpu_max: str, text: str) -> None:
     (level, _) = read_cgroup(reading(_v2("/a") | _level("/a", cpu_max))).levels
-    assert level.described == f"{ROOT}/a{said}"
+    assert level.described == f"{ROOT}/a{text}"
 
 
-def test_of_several_mounts_on_one_folder_the_last_one_shows() -> None:
+def test_last_of_several_mounts_on_one_folder_is_visible() -> None:
     line = "30 23 0:26 {} /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
     other = "31 23 0:27 / /mnt rw - ext4 /dev/vda rw\n"
     assert parse_mount_roots(line.format("/") + other + line.format("/..")) == {"/sys/fs/cgroup": "/.."}
 
 
-@pytest.mark.parametrize("gone", ["/proc/self/mounts", "/proc/self/cgroup"])
-def test_without_mounts_or_membership_the_limit_is_unknown(gone: str) -> None:
-    assert _quota(without(_v2(), gone)) == (None, None, None)
+@pytest.mark.parametrize("missing", ["/proc/self/mounts", "/proc/self/cgroup"])
+def test_limit_is_unknown_without_mounts_or_membership(missing: str) -> None:
+    assert _quota(without(_v2(), missing)) == (None, None, None)
 
 
-def test_mounts_may_stand_at_the_older_path() -> None:
+def test_mounts_may_be_listed_at_the_older_path() -> None:
     assert read_unified_mount(reading({"/proc/mounts": f"cgroup2 {ROOT} cgroup2 rw 0 0\n"})) == ROOT
 
 
-def test_no_unified_mount_is_not_an_unknown_one() -> None:
+def test_missing_unified_mount_is_not_an_unknown_one() -> None:
     assert read_unified_mount(reading({"/proc/mounts": "proc /proc proc rw 0 0\n"})) == ""
     assert read_unified_mount(reading({})) is None
 
 
 @pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
-def test_a_mount_may_be_called_anything(separator: str) -> None:
+def test_mount_may_have_any_name(separator: str) -> None:
     (mount,) = parse_cgroup_mounts(f"fuse /home/a{separator}b fuse rw 0 0\ncgroup2 {ROOT} cgroup2 rw 0 0\n")
     assert (mount.folder, mount.version) == (ROOT, 2)
 
 
-def test_a_path_of_a_cgroup_may_hold_colons() -> None:
+def test_path_of_a_cgroup_may_contain_colons() -> None:
     assert parse_membership("1:cpu,cpuacct:/a:b\n0::/c:d\n") == {"cpu": "/a:b", "cpuacct": "/a:b", "": "/c:d"}

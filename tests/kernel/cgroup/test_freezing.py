@@ -1,4 +1,4 @@
-"""The groups of a process, and whether they are frozen, in both versions of control groups."""
+"""Cgroups of a process and whether they are frozen, in both versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PID = "/proc/9/cgroup"
 
 
 def machine_files(membership: str, *groups: Files, root: str = "/") -> dict[str, str]:
-    """A process in those groups, on a machine with both versions mounted."""
+    """Return the files of a process in the groups, on a machine with both versions mounted."""
     files = {
         **BARE,
         **mounted(f"cgroup2 {ROOT} cgroup2 rw 0 0\ncgroup {V1} cgroup rw,freezer 0 0\n", root),
@@ -37,9 +37,9 @@ def machine_files(membership: str, *groups: Files, root: str = "/") -> dict[str,
 def group_v2(name: str, is_frozen: bool = False, frozen_us: int | None = None) -> dict[str, str]:
     """Return the files of a version 2 cgroup; Linux exports `frozen_us` from 6.18 on."""
     folder = f"{ROOT}{name}"
-    told = {} if frozen_us is None else {f"{folder}/cgroup.stat.local": f"frozen_usec {frozen_us}\n"}
+    counts = {} if frozen_us is None else {f"{folder}/cgroup.stat.local": f"frozen_usec {frozen_us}\n"}
     events = f"populated 1\nfrozen {int(is_frozen)}\n"
-    return {f"{folder}/cgroup.freeze": "0\n", f"{folder}/cgroup.events": events, **told}
+    return {f"{folder}/cgroup.freeze": "0\n", f"{folder}/cgroup.events": events, **counts}
 
 
 def _group_v1(name: str, state: str) -> dict[str, str]:
@@ -53,12 +53,12 @@ def _look(files: Files) -> FreezeLook:
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])
-def test_before_linux_6_18_a_group_tells_whether_it_is_frozen(is_frozen: bool) -> None:
+def test_group_reports_whether_it_is_frozen_before_linux_6_18(is_frozen: bool) -> None:
     look = _look(machine_files("0::/a/b\n", group_v2("/a/b", is_frozen)))
     assert look.groups == (GroupFreeze(f"{ROOT}/a/b", is_frozen),)
 
 
-def test_a_kernel_that_counts_is_asked_for_the_count_alone() -> None:
+def test_only_the_count_is_read_where_the_kernel_counts() -> None:
     machine = WrittenMachine(machine_files("0::/a\n", group_v2("/a", True, 1_500_000)))
     reader = FreezeReader(machine)
     reader.look(PID)
@@ -70,23 +70,23 @@ def test_a_kernel_that_counts_is_asked_for_the_count_alone() -> None:
 
 
 @pytest.mark.parametrize(("state", "is_frozen"), [("THAWED", False), ("FREEZING", True), ("FROZEN", True)])
-def test_a_group_of_version_1_tells_its_state(state: str, is_frozen: bool) -> None:
+def test_group_of_version_1_reports_its_state(state: str, is_frozen: bool) -> None:
     look = _look(machine_files("6:freezer:/a\n0::/\n", _group_v1("/a", state)))
     assert look.groups == (GroupFreeze(f"{V1}/a", is_frozen),)
 
 
 @pytest.mark.parametrize("membership", ["0::/\n", "6:freezer:/\n0::/\n", "3:cpu:/a\n"])
-def test_what_is_in_no_group_or_in_the_root_cannot_be_frozen(membership: str) -> None:
+def test_process_in_no_group_or_in_the_root_cannot_be_frozen(membership: str) -> None:
     look = _look(machine_files(membership))
     assert (look.groups, look.reason) == ((), None)
 
 
-def test_before_linux_5_2_version_2_freezes_nobody() -> None:
+def test_version_2_cannot_freeze_before_linux_5_2() -> None:
     look = _look(machine_files("0::/a\n", {f"{ROOT}/a/cgroup.events": "populated 1\n"}))
     assert (look.groups, look.reason) == ((), None)
 
 
-def test_the_root_of_a_namespace_can_be_frozen_from_outside() -> None:
+def test_root_of_a_namespace_can_be_frozen_from_outside() -> None:
     assert _look(machine_files("0::/\n", group_v2("", True))).groups == (GroupFreeze(ROOT, True),)
 
 
@@ -104,33 +104,33 @@ def test_the_root_of_a_namespace_can_be_frozen_from_outside() -> None:
         (machine_files("rubbish\n"), "0::/user.slice"),
     ],
 )
-def test_what_cannot_be_told_has_a_reason(files: Files, reason: str) -> None:
+def test_unknown_state_has_a_reason(files: Files, reason: str) -> None:
     look = _look(files)
     assert look.groups == ()
     assert reason in (look.reason or "")
 
 
 @pytest.mark.parametrize("files", [without(machine_files("0::/a\n"), PID), machine_files("0::/a (deleted)\n")])
-def test_of_a_process_that_has_ended_nothing_is_told(files: Files) -> None:
+def test_ended_process_has_no_look(files: Files) -> None:
     assert FreezeReader(WrittenMachine(files)).look(PID) is None
 
 
-def test_a_group_that_was_left_is_looked_at_once_more() -> None:
+def test_group_that_was_left_is_looked_at_once_more() -> None:
     """The group may have been frozen since the previous look."""
     groups = (group_v2("/a", frozen_us=5), group_v2("/b", frozen_us=0))
     machine = WrittenMachine(*[machine_files(f"0::/{name}\n", *groups) for name in "abb"])
     reader = FreezeReader(machine)
-    found = []
+    names = []
     for _ in range(3):
         look = reader.look(PID)
         assert look is not None
-        found.append([each.folder.rpartition("/")[2] for each in look.groups])
+        names.append([group.folder.rpartition("/")[2] for group in look.groups])
         if machine.has_next:
             machine.advance()
-    assert found == [["a"], ["a", "b"], ["b"]]
+    assert names == [["a"], ["a", "b"], ["b"]]
 
 
-def test_a_group_that_it_left_and_that_is_gone_is_no_riddle() -> None:
+def test_removed_group_that_was_left_is_ignored() -> None:
     machine = WrittenMachine(
         machine_files("0::/a\n", group_v2("/a")), machine_files("0::/b\n", group_v2("/b", is_frozen=True))
     )
@@ -142,7 +142,7 @@ def test_a_group_that_it_left_and_that_is_gone_is_no_riddle() -> None:
     assert (look.groups, look.reason) == ((GroupFreeze(f"{ROOT}/b", True),), None)
 
 
-def test_groups_are_looked_at_behind_the_end_of_the_process() -> None:
+def test_groups_are_looked_at_after_the_end_of_the_process() -> None:
     machine = WrittenMachine(
         machine_files("0::/a\n", group_v2("/a", frozen_us=0)),
         without(machine_files("0::/a\n", group_v2("/a", frozen_us=7)), PID),
@@ -165,7 +165,7 @@ def test_rubbish_is_malformed(parse: object, text: str) -> None:
         parse(text)
 
 
-def _quotas(membership: str, ours: str, throttled_ns: str) -> FreezeLook | None:
+def _quotas(membership: str, own_membership: str, throttled_ns: str) -> FreezeLook | None:
     cpu = f"{ROOT}/cpu"
     files = {
         **machine_files(membership),
@@ -175,21 +175,21 @@ def _quotas(membership: str, ours: str, throttled_ns: str) -> FreezeLook | None:
         f"{cpu}/cpu.stat": "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n",
         f"{cpu}/b/cpu.cfs_quota_us": "20000\n",
         f"{cpu}/b/cpu.stat": f"nr_periods 9\nnr_throttled 4\n{throttled_ns}",
-        "/proc/self/cgroup": ours,
+        "/proc/self/cgroup": own_membership,
     }
     return FreezeReader(WrittenMachine(files), quotas_of).look(PID)
 
 
-def test_the_quota_of_a_group_that_noisewatch_is_not_in_is_counted() -> None:
+def test_quota_of_a_group_without_noisewatch_is_counted() -> None:
     look = _quotas("1:cpu:/b\n", "1:cpu:/\n", "throttled_time 300\n")
     assert look is not None
     assert look.groups == (GroupFreeze(f"{ROOT}/cpu/b", False, 300),)
-    ours = _quotas("1:cpu:/b\n", "1:cpu:/b\n", "throttled_time 300\n")
-    assert ours is not None
-    assert ours.groups == ()
+    own = _quotas("1:cpu:/b\n", "1:cpu:/b\n", "throttled_time 300\n")
+    assert own is not None
+    assert own.groups == ()
 
 
-def test_a_quota_whose_time_is_not_counted_is_unknown() -> None:
+def test_quota_without_a_throttled_time_is_unknown() -> None:
     look = _quotas("1:cpu:/b\n", "1:cpu:/\n", "")
     assert look is not None
     assert "cpu.stat" in (look.reason or "")

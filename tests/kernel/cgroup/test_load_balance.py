@@ -1,4 +1,4 @@
-"""The CPUs that cgroup v1 excludes from load balancing."""
+"""CPUs that cgroup v1 excludes from load balancing."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_cpus_of_no_group_that_balances_load_are_isolated(files: Files, cpus: st
     assert _unbalanced({**VERSION_1, **files}) == parse_cpu_list(cpus)
 
 
-def test_before_linux_3_17_a_group_has_what_it_was_given() -> None:
+def test_requested_cpus_of_a_group_count_before_linux_3_17() -> None:
     files = {path: text for path, text in VERSION_1.items() if not path.endswith("effective_cpus")}
     assert _unbalanced({**files, f"{_ROOT}/system/cpuset.cpus": "0\n"}) == frozenset(range(1, 8))
 
@@ -72,18 +72,18 @@ def test_before_linux_3_17_a_group_has_what_it_was_given() -> None:
     ],
     ids=["a group", "the root", "its CPUs", "not mounted", "no membership", "too many groups"],
 )
-def test_what_is_unreadable_is_unknown(files: Files) -> None:
+def test_unreadable_group_leaves_isolation_unknown(files: Files) -> None:
     assert _unbalanced({**VERSION_1, **files}) is None
 
 
-def test_a_part_of_the_hierarchy_does_not_show_what_the_root_balances() -> None:
+def test_part_of_the_hierarchy_does_not_show_what_the_root_balances() -> None:
     assert _unbalanced({path: text for path, text in VERSION_1.items() if not path.endswith("agent")}) is None
 
 
-def test_version_2_alone_has_no_such_groups() -> None:
+def test_version_2_has_no_unbalanced_groups() -> None:
     assert _unbalanced(VERSION_1 | {"/proc/self/cgroup": "0::/\n"}) == frozenset()
 
 
-def test_a_kernel_without_cgroups_isolates_no_cpu_by_them() -> None:
+def test_kernel_without_cgroups_isolates_no_cpus() -> None:
     assert _unbalanced({}) == frozenset()
     assert _unbalanced({}, is_copy=True) is None

@@ -1,4 +1,4 @@
-"""Cgroup partitions: which CPUs are isolated by them, and which only should have been."""
+"""Cgroup partitions: isolated CPUs, and invalid partitions that should isolate CPUs."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def _group(name: str, kind: str, wanted: str, has: str) -> dict[str, str]:
         ("isolated invalid\n", "isolated", "the kernel gives no reason"),
     ],
 )
-def test_a_group_says_what_it_is_and_why_it_is_not(text: str, kind: str, reason: str | None) -> None:
+def test_partition_kind_has_a_reason_if_it_is_invalid(text: str, kind: str, reason: str | None) -> None:
     assert parse_partition_kind(text) == (kind, reason)
 
 
-def test_an_invalid_partition_is_kept_with_the_kernels_reason() -> None:
+def test_invalid_partition_is_kept_with_the_kernels_reason() -> None:
     files = MOUNTED | {f"{CGROUP}/cgroup.controllers": "cpuset\n"}
     files |= _group("bench", f"isolated invalid ({OVERLAP})", "2-3", "0-7")
     wanted, has = frozenset({2, 3}), frozenset(range(8))
@@ -58,32 +58,32 @@ def test_an_invalid_partition_is_kept_with_the_kernels_reason() -> None:
     assert _read(files).isolated == frozenset()
 
 
-def test_one_below_a_mere_member_is_found_the_first_time_and_known_from_then_on() -> None:
-    """Linux 6.7 has remote partitions; to look for them in each snapshot would cost hundreds of reads."""
+def test_remote_partition_is_searched_for_once_and_then_remembered() -> None:
+    """Linux 6.7 has remote partitions; a search for them in each snapshot would cost hundreds of reads."""
     files = MOUNTED | _group("pods.slice", "member", "", "0-7")
     files |= _group("pods.slice/bench", "isolated", "2-3", "2-3")
     first = _read(files)
     assert first.isolated == frozenset({2, 3})
     broken = files | _group("pods.slice/bench", f"isolated invalid ({OVERLAP})", "2-3", "0-7")
-    assert [each.invalid_reason for each in _read(broken, first).all] == [OVERLAP]
+    assert [partition.invalid_reason for partition in _read(broken, first).all] == [OVERLAP]
 
 
-def test_one_that_is_made_later_is_found() -> None:
+def test_later_partition_is_detected() -> None:
     first = _read(MOUNTED | _group("bench", "member", "", "0-7"))
     assert _read(MOUNTED | _group("bench", "isolated", "5", "5"), first).isolated == frozenset({5})
 
 
-def test_one_that_goes_is_forgotten() -> None:
+def test_removed_partition_is_forgotten() -> None:
     first = _read(MOUNTED | _group("bench", "isolated", "5", "5"))
     assert _read(MOUNTED | _group("bench", "member", "5", "0-7"), first).all == ()
 
 
 @pytest.mark.parametrize(("text", "cpus"), [("6-7\n", {6, 7}), ("\n", set())])
-def test_the_root_of_cgroups_lists_the_cpus_of_isolated_partitions(text: str, cpus: Set[int]) -> None:
+def test_root_of_cgroups_lists_the_cpus_of_isolated_partitions(text: str, cpus: Set[int]) -> None:
     assert _read(MOUNTED | {f"{CGROUP}/cpuset.cpus.isolated": text}).isolated == cpus
 
 
-def test_without_the_list_isolated_partitions_are_looked_for() -> None:
+def test_isolated_partitions_are_searched_for_without_the_list() -> None:
     files = MOUNTED | {
         f"{CGROUP}/cgroup.controllers": "cpuset\n",
         f"{CGROUP}/bench/cpuset.cpus.partition": "isolated\n",
@@ -100,22 +100,22 @@ def test_without_the_list_isolated_partitions_are_looked_for() -> None:
     assert _read(files).isolated == frozenset({5, 6, 7})
 
 
-def test_without_any_partition_none_is_isolated() -> None:
+def test_no_cpu_is_isolated_without_partitions() -> None:
     assert _read(MOUNTED | {f"{CGROUP}/a/cpuset.cpus.partition": "member\n"}).isolated == frozenset()
 
 
 @pytest.mark.parametrize("name", ["bench.1", "lxc.payload.x", "cpu.max", "a.slice", "x.y/inner.z"])
-def test_a_group_with_a_dot_in_its_name_is_a_group(name: str) -> None:
-    """`cpu.max` too, where the controller is off and no file is called so."""
+def test_group_with_a_dot_in_its_name_is_a_group(name: str) -> None:
+    """This includes `cpu.max`, if the controller is off and no file has this name."""
     files = MOUNTED | {f"{CGROUP}/cgroup.procs": "1\n", f"{CGROUP}/memory.stat": "anon 1\n"}
     files |= _group(name.split("/")[0], "member", "", "0-7") | _group(name, "isolated", "2-3", "2-3")
     first = _read(files)
     assert (first.isolated, first.unseen) == (frozenset({2, 3}), None)
     broken = files | _group(name, f"isolated invalid ({OVERLAP})", "2-3", "0-7")
-    assert [each.invalid_reason for each in _read(broken, first).all] == [OVERLAP]
+    assert [partition.invalid_reason for partition in _read(broken, first).all] == [OVERLAP]
 
 
-def test_an_interface_file_is_asked_once_and_not_in_each_group() -> None:
+def test_interface_file_is_recognized_once_and_not_in_each_group() -> None:
     files = dict(MOUNTED)
     for number in range(50):
         files |= _group(f"pod{number}", "member", "", "0-7") | {f"{CGROUP}/pod{number}/memory.stat": "anon 1\n"}
@@ -127,45 +127,45 @@ def test_an_interface_file_is_asked_once_and_not_in_each_group() -> None:
     assert [path for path in machine.reads if "memory.stat" in path] == []
 
 
-def _nested(depth: int) -> dict[str, str]:
+def _nested_groups(depth: int) -> dict[str, str]:
     files = dict(MOUNTED)
     for level in range(1, depth):
         files |= _group("/".join(["pod"] * level), "member", "", "0-7")
     return files | _group("/".join(["pod"] * depth), "isolated", "2-3", "2-3")
 
 
-def test_a_partition_in_a_container_in_a_container_is_found() -> None:
-    assert _read(_nested(12)).isolated == frozenset({2, 3})
+def test_partition_in_nested_containers_is_detected() -> None:
+    assert _read(_nested_groups(12)).isolated == frozenset({2, 3})
 
 
-def test_groups_below_what_is_looked_at_leave_the_answer_unknown() -> None:
-    found = _read(_nested(40))
-    assert found.isolated is None
-    assert found.unseen is not None
-    assert "levels deep" in found.unseen
+def test_partitions_are_unknown_if_groups_are_too_deep() -> None:
+    partitions = _read(_nested_groups(40))
+    assert partitions.isolated is None
+    assert partitions.unseen is not None
+    assert "levels deep" in partitions.unseen
 
 
-def test_a_look_that_takes_too_long_ends_and_leaves_the_answer_unknown() -> None:
+def test_partitions_are_unknown_if_the_search_takes_too_long() -> None:
     files = dict(MOUNTED)
     for number in range(1000):
         files |= _group(f"pod{number}", "member", "", "0-7")
     machine = WrittenMachine(files, answers={"whether 512 cgroups were looked at in time": False, "whether": True})
-    found = read_partitions(Reader(machine))
-    assert found.isolated is None
-    assert found.unseen is not None
-    assert "within 2 s" in found.unseen
+    partitions = read_partitions(Reader(machine))
+    assert partitions.isolated is None
+    assert partitions.unseen is not None
+    assert "within 2 s" in partitions.unseen
     assert len(machine.reads) < 3000
-    assert read_partitions(Reader(machine), found).unseen == found.unseen
+    assert read_partitions(Reader(machine), partitions).unseen == partitions.unseen
 
 
-def test_a_group_that_cannot_be_listed_leaves_the_answer_unknown() -> None:
+def test_partitions_are_unknown_if_a_group_cannot_be_listed() -> None:
     machine = _Unlisted(MOUNTED | _group("locked", "member", "", "0-7") | _group("locked/bench", "isolated", "2", "2"))
-    found = read_partitions(Reader(machine))
-    assert (found.isolated, found.unseen) == (None, f"{CGROUP}/locked: permission denied")
+    partitions = read_partitions(Reader(machine))
+    assert (partitions.isolated, partitions.unseen) == (None, f"{CGROUP}/locked: permission denied")
 
 
 class _Unlisted(WrittenMachine):
-    """One folder of which is closed to us."""
+    """A machine with one folder that cannot be listed."""
 
     def list_names(self, path: str) -> list[str]:
         if path.endswith("/locked"):
@@ -173,11 +173,11 @@ class _Unlisted(WrittenMachine):
         return super().list_names(path)
 
 
-def test_without_cgroups_of_version_two_there_are_no_partitions() -> None:
+def test_cgroup_version_one_has_no_partitions() -> None:
     assert _read(NOT_MOUNTED).isolated == frozenset()
 
 
-def test_without_the_mounts_partitions_are_unknown() -> None:
+def test_partitions_are_unknown_without_the_mounts() -> None:
     assert _read({}).isolated is None
 
 
@@ -193,7 +193,7 @@ def test_partitions_missing_from_a_copy_are_unknown() -> None:
         ("cpu\n", "cpu\n", None),
     ],
 )
-def test_a_partition_can_be_made_where_the_controller_is(
+def test_partition_can_be_made_where_the_controller_is(
     controllers: str, delegated: str, root: PartitionRoot | None
 ) -> None:
     files = {f"{CGROUP}/cgroup.controllers": controllers, f"{CGROUP}/cgroup.subtree_control": delegated}

@@ -1,4 +1,4 @@
-"""The weight of this process's cgroups, in both versions."""
+"""CPU weights of this process's cgroups, in both versions."""
 
 from __future__ import annotations
 
@@ -22,52 +22,52 @@ def _read(files: Files, *, is_copy: bool = False) -> CpuWeights | None:
     return read_cpu_weights(reader, read_cgroup(reader))
 
 
-def _known(weights: CpuWeights | None) -> list[tuple[str, int | None, bool | None, float | None]]:
+def _levels(weights: CpuWeights | None) -> list[tuple[str, int | None, bool | None, float | None]]:
     assert weights is not None
     return [(level.folder, level.weight, level.is_idle, level.clamp_percent) for level in weights.levels]
 
 
-def test_each_level_below_the_root_has_its_own() -> None:
+def test_each_level_below_the_root_has_its_weight() -> None:
     files = V2 | {"/proc/self/cgroup": "0::/a/b\n", f"{ROOT}/a/b/cpu.weight": "50\n", f"{ROOT}/a/b/cpu.idle": "0\n"}
     files |= {f"{ROOT}/a/cpu.weight": "300\n", f"{ROOT}/a/cpu.uclamp.max": "12.50\n"}
-    assert _known(_read(files)) == [
+    assert _levels(_read(files)) == [
         (f"{ROOT}/a/b", 50, False, UNCLAMPED),
         (f"{ROOT}/a", 300, False, 12.5),
     ]
 
 
-def test_a_level_without_the_controller_weighs_what_all_do() -> None:
+def test_level_without_the_controller_has_the_default_weight() -> None:
     files = V2 | {"/proc/self/cgroup": "0::/a\n", f"{ROOT}/a/cgroup.procs": "1\n"}
-    assert _known(_read(files)) == [(f"{ROOT}/a", 100, False, UNCLAMPED)]
+    assert _levels(_read(files)) == [(f"{ROOT}/a", 100, False, UNCLAMPED)]
 
 
-def test_a_level_that_cannot_be_listed_is_unknown() -> None:
-    assert _known(_read(V2 | {"/proc/self/cgroup": "0::/a\n"})) == [(f"{ROOT}/a", None, None, None)]
+def test_weight_of_a_level_that_cannot_be_listed_is_unknown() -> None:
+    assert _levels(_read(V2 | {"/proc/self/cgroup": "0::/a\n"})) == [(f"{ROOT}/a", None, None, None)]
 
 
-def test_what_is_missing_from_a_copy_is_unknown() -> None:
+def test_weight_missing_from_a_copy_is_unknown() -> None:
     files = V2 | {"/proc/self/cgroup": "0::/a\n", f"{ROOT}/a/cgroup.procs": "1\n"}
     weights = _read(files, is_copy=True)
-    assert (f"{ROOT}/a", None, None, None) in _known(weights)
+    assert (f"{ROOT}/a", None, None, None) in _levels(weights)
 
 
-def test_the_root_of_a_container_counts_and_is_not_the_end() -> None:
+def test_root_of_a_container_counts_as_a_level() -> None:
     files = V2 | {"/proc/self/cgroup": "0::/\n", f"{ROOT}/cgroup.events": "", f"{ROOT}/cpu.weight": "20\n"}
     weights = _read(files)
-    assert _known(weights) == [(ROOT, 20, False, UNCLAMPED)]
+    assert _levels(weights) == [(ROOT, 20, False, UNCLAMPED)]
     assert weights is not None
     assert not weights.reaches_root
 
 
-def test_the_true_root_shares_with_nobody() -> None:
+def test_true_root_has_no_weight() -> None:
     assert _read(V2 | {"/proc/self/cgroup": "0::/\n"}) == CpuWeights(2, (), reaches_root=True)
 
 
-def test_of_a_process_outside_of_what_is_mounted_nothing_is_known() -> None:
+def test_weights_of_a_process_outside_the_mounted_part_are_unknown() -> None:
     assert _read(V2 | {"/proc/self/cgroup": "0::/../other\n"}) is None
 
 
-def test_in_a_namespace_below_what_is_mounted_the_own_group_is_not_known() -> None:
+def test_weights_in_a_namespace_below_the_mounted_part_are_unknown() -> None:
     assert _read(V2 | mounted(f"cgroup2 {ROOT} cgroup2 rw 0 0\n", "/..") | {"/proc/self/cgroup": "0::/\n"}) is None
 
 
@@ -78,26 +78,26 @@ def test_version_one_counts_in_shares() -> None:
         f"{ROOT}/cpu/a/cpu.idle": "1\n",
     }
     weights = _read(files | {f"{ROOT}/cpu/release_agent": ""})
-    assert _known(weights)[0] == (f"{ROOT}/cpu/a", 2, True, UNCLAMPED)
+    assert _levels(weights)[0] == (f"{ROOT}/cpu/a", 2, True, UNCLAMPED)
     assert weights is not None
     assert (weights.default, weights.file, weights.reaches_root) == (1024, "cpu.shares", True)
 
 
-def test_missing_shares_are_unknown_as_they_are_always_there() -> None:
+def test_missing_shares_are_unknown() -> None:
     weights = _read(V1 | {f"{ROOT}/cpu/cpu.shares": "1024\n", f"{ROOT}/cpu/a/tasks": ""})
     assert weights is not None
     assert weights.levels[0] == CpuWeight(f"{ROOT}/cpu/a", None, False, UNCLAMPED)
     assert not weights.levels[0].is_known
 
 
-def test_without_a_cgroup_nothing_is_known() -> None:
+def test_weights_are_unknown_without_a_cgroup() -> None:
     assert _read({}) is None
 
 
-def test_a_clamp_is_a_percentage_or_none() -> None:
+def test_clamp_is_a_percentage_or_unclamped() -> None:
     assert (parse_uclamp("max\n"), parse_uclamp("45.00\n"), parse_uclamp("0\n")) == (UNCLAMPED, 45.0, 0.0)
 
 
-def test_a_copy_without_the_file_has_a_true_root_where_the_rest_of_it_is_there() -> None:
+def test_copy_without_weights_may_be_of_a_true_root() -> None:
     weights = _read(V2 | {"/proc/self/cgroup": "0::/\n"}, is_copy=True)
     assert weights == CpuWeights(2, (), reaches_root=True)

@@ -1,4 +1,4 @@
-"""The kinds of core, and what is not enough to tell them."""
+"""Kinds of cores, and what does not suffice to distinguish them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from hypothesis import strategies as st
 from noisewatch.kernel.cpus.cpuinfo import designs_of
 from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.cpus.topology import CpuPlace, kinds_by_strength, read_topology
+from tests.kernel.cpus.test_topology import cpu_files
 from tests.written import Files, reading
 
 _DESIGNS = {0: 0x410FD050, 1: 0x410FD0B0}  # midr_el1 of a Cortex-A55 and of a Cortex-A76
 _CACHES = {"big": (("Data", 1, "48K"), ("Unified", 2, "512K")), "small": (("Data", 1, "32K"), ("Unified", 2, "1536K"))}
-
-
-def _cpu(cpu: int, files: Files) -> dict[str, str]:
-    return {f"{CPUS}/cpu{cpu}/{name}": text for name, text in files.items()}
 
 
 def _kinds(
@@ -27,33 +24,33 @@ def _kinds(
     """Return the kinds of CPUs with the given capacities or highest frequencies, by number."""
     files = dict(more or {})
     for cpu, value in enumerate(capacity.split()):
-        files |= _cpu(cpu, {"cpu_capacity": f"{value}\n"})
+        files |= cpu_files(cpu, {"cpu_capacity": f"{value}\n"})
     for cpu, value in enumerate(frequency.split()):
-        files |= _cpu(cpu, {"cpufreq/cpuinfo_max_freq": f"{value}\n"})
-    known = {cpu: f"0x41/{design}" for cpu, design in enumerate(designs.split())}
-    return [place.kind for _, place in sorted(read_topology(reading(files), None, known).items())]
+        files |= cpu_files(cpu, {"cpufreq/cpuinfo_max_freq": f"{value}\n"})
+    design_by_cpu = {cpu: f"0x41/{design}" for cpu, design in enumerate(designs.split())}
+    return [place.kind for _, place in sorted(read_topology(reading(files), None, design_by_cpu).items())]
 
 
 @pytest.mark.parametrize("frequency", ["2000000 2000000", ""])
-def test_cores_of_two_designs_are_not_said_to_be_alike(frequency: str) -> None:
+def test_cores_of_two_designs_are_not_equal(frequency: str) -> None:
     registers = {f"{CPUS}/cpu{cpu}/regs/identification/midr_el1": f"0x{value:x}\n" for cpu, value in _DESIGNS.items()}
     assert _kinds(frequency=frequency, more=registers) == [None, None]
     places = read_topology(reading(registers), None)
     assert {cpu: place.design for cpu, place in places.items()} == {0: "0x41/0xd05", 1: "0x41/0xd0b"}
 
 
-def test_the_capacity_of_two_designs_tells_their_kinds() -> None:
+def test_kinds_of_two_designs_are_derived_from_capacity() -> None:
     registers = {f"{CPUS}/cpu{cpu}/regs/identification/midr_el1": f"0x{value:x}\n" for cpu, value in _DESIGNS.items()}
     assert _kinds(capacity="446 1024", more=registers) == ["efficiency", "performance"]
 
 
-def test_the_design_in_cpuinfo_counts_where_no_register_is_shown() -> None:
-    files = _cpu(0, {"uevent": ""}) | _cpu(1, {"regs/identification/midr_el1": "0x410fd0b0\n"})
+def test_design_is_read_from_cpuinfo_without_a_register() -> None:
+    files = cpu_files(0, {"uevent": ""}) | cpu_files(1, {"regs/identification/midr_el1": "0x410fd0b0\n"})
     places = read_topology(reading(files), None, {0: "0x41/0xd05", 1: "0x41/0xd05"})
     assert {cpu: place.design for cpu, place in places.items()} == {0: "0x41/0xd05", 1: "0x41/0xd0b"}
 
 
-def test_the_frequency_of_a_policy_tells_the_kinds_where_the_cpus_have_no_link() -> None:
+def test_kinds_are_derived_from_frequencies_of_policies_without_links() -> None:
     policies = f"{CPUS}/cpufreq"
     files = {f"{CPUS}/cpu{cpu}/uevent": "" for cpu in range(4)} | {
         f"{policies}/policy0/related_cpus": "0 1\n",
@@ -78,22 +75,22 @@ def _devices(**cpus_by_name: str) -> dict[str, str]:
     [
         ({"frequency": "1 1 1", "more": _devices(core="0-1", atom="2")}, [_BIG, _BIG, _SMALL]),
         ({"frequency": "1 1 1", "more": _devices(core="0", atom="1", lowpower="2")}, [_BIG, _SMALL, _SMALL]),
-        ({"capacity": "1024 1024", "more": _devices(core="0-1")}, [_ALIKE, _ALIKE]),  # by strength then
+        ({"capacity": "1024 1024", "more": _devices(core="0-1")}, [_ALIKE, _ALIKE]),  # kinds by strength then
         ({"capacity": "1024 446", "frequency": "3000000 3000000"}, [_BIG, _SMALL]),  # capacity comes first
         ({"frequency": "5000000 5000000 3800000"}, [_BIG, _BIG, _SMALL]),
-        ({"frequency": "5800000 5700000 5500000"}, [_ALIKE] * 3),  # cores that are favoured
-        ({"capacity": "250 905 1024"}, [_SMALL, _BIG, _BIG]),  # parted at the widest step
+        ({"frequency": "5800000 5700000 5500000"}, [_ALIKE] * 3),  # favoured cores
+        ({"capacity": "250 905 1024"}, [_SMALL, _BIG, _BIG]),  # divided at the widest step
         ({"frequency": "5100000 4800000 3800000 2500000", "designs": ""}, [_BIG, _BIG, _SMALL, _SMALL]),
-        ({"capacity": "1024 446", "more": _cpu(2, {"uevent": ""})}, [None, _SMALL, None]),  # it may be the fastest
+        ({"capacity": "1024 446", "more": cpu_files(2, {"uevent": ""})}, [None, _SMALL, None]),  # it may be the fastest
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_devices_and_strengths_tell_the_kinds(machine: dict[str, Any], kinds: list[str | None]) -> None:
+def test_kinds_are_derived_from_devices_and_strengths(machine: dict[str, Any], kinds: list[str | None]) -> None:
     assert _kinds(**machine) == kinds
 
 
 @given(st.dictionaries(st.integers(0, 9), st.integers(0, 10**7), max_size=10))
-def test_the_strongest_core_is_never_an_efficiency_core(strengths: dict[int, int]) -> None:
+def test_strongest_core_is_never_an_efficiency_core(strengths: dict[int, int]) -> None:
     kinds = kinds_by_strength(strengths)
     assert kinds.keys() == strengths.keys()
     strongest = {cpu for cpu, strength in strengths.items() if strength == max(strengths.values())}
@@ -101,11 +98,11 @@ def test_the_strongest_core_is_never_an_efficiency_core(strengths: dict[int, int
 
 
 @pytest.mark.parametrize("capacity", ["0 0", "0 5", "-5 0", "-5 5"])
-def test_a_capacity_that_makes_no_sense_is_no_reason_to_stop(capacity: str) -> None:
+def test_impossible_capacity_is_accepted(capacity: str) -> None:
     assert len(_kinds(capacity=capacity)) == 2
 
 
-def test_without_its_design_no_cpu_is_like_the_others() -> None:
+def test_cpu_of_unknown_design_has_an_unknown_kind() -> None:
     assert _kinds(capacity="1024 1024", designs="") == [None, None]
     assert _kinds(capacity="1024 1024", designs="a") == [None, None]
 
@@ -116,27 +113,28 @@ def _hybrid(sizes: tuple[str, ...], vendor: str = "GenuineIntel", more: Files | 
     cpuinfo = ""
     for cpu, size in enumerate(sizes):
         cpuinfo += f"processor\t: {cpu}\nvendor_id\t: {vendor}\ncpu family\t: 6\nmodel\t\t: 138\n\n"
-        files |= _cpu(cpu, {"cpufreq/cpuinfo_max_freq": "3000000\n"})
+        files |= cpu_files(cpu, {"cpufreq/cpuinfo_max_freq": "3000000\n"})
         for index, (kind, level, text) in enumerate(_CACHES.get(size, ())):
             values = {"type": kind, "level": level, "size": text}
-            files |= _cpu(cpu, {f"cache/index{index}/{name}": f"{value}\n" for name, value in values.items()})
+            files |= cpu_files(cpu, {f"cache/index{index}/{name}": f"{value}\n" for name, value in values.items()})
     return dict(read_topology(reading(files), None, designs_of(cpuinfo)))
 
 
 @pytest.mark.parametrize(
     ("sizes", "kind"), [(("big", "big"), "none"), (("big", "small"), None), (("big", ""), None), (("", ""), None)]
 )
-def test_one_x86_model_is_one_kind_only_with_equal_caches(sizes: tuple[str, ...], kind: str | None) -> None:
+def test_x86_cores_of_one_model_are_one_kind_only_with_equal_caches(sizes: tuple[str, ...], kind: str | None) -> None:
     assert [place.kind for place in _hybrid(sizes).values()] == [kind, kind]
 
 
-def test_the_caches_are_part_of_an_x86_design() -> None:
+def test_caches_are_part_of_an_x86_design() -> None:
     assert _hybrid(("big",))[0].design == "GenuineIntel, 6, 138, L1d 48K, L2 512K"
 
 
 @pytest.mark.parametrize(
     ("vendor", "kinds"), [("GenuineIntel", ["performance", "efficiency"]), ("AuthenticAMD", ["none", "none"])]
 )
-def test_the_firmwares_scale_tells_the_kinds_but_for_amd_which_ranks_equal_cores(vendor: str, kinds: list[str]) -> None:
+def test_kinds_are_derived_from_the_firmwares_scale_except_on_amd(vendor: str, kinds: list[str]) -> None:
+    """AMD ranks equal cores."""
     scale = {f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf": f"{value}\n" for cpu, value in enumerate((61, 35))}
     assert [place.kind for place in _hybrid(("big", "big"), vendor, scale).values()] == kinds

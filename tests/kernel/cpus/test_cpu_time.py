@@ -1,4 +1,4 @@
-"""How each CPU spent its time, and how long tasks ran on it."""
+"""CPU time by kind, and run time of tasks, on each CPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noisewatch.kernel.cpus.cpu_time import (
 from tests.written import reading
 
 
-def test_time_is_nanoseconds_by_cpu_number() -> None:
+def test_time_is_in_nanoseconds_by_cpu() -> None:
     (time,) = parse_cpu_time("cpu 9 9 9 9 9 9 9 9 9 9\ncpu5 1 2 3 4 5 6 7 8 9 10\n").items()
     assert time == (5, CpuTime((1, 2, 3, 4, 5, 6, 7, 8)))
     assert (time[1].user_ns, time[1].steal_ns) == (TICK_NS, 8 * TICK_NS)
@@ -27,13 +27,13 @@ def test_guest_time_is_not_counted_twice() -> None:
     assert time.total_ns == 36 * TICK_NS
 
 
-def test_an_old_kernel_does_not_tell_steal() -> None:
+def test_old_kernel_reports_no_steal() -> None:
     (time,) = parse_cpu_time("cpu 1 2 3 4\ncpu0 1 2 3 4\n").values()
     assert (time.idle_ns, time.iowait_ns, time.total_ns) == (4 * TICK_NS, None, 10 * TICK_NS)
 
 
 @pytest.mark.parametrize("total", ["", "cpu 9 9 9 9 9\n", "cpufreq 1 1 1 1 1\n"], ids=["none", "first", "another"])
-def test_rows_are_the_same_whatever_stands_before_them(total: str) -> None:
+def test_rows_are_parsed_after_any_other_rows(total: str) -> None:
     times = {0: CpuTime((1, 2, 3, 4, 5)), 10: CpuTime((2, 3, 4, 5, 6))}
     assert parse_cpu_time(f"{total}cpu0 1 2 3 4 5\ncpu10 2 3 4 5 6\nctxt 7\n") == times
 
@@ -42,7 +42,7 @@ def test_offline_cpus_have_no_row() -> None:
     assert sorted(parse_cpu_time("cpu 1 1 1 1\ncpu1 1 1 1 1\ncpu3 1 1 1 1\nintr 5\n")) == [1, 3]
 
 
-def test_a_malformed_row_of_time_is_named_by_its_line() -> None:
+def test_error_of_a_malformed_row_names_its_line() -> None:
     reader = reading({"/proc/stat": "cpu 1 2 3 4\ncpu0 1 2 3\n", "/proc/self/mounts": "proc /proc proc rw 0 0\n"})
     assert read_cpu_time(reader) is None
     assert reader.reason_by_path["/proc/stat"].endswith("2: wanted 4 counts, found 'cpu0 1 2 3'")
@@ -63,7 +63,7 @@ def test_run_time_is_the_last_count_but_two_of_a_cpu(version: int, skipped: str)
     assert parse_run_time(f"version {version}\ntimestamp 4295\n{rows}") == {1: RunTime(281793214, 366)}
 
 
-def test_a_kernel_without_schedstat_is_no_news() -> None:
+def test_missing_schedstat_has_no_reason() -> None:
     reader = reading({})
     assert read_run_time(reader) is None
     assert reader.reason_by_path == {}
@@ -75,12 +75,12 @@ _CPUACCT = {
 }
 
 
-def test_without_schedstat_the_root_of_cpuacct_tells_as_much() -> None:
+def test_run_time_is_read_from_the_root_of_cpuacct_without_schedstat() -> None:
     files = _CPUACCT | {"/sys/fs/cgroup/cpu,cpuacct/release_agent": "\n"}
     assert read_run_time(reading(files)) == {0: RunTime(357140593847), 1: RunTime(426204447989)}
     schedstat = {"/proc/schedstat": "version 15\ncpu0 0 0 0 0 0 0 5 6 7\n"}
     assert read_run_time(reading(files | schedstat)) == {0: RunTime(5, 7)}
 
 
-def test_a_part_of_cpuacct_does_not_know_of_all_tasks() -> None:
+def test_part_of_cpuacct_has_no_run_time() -> None:
     assert read_run_time(reading(_CPUACCT)) is None

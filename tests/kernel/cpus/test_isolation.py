@@ -36,13 +36,11 @@ def _read(files: Files, *, is_copy: bool = False) -> Isolation:
         ("1-N", {"domain"}, {1, 2, 3, 4, 5, 6, 7}),
     ],
 )
-def test_flags_stand_before_the_list_and_domain_is_meant_without_one(
-    value: str, flags: set[str], cpus: set[int]
-) -> None:
+def test_isolcpus_has_flags_before_the_list_and_domain_by_default(value: str, flags: set[str], cpus: set[int]) -> None:
     assert parse_isolcpus(value, last_cpu=7) == IsolcpusOption(frozenset(flags), frozenset(cpus))
 
 
-def test_an_impossible_isolcpus_on_the_command_line_is_unknown_with_its_reason() -> None:
+def test_impossible_isolcpus_is_unknown_with_its_reason() -> None:
     reader = reading({"/proc/cmdline": "isolcpus=5-2\n"})
     assert read_isolation(reader, last_cpu=7, online=None, config=None).isolcpus is None
     assert reader.reason_by_path["/proc/cmdline"].startswith("isolcpus: ")
@@ -54,29 +52,29 @@ def test_each_isolcpus_of_the_command_line_is_kept() -> None:
     assert [sorted(option.cpus) for option in isolation.isolcpus] == [[1], [2]]
 
 
-def test_no_isolcpus_is_none_of_them_and_no_command_line_is_unknown() -> None:
+def test_absent_isolcpus_is_empty_and_absent_command_line_is_unknown() -> None:
     assert _read({"/proc/cmdline": "quiet\n"}).isolcpus == ()
     assert _read({}).isolcpus is None
 
 
 @pytest.mark.parametrize(("text", "cpus"), [("2-3,6-7\n", {2, 3, 6, 7}), ("\n", set()), (" \n", set())])
-def test_sysfs_tells_what_is_isolated_by_boot_and_blank_is_none(text: str, cpus: Set[int]) -> None:
+def test_sysfs_lists_cpus_isolated_at_boot_and_blank_is_none(text: str, cpus: Set[int]) -> None:
     assert _read({f"{CPUS}/isolated": text}).boot == cpus
 
 
 @pytest.mark.parametrize("files", [{}, {f"{CPUS}/isolated": "rubbish\n"}], ids=["missing", "rubbish"])
-def test_a_missing_or_malformed_list_of_isolated_cpus_is_unknown(files: Files) -> None:
+def test_missing_or_malformed_list_of_isolated_cpus_is_unknown(files: Files) -> None:
     assert _read(files).boot is None
 
 
 @pytest.mark.parametrize(
     ("text", "cpus"), [("2-3\n", {2, 3}), (" (null)\n", set()), ("\n", set()), ("\0", set()), ("2-3\n\0", {2, 3})]
 )
-def test_nohz_full_is_written_in_many_ways(text: str, cpus: Set[int]) -> None:
+def test_nohz_full_has_many_forms(text: str, cpus: Set[int]) -> None:
     assert _read({f"{CPUS}/nohz_full": text}).nohz_full == cpus
 
 
-def test_a_kernel_that_knows_no_nohz_full_has_no_such_cpus() -> None:
+def test_kernel_without_nohz_full_has_no_such_cpus() -> None:
     assert _read({"/proc/cmdline": "quiet\n"}).nohz_full == frozenset()
 
 
@@ -84,12 +82,12 @@ def test_nohz_full_missing_from_a_copy_is_unknown() -> None:
     assert _read({"/proc/cmdline": "quiet\n"}, is_copy=True).nohz_full is None
 
 
-def test_rcu_callbacks_are_kept_off_the_cpus_of_both_options() -> None:
+def test_cpus_without_rcu_callbacks_are_those_of_both_options() -> None:
     files = {"/proc/cmdline": "rcu_nocbs=1 rcu_nocbs=4-N\n", f"{CPUS}/nohz_full": "2\n"}
     assert _read(files).rcu_nocbs == frozenset({1, 2, 4, 5, 6, 7})
 
 
-def test_a_kernel_without_rcu_nocbs_keeps_rcu_callbacks_off_no_cpu() -> None:
+def test_kernel_without_rcu_nocbs_offloads_no_cpu() -> None:
     reader = reading({"/proc/cmdline": "rcu_nocbs=1\n"})
     config = parse_kernel_config("# CONFIG_RCU_NOCB_CPU is not set\n")
     isolation = read_isolation(reader, last_cpu=7, online=None, config=config)
@@ -110,27 +108,27 @@ def test_rcu_callbacks_may_be_kept_off_all_cpus() -> None:
     assert _read({"/proc/cmdline": "rcu_nocbs=all\n"}).rcu_nocbs == frozenset(range(8))
 
 
-def test_an_impossible_rcu_nocbs_is_unknown() -> None:
+def test_impossible_rcu_nocbs_is_unknown() -> None:
     assert _read({"/proc/cmdline": "rcu_nocbs=x\n"}).rcu_nocbs is None
 
 
-def test_both_ways_of_isolation_count() -> None:
+def test_cpus_isolated_at_boot_and_by_partitions_are_isolated() -> None:
     files = MOUNTED | {f"{CGROUP}/cpuset.cpus.isolated": "6\n", f"{CPUS}/isolated": "2\n"}
     assert _read(files).isolated == frozenset({2, 6})
 
 
-def test_neither_way_of_isolation_is_unknown_and_not_none() -> None:
+def test_isolation_is_unknown_if_neither_source_is_known() -> None:
     assert _read({}).isolated is None
 
 
-def test_what_cgroup_v1_does_not_balance_is_isolated() -> None:
+def test_cpus_that_cgroup_v1_does_not_balance_are_isolated() -> None:
     files = VERSION_1 | {f"{CPUS}/isolated": "7\n"}
     isolation = _read(files)
     assert (isolation.unbalanced, isolation.isolated) == (frozenset({2, 3, 4, 5, 6, 7}), frozenset({2, 3, 4, 5, 6, 7}))
     assert isolation.doubt is None
 
 
-def test_isolation_by_an_unknown_cgroup_v1_is_doubted() -> None:
+def test_isolation_by_an_unknown_cgroup_v1_is_doubtful() -> None:
     files = {path: text for path, text in VERSION_1.items() if not path.endswith("release_agent")}
     isolation = _read(files | {f"{CPUS}/isolated": "\n"})
     assert (isolation.isolated, isolation.doubt) == (frozenset(), "cannot tell whether cgroup v1 isolates CPUs")

@@ -1,4 +1,4 @@
-"""How the CPUs lie: cores, packages, nodes, caches and ranks."""
+"""Topology of CPUs: cores, packages, nodes, caches and ranks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noisewatch.kernel.cpus.topology import NAME, CpuPlace, read_core_ranking, r
 from tests.written import Files, reading
 
 
-def _cpu(cpu: int, files: Files) -> dict[str, str]:
+def cpu_files(cpu: int, files: Files) -> dict[str, str]:
     return {f"{CPUS}/cpu{cpu}/{name}": text for name, text in files.items()}
 
 
@@ -19,10 +19,10 @@ def _cache(index: int, level: int, shared: str, kind: str = "Unified") -> dict[s
 
 
 def _place(files: Files, nodes: Files | None = None) -> CpuPlace:
-    return read_topology(reading(_cpu(0, {"uevent": "", **files}) | dict(nodes or {})), None)[0]
+    return read_topology(reading(cpu_files(0, {"uevent": "", **files}) | dict(nodes or {})), None)[0]
 
 
-def test_a_cpu_lies_in_a_core_a_package_and_a_node() -> None:
+def test_cpu_has_a_core_a_package_and_a_node() -> None:
     topology = {"core_id": "3\n", "physical_package_id": "1\n", "core_cpus_list": "0,4\n"}
     place = _place(
         {f"topology/{name}": text for name, text in topology.items()},
@@ -31,16 +31,16 @@ def test_a_cpu_lies_in_a_core_a_package_and_a_node() -> None:
     assert (place.core, place.package, place.node, place.siblings) == (3, 1, 2, frozenset({0, 4}))
 
 
-def test_an_older_kernel_tells_the_siblings_by_another_name() -> None:
+def test_older_kernel_lists_siblings_by_another_name() -> None:
     assert _place({"topology/thread_siblings_list": "0,4\n"}).siblings == frozenset({0, 4})
 
 
 @pytest.mark.parametrize("name", ["core_cpus", "thread_siblings"])
-def test_a_mask_tells_the_siblings_where_there_is_no_list(name: str) -> None:
+def test_siblings_are_read_from_a_mask_without_a_list(name: str) -> None:
     assert _place({f"topology/{name}": "00000000,00000011\n"}).siblings == frozenset({0, 4})
 
 
-def test_siblings_that_are_rubbish_or_nobody_are_unknown() -> None:
+def test_malformed_or_empty_siblings_are_unknown() -> None:
     assert _place({"topology/thread_siblings": "00000000\n"}).siblings is None
     assert _place({"topology/thread_siblings": "rubbish\n"}).siblings is None
 
@@ -51,63 +51,63 @@ def _siblings(smt: str, online: frozenset[int], *lists: str) -> list[set[int] | 
     return [None if place.siblings is None else set(place.siblings) for place in places]
 
 
-def test_siblings_are_unknown_if_the_scheduler_has_threads_that_no_list_shows() -> None:
+def test_siblings_are_unknown_if_the_scheduler_has_threads_in_no_list() -> None:
     both = frozenset({0, 1})
     assert _siblings("1\n", both, "0", "1") == [None, None]
     assert _siblings("0\n", both, "0", "1") == _siblings("?\n", both, "0", "1") == [{0}, {1}]
     assert _siblings("1\n", frozenset({0, 1, 2}), "0,2", "1", "0,2") == [{0, 2}, {1}, {0, 2}]
 
 
-def test_an_offline_thread_may_still_count_as_active() -> None:
+def test_offline_thread_may_still_count_as_active() -> None:
     assert _siblings("1\n", frozenset({0}), "0", "1") == [{0}]
 
 
-def test_a_mask_tells_the_cpus_of_a_node_where_there_is_no_list() -> None:
+def test_cpus_of_a_node_are_read_from_a_mask_without_a_list() -> None:
     nodes = {"/sys/devices/system/node/node1/cpumap": "f\n", "/sys/devices/system/node/node0/cpumap": "f0\n"}
     assert _place({}, nodes).node == 1
 
 
-def test_a_cpu_that_several_nodes_list_has_an_unknown_node() -> None:
+def test_node_of_a_cpu_in_several_lists_is_unknown() -> None:
     both = {f"/sys/devices/system/node/node{node}/cpulist": "0-3\n" for node in (0, 1)}
     assert _place({}, both).node is None
 
 
 @pytest.mark.parametrize("name", ["core_siblings", "package_cpus", "core_siblings_list"])
-def test_a_package_without_a_number_still_has_its_cpus(name: str) -> None:
+def test_package_without_a_number_has_its_cpus(name: str) -> None:
     text = "0-3\n" if name.endswith("_list") else "f\n"
     place = _place({f"topology/{name}": text, "topology/physical_package_id": "-1\n"})
     assert (place.package, place.package_cpus) == (None, frozenset(range(4)))
 
 
-def test_a_link_to_a_node_tells_the_node_too() -> None:
+def test_node_is_read_from_a_link_of_the_cpu() -> None:
     assert _place({"node3/cpulist": "0\n"}).node == 3
 
 
-def test_a_node_that_lists_only_other_cpus_is_not_this_ones() -> None:
+def test_node_that_lists_only_other_cpus_is_not_this_cpus() -> None:
     assert _place({}, {"/sys/devices/system/node/node0/cpulist": "1-3\n"}).node is None
 
 
-def test_an_architecture_without_packages_shows_minus_one() -> None:
+def test_package_minus_one_is_unknown() -> None:
     assert _place({"topology/physical_package_id": "-1\n"}).package is None
 
 
-def test_a_cpu_of_which_nothing_is_told_is_unknown_in_everything() -> None:
+def test_cpu_without_files_has_an_unknown_place() -> None:
     assert _place({}) == CpuPlace(
         cpu=0, core=None, package=None, node=None, siblings=None, last_level_cache=None, kind=None, capacity=None
     )
 
 
-def test_only_cpus_that_are_online_have_a_place() -> None:
-    files = _cpu(0, {"topology/core_id": "0\n"}) | _cpu(1, {"uevent": ""})
+def test_only_online_cpus_have_a_place() -> None:
+    files = cpu_files(0, {"topology/core_id": "0\n"}) | cpu_files(1, {"uevent": ""})
     assert sorted(read_topology(reading(files), frozenset({0, 9}))) == [0]
 
 
-def test_the_last_level_cache_is_the_highest_that_holds_data() -> None:
+def test_last_level_cache_is_the_highest_with_data() -> None:
     files = _cache(0, 1, "0", "Data") | _cache(1, 1, "0", "Instruction") | _cache(2, 2, "0,4") | _cache(3, 3, "0-7")
     assert _place(files).last_level_cache == frozenset(range(8))
 
 
-def test_a_higher_cache_of_instructions_does_not_count() -> None:
+def test_higher_instruction_cache_does_not_count() -> None:
     assert _place(_cache(0, 1, "0", "Data") | _cache(1, 2, "0-7", "Instruction")).last_level_cache == frozenset({0})
 
 
@@ -115,29 +115,29 @@ def test_caches_may_be_numbered_in_any_order() -> None:
     assert _place(_cache(0, 3, "0-7") | _cache(1, 2, "0-1")).last_level_cache == frozenset(range(8))
 
 
-def test_an_old_kernel_tells_who_shares_a_cache_by_a_mask() -> None:
+def test_cpus_that_share_a_cache_are_read_from_a_mask_on_old_kernels() -> None:
     files = {"cache/index2/level": "2\n", "cache/index2/type": "Unified\n", "cache/index2/shared_cpu_map": "0f\n"}
     assert _place(files).last_level_cache == frozenset({0, 1, 2, 3})
 
 
 @pytest.mark.parametrize("broken", ["level", "shared_cpu_list"])
-def test_a_last_level_cache_that_cannot_be_read_is_unknown_and_not_the_cache_below(broken: str) -> None:
+def test_unreadable_last_level_cache_is_unknown_and_not_the_cache_below(broken: str) -> None:
     files = _cache(2, 2, "0") | _cache(3, 3, "0-7") | {f"cache/index3/{broken}": "rubbish\n"}
     assert _place(files).last_level_cache is None
 
 
 @pytest.mark.parametrize("level", ["0", "9", "1", "2"])
-def test_a_level_that_no_cache_has_or_another_one_has_is_unknown_and_not_the_cache_below(level: str) -> None:
+def test_impossible_cache_level_is_unknown_and_not_the_cache_below(level: str) -> None:
     sound = _cache(0, 1, "0", "Data") | _cache(1, 1, "0", "Instruction") | _cache(2, 2, "0") | _cache(3, 3, "0-7")
-    reader = reading(_cpu(0, {"uevent": "", **sound, "cache/index3/level": f"{level}\n"}))
+    reader = reading(cpu_files(0, {"uevent": "", **sound, "cache/index3/level": f"{level}\n"}))
     assert read_topology(reader, None)[0].last_level_cache is None
     assert f"{CPUS}/cpu0/cache/index3/level" in reader.reason_by_path
 
 
-def test_a_machine_without_sysfs_has_no_topology() -> None:
+def test_machine_without_sysfs_has_no_topology() -> None:
     assert read_topology(reading({}), frozenset({0})) == {}
 
 
-def test_only_cores_that_are_ranked_have_a_rank() -> None:
+def test_only_ranked_cores_have_a_rank() -> None:
     files = {f"{CPUS}/cpu{cpu}/{NAME}": text for cpu, text in {1: "236\n", 2: "0\n", 3: "rubbish\n"}.items()}
     assert read_core_ranking(reading(files), frozenset({0, 1, 2, 3})) == {1: 236}

@@ -1,4 +1,4 @@
-"""How deep CPUs may sleep, and who forbids it."""
+"""Idle states of CPUs, and processes that forbid deep ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _read(files: Files, answer: object = NO_LIMIT_US, *, is_copy: bool = False) 
     return read_idle(Reader(machine), frozenset({0}))
 
 
-def test_a_state_has_a_name_a_latency_and_a_switch() -> None:
+def test_state_has_a_name_a_latency_and_a_switch() -> None:
     idle = _read(_FILES | {f"{CPUS}/cpu0/power/pm_qos_resume_latency_us": "50\n"})
     assert idle == Idle({0: CpuIdle((IdleState(3, "C6", 133, False),), 50)}, NO_LIMIT_US, "")
 
@@ -42,38 +42,38 @@ def test_no_limit_and_no_latency_are_opposites(text: str, limit_us: int) -> None
 
 
 @pytest.mark.parametrize(("is_copy", "states"), [(False, ()), (True, None)])
-def test_only_a_kernel_can_say_that_it_knows_no_states(is_copy: bool, states: tuple[IdleState, ...] | None) -> None:
+def test_missing_states_are_none_only_on_a_live_machine(is_copy: bool, states: tuple[IdleState, ...] | None) -> None:
     idle = _read({f"{CPUS}/cpu0/topology/core_id": "0\n"}, is_copy=is_copy)
     assert idle.cpus[0].states == states
 
 
 @pytest.mark.parametrize("name", ["state", "statex", "state3x", "driver", "state 3"])
-def test_what_is_no_state_is_passed_over(name: str) -> None:
+def test_other_folders_are_ignored(name: str) -> None:
     reader = reading({f"{CPUS}/cpu0/cpuidle/{name}/latency": "1\n"})
     idle = read_idle(reader, frozenset({0}))
     assert idle.cpus[0].states is None
     assert reader.reason_by_path[f"{CPUS}/cpu0/cpuidle"] == "no state in it"
 
 
-def test_a_name_with_blanks_is_kept_and_an_unprintable_one_cleaned() -> None:
+def test_name_with_blanks_is_kept_and_an_unprintable_one_cleaned() -> None:
     names = [_read(_FILES | {f"{_STATE}/name": name}).cpus[0].states for name in ("haltpoll idle\n", "C\x1b6\n")]
     assert [states[0].name for states in names if states] == ["haltpoll idle", "C·6"]
 
 
 @pytest.mark.parametrize("answer", [None, -1, "0", True, 1.5, [0]])
-def test_a_request_that_is_no_number_is_unknown(answer: object) -> None:
+def test_request_that_is_no_number_is_unknown(answer: object) -> None:
     assert _read(_FILES, answer).request_us is None
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [("quiet", ""), ("idle=poll", "poll"), ("idle=poll idle=halt", "halt"), ("idle", "")]
+    ("options", "option"), [("quiet", ""), ("idle=poll", "poll"), ("idle=poll idle=halt", "halt"), ("idle", "")]
 )
-def test_the_last_option_holds(options: str, said: str) -> None:
-    assert _read({"/proc/cmdline": options + "\n"}).boot_option == said
+def test_last_idle_option_counts(options: str, option: str) -> None:
+    assert _read({"/proc/cmdline": options + "\n"}).boot_option == option
     assert _read({}).boot_option is None
 
 
-def test_who_has_a_file_open_is_known_until_it_is_closed(tmp_path: Path) -> None:
+def test_process_is_listed_while_it_has_the_file_open(tmp_path: Path) -> None:
     path = tmp_path / "cpu_dma_latency"
     path.write_bytes(b"")
     with path.open("rb"):
@@ -81,13 +81,13 @@ def test_who_has_a_file_open_is_known_until_it_is_closed(tmp_path: Path) -> None
     assert os.getpid() not in set(processes_holding(str(path)))
 
 
-def test_who_requests_a_latency_is_asked_again_once_it_is_another() -> None:
-    def asked(request: int, holders: object, previous: Idle | None) -> Idle:
+def test_holders_of_the_request_are_read_again_when_it_changes() -> None:
+    def read_with(request: int, holders: object, previous: Idle | None) -> Idle:
         machine = WrittenMachine(_FILES, answers={LATENCY_REQUEST: request, HOLDERS: holders})
         return read_idle(Reader(machine), frozenset({0}), previous)
 
-    first = asked(5, [812, "x", True], None)
+    first = read_with(5, [812, "x", True], None)
     assert first.holders == {812}
-    assert asked(5, [900], first).holders == {812}
-    assert asked(0, [900], first).holders == {900}
-    assert asked(NO_LIMIT_US, [900], first).holders == frozenset()
+    assert read_with(5, [900], first).holders == {812}
+    assert read_with(0, [900], first).holders == {900}
+    assert read_with(NO_LIMIT_US, [900], first).holders == frozenset()

@@ -1,4 +1,4 @@
-"""What firmware allows each CPU."""
+"""Clock limits of the firmware for each CPU."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tests.written import reading
 _FOLDER = f"{CPUS}/cpu1/cpufreq"
 
 
-def test_a_cap_stands_beside_the_highest_of_its_table() -> None:
+def test_cap_is_read_with_the_highest_available_frequency() -> None:
     files = {f"{_FOLDER}/bios_limit": "2100000\n", f"{_FOLDER}/scaling_available_frequencies": "2101000 1400000 \n"}
     assert read_frequency_caps(reading(files), frozenset({0, 1})) == {1: FrequencyCap(2_100_000, 2_101_000)}
 
 
-def test_a_cap_that_a_copy_lacks_is_unknown() -> None:
+def test_cap_missing_from_a_copy_is_unknown() -> None:
     assert read_frequency_caps(reading({}, is_copy=True), frozenset({1})) == {1: FrequencyCap(None, None)}

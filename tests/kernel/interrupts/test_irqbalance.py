@@ -1,4 +1,4 @@
-"""The CPUs that irqbalance leaves alone."""
+"""CPUs that irqbalance is banned from."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _ISOLATED = frozenset({2, 3})
         ({MASK: "1", LIST: "2-3"}, {0}),
     ],
 )
-def test_a_variable_replaces_the_automatic_ban(variables: dict[str, str], banned: set[int]) -> None:
+def test_variable_replaces_the_automatic_ban(variables: dict[str, str], banned: set[int]) -> None:
     assert parse_banned(variables, _ISOLATED) == banned
 
 
 @pytest.mark.parametrize("variables", [{MASK: ""}, {LIST: ""}, {MASK: "", LIST: "2"}, {MASK: "xyz"}, {LIST: "-"}])
-def test_what_depends_on_the_version_or_is_no_cpu_set_is_unknown(variables: dict[str, str]) -> None:
+def test_ambiguous_or_malformed_variable_is_unknown(variables: dict[str, str]) -> None:
     with pytest.raises(Malformed):
         parse_banned(variables, _ISOLATED)
 
 
 @given(st.text())
-def test_any_environment_is_parsed_or_refused(text: str) -> None:
+def test_any_environment_is_parsed_or_rejected(text: str) -> None:
     try:
         assert parse_environment(text).keys() <= {MASK, LIST}
     except Malformed:
@@ -60,7 +60,7 @@ def test_only_the_environment_of_irqbalance_is_read() -> None:
 
 
 @pytest.mark.parametrize("how", [DENIED, TRUNCATED])
-def test_a_configuration_that_cannot_be_read_to_its_end_is_unknown(how: str) -> None:
+def test_partially_read_configuration_is_unknown(how: str) -> None:
     files = process(800, "irqbalance", 0, 5) | {"/etc/default/irqbalance": f"{MASK}=c\n"}
     other = "/etc/sysconfig/irqbalance"
     machine = LessenedMachine(dict(BARE) | files | {other: f"{MASK}=c\n"}).take(other, how)

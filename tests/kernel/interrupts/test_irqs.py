@@ -1,4 +1,4 @@
-"""Where each IRQ may be delivered, where it is, and what it belongs to."""
+"""Affinities, devices and actions of IRQs."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def _read(
     return irqs
 
 
-def test_an_irq_has_a_wish_and_a_fact() -> None:
+def test_irq_has_an_allowed_and_an_effective_affinity() -> None:
     irq = _read(IRQ).by_number[24]
     assert (irq.allowed, irq.effective) == (frozenset({0, 1, 2, 3}), frozenset({2}))
 
 
-def test_new_irqs_may_go_where_the_default_mask_says() -> None:
+def test_default_affinity_is_read_from_its_mask() -> None:
     assert _read(IRQ).default_allowed == frozenset(range(40))
 
 
-def test_a_kernel_that_does_not_tell_the_fact_is_no_news() -> None:
+def test_missing_effective_affinity_has_no_reason() -> None:
     reader = reading({path: text for path, text in IRQ.items() if "effective" not in path})
     irqs = read_irqs(reader, None, "4.4")
     assert irqs is not None
@@ -59,32 +59,32 @@ def test_a_kernel_that_does_not_tell_the_fact_is_no_news() -> None:
     assert [path for path in reader.reason_by_path if "effective" in path] == []
 
 
-def test_a_fact_may_be_that_it_goes_nowhere() -> None:
+def test_effective_affinity_may_be_empty() -> None:
     assert _read(IRQ | {"/proc/irq/24/effective_affinity_list": "\n"}).by_number[24].effective == frozenset()
 
 
 @pytest.mark.parametrize("text", ["", "rubbish\n", "3,\n"])
-def test_a_default_mask_that_makes_no_sense_is_unknown(text: str) -> None:
+def test_malformed_default_mask_is_unknown(text: str) -> None:
     assert _read(IRQ | {"/proc/irq/default_smp_affinity": text}).default_allowed is None
 
 
-def test_irqs_are_numbers_and_come_in_order() -> None:
+def test_irqs_are_numbers_in_order() -> None:
     files = IRQ | {"/proc/irq/3/spurious": "", "/proc/irq/100/spurious": "", "/proc/irq/prof_cpu_mask": "f\n"}
     assert list(_read(files).by_number) == [3, 24, 100]
 
 
-@pytest.mark.parametrize(("action", "asked"), [("eth0", False), ("nvme0", True)])
-def test_devices_are_asked_for_again_only_where_an_irq_has_another_driver(action: str, asked: bool) -> None:
+@pytest.mark.parametrize(("action", "is_read_again"), [("eth0", False), ("nvme0", True)])
+def test_devices_are_read_again_only_if_an_irq_has_another_driver(action: str, is_read_again: bool) -> None:
     before = _read(IRQ | {"/proc/irq/24/eth0/x": ""}, answers={"devices by irq": {"24": "an old name"}})
     files = IRQ | {f"/proc/irq/24/{action}/x": "", "/proc/irq/24/effective_affinity_list": "3\n"}
     reader = Reader(WrittenMachine(files, answers={"devices by irq": {"24": "a new name"}}))
     after = read_irqs(reader, None, "6.12", before)
     assert after is not None
-    assert after.by_number[24].device == ("a new name" if asked else "an old name")
+    assert after.by_number[24].device == ("a new name" if is_read_again else "an old name")
     assert after.by_number[24].effective == frozenset({3})
 
 
-def test_a_machine_without_the_folder_is_unknown_with_its_reason() -> None:
+def test_machine_without_the_folder_is_unknown_with_its_reason() -> None:
     reader = reading({})
     assert read_irqs(reader, None, "6.12") is None
     assert reader.reason_by_path == {"/proc/irq": "no such file"}
@@ -102,52 +102,52 @@ def test_a_machine_without_the_folder_is_unknown_with_its_reason() -> None:
         (0o644, None, None),
     ],
 )
-def test_the_mode_tells_whether_it_can_be_moved_where_the_kernel_is_new_enough(
+def test_mode_shows_whether_an_irq_is_movable_on_new_kernels(
     mode: int, release: str | None, movable: bool | None
 ) -> None:
     assert _read(IRQ, mode=mode, release=release).by_number[24].movable is movable
 
 
 @pytest.mark.parametrize("name", ["timer", "cascade"])
-def test_the_kernels_own_are_moved_by_nobody_whatever_the_mode_says(name: str) -> None:
+def test_irqs_of_the_kernel_are_not_movable(name: str) -> None:
     table = parse_interrupts(f"CPU0\n 24: 1 IO-APIC 2-edge {name}\n".encode())
     irqs = read_irqs(reading(IRQ), table, "6.12")
     assert irqs is not None
     assert irqs.by_number[24].movable is False
 
 
-def test_without_a_mode_it_is_unknown_whether_it_can_be_moved() -> None:
+def test_irq_without_a_mode_may_be_movable() -> None:
     files = {path: text for path, text in IRQ.items() if not path.endswith("/smp_affinity")}
     assert _read(files).by_number[24].movable is None
 
 
-def test_the_device_is_known_by_the_name_that_udev_has_for_it() -> None:
+def test_device_is_named_by_udev() -> None:
     irqs = _read(IRQ | {"/proc/irq/9/spurious": ""}, answers={"devices by irq": {"24": "NVMe\x1b[2J (nvme0n1)"}})
     assert (irqs.by_number[24].device, irqs.by_number[9].device) == ("NVMe·[2J (nvme0n1)", "none")
 
 
-def test_where_udev_cannot_be_asked_no_device_is_known() -> None:
+def test_devices_are_unknown_without_udev() -> None:
     assert _read(IRQ).by_number[24].device is None
 
 
 @pytest.mark.parametrize("answer", [[], "text", 5, {"x": "NVMe"}, {"24": None}, {"24": ["a"]}], ids=str)
-def test_a_damaged_answer_about_devices_is_no_reason_to_stop(answer: Json) -> None:
+def test_malformed_answer_about_devices_is_ignored(answer: Json) -> None:
     assert set(_read(IRQ, answers={"devices by irq": answer}).by_number) == {24}
 
 
-def test_the_actions_stand_in_the_table_of_interrupts() -> None:
+def test_actions_are_read_from_the_table_of_interrupts() -> None:
     table = parse_interrupts(b"CPU0\n 24: 1 IO-APIC 16-fasteoi vmwgfx, snd\x1b_ens1371\n")
     irqs = read_irqs(reading(IRQ), table, "6.12")
     assert irqs is not None
     assert irqs.by_number[24].actions == ("vmwgfx", "snd·_ens1371")
 
 
-def test_without_the_table_the_folders_of_an_irq_are_named_after_its_actions() -> None:
+def test_actions_are_read_from_folders_without_the_table() -> None:
     files = IRQ | {"/proc/irq/24/eth0-rx\x1b/handler": "", "/proc/irq/24/node": "0\n", "/proc/irq/24/spurious": ""}
     assert _read(files).by_number[24].actions == ("eth0-rx·",)
 
 
-def test_an_irq_of_which_nothing_is_told_is_unknown_in_everything() -> None:
+def test_irq_without_files_is_unknown() -> None:
     assert _read({"/proc/irq/24/spurious": ""}).by_number[24] == Irq(
         irq=24, allowed=None, effective=None, movable=None, actions=(), device=None
     )
@@ -192,16 +192,16 @@ def test_an_irq_of_which_nothing_is_told_is_unknown_in_everything() -> None:
         ("", []),
     ],
 )
-def test_the_actions_stand_behind_chip_number_and_trigger(description: str, actions: list[str]) -> None:
+def test_actions_are_parsed_after_chip_number_and_trigger(description: str, actions: list[str]) -> None:
     assert parse_actions(" ".join(description.split())) == tuple(actions)
 
 
-def test_no_database_of_hardware_stays_in_memory_once_the_devices_are_named() -> None:
+def test_hardware_database_is_unmapped_after_devices_are_named() -> None:
     read_devices(Reader(LiveMachine()))
     assert "hwdb.bin" not in Path("/proc/self/maps").read_text()
 
 
-def test_a_device_is_named_with_the_disks_and_interfaces_below_it_and_not_with_those_of_another() -> None:
+def test_device_is_named_with_the_disks_and_interfaces_below_it() -> None:
     device = SimpleNamespace(
         properties={"ID_MODEL_FROM_DATABASE": "Fast SSD"}, sys_path="/sys/devices/pci0000:00/0000:00:01"
     )
@@ -224,6 +224,6 @@ print(read_devices(Reader(LiveMachine())))
 """
 
 
-def test_their_names_are_not_known_and_nothing_fails() -> None:
-    asked = subprocess.run([sys.executable, "-c", _WITHOUT], check=False, capture_output=True, text=True, timeout=60)
-    assert (asked.stdout, asked.stderr) == ("None\n", "")
+def test_devices_are_unknown_without_the_library_of_udev() -> None:
+    process = subprocess.run([sys.executable, "-c", _WITHOUT], check=False, capture_output=True, text=True, timeout=60)
+    assert (process.stdout, process.stderr) == ("None\n", "")

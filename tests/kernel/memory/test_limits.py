@@ -1,4 +1,4 @@
-"""The memory that this process's cgroups leave it, in both versions."""
+"""Memory limits of this process's cgroups, in both versions."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def _read(files: Files, *, is_copy: bool = False) -> MemoryLimits:
     return read_memory_limits(reading(files, is_copy=is_copy))
 
 
-def test_without_a_limit_on_any_level_there_is_none() -> None:
+def test_no_level_with_a_limit_is_no_limit() -> None:
     assert _read(_V2 | _level("/a") | _level("/a/b")) == MemoryLimits((), None)
 
 
-def test_the_narrower_of_both_limits_counts_with_what_is_used_and_cached() -> None:
+def test_narrower_of_both_limits_is_listed_with_used_and_cached_memory() -> None:
     limits = _read(_V2 | _level("/a", "4096", "2048") | _level("/a/b"))
     texts = {"memory.max": "4096", "memory.high": "2048"}
     assert limits.limits == (
@@ -54,7 +54,7 @@ def test_the_narrower_of_both_limits_counts_with_what_is_used_and_cached() -> No
     assert limits.unread is None
 
 
-def test_each_level_that_limits_is_told() -> None:
+def test_each_level_with_a_limit_is_listed() -> None:
     limits = _read(_V2 | _level("/a", "4096") | _level("/a/b", "max", "1024"))
     assert [(limit.folder, limit.limit_bytes) for limit in limits.limits] == [
         (f"{ROOT}/a/b", 1024),
@@ -62,7 +62,7 @@ def test_each_level_that_limits_is_told() -> None:
     ]
 
 
-def test_before_linux_5_2_the_hits_of_all_below_have_to_do() -> None:
+def test_hits_of_all_levels_below_count_before_linux_5_2() -> None:
     files = without(_V2 | _level("/a", "4096") | _level("/a/b"), f"{ROOT}/a/memory.events.local")
     (limit,) = _read(files).limits
     assert limit.hits == 300
@@ -73,42 +73,42 @@ def test_before_linux_5_2_the_hits_of_all_below_have_to_do() -> None:
     [("memory.current", "used_bytes"), ("memory.stat", "cached_bytes"), ("memory.events.local", "hits")],
 )
 @pytest.mark.parametrize("text", ["rubbish\n", "", "anon 5\n"])
-def test_what_is_malformed_of_a_limit_is_unknown(name: str, field: str, text: str) -> None:
+def test_malformed_value_of_a_limit_is_unknown(name: str, field: str, text: str) -> None:
     (limit,) = _read(_V2 | _level("/a", "4096") | _level("/a/b") | {f"{ROOT}/a/{name}": text}).limits
     assert getattr(limit, field) is None
 
 
-def test_a_limit_that_is_malformed_is_not_whole() -> None:
+def test_malformed_limit_is_unread() -> None:
     assert _read(_V2 | _level("/a", "rubbish") | _level("/a/b")).unread == f"{ROOT}/a/memory.max"
 
 
-def test_of_two_limits_the_known_one_limits_though_the_other_may_be_narrower() -> None:
+def test_known_one_of_two_limits_counts() -> None:
     limits = _read(_V2 | _level("/a", "4096", "rubbish") | _level("/a/b"))
     assert ([limit.limit_bytes for limit in limits.limits], limits.unread) == ([4096], f"{ROOT}/a/memory.high")
 
 
-def test_a_level_without_the_controller_limits_nothing() -> None:
+def test_level_without_the_controller_has_no_limit() -> None:
     files = {f"{ROOT}/a/b/cgroup.controllers": "cpu\n", f"{ROOT}/a/b/cgroup.events": "populated 1\n"}
     assert _read(_V2 | _level("/a") | files) == MemoryLimits((), None)
 
 
-def test_what_limits_a_container_from_outside_cannot_be_seen() -> None:
+def test_limits_outside_a_container_are_unread() -> None:
     assert _read(_V2 | {"/proc/self/cgroup": "0::/\n"} | _level("")) == MemoryLimits((), ROOT)
     limited = _read(_V2 | {"/proc/self/cgroup": "0::/\n"} | _level("", "4096"))
     assert ([limit.limit_bytes for limit in limited.limits], limited.unread) == ([4096], None)
 
 
 @pytest.mark.parametrize("path", ["/../a", "/a/b (deleted)"])
-def test_a_path_that_leads_out_is_not_whole(path: str) -> None:
+def test_path_outside_the_mount_is_unread(path: str) -> None:
     files = _V2 | {"/proc/self/cgroup": f"0::{path}\n"} | _level("/a") | _level("/a/b")
     assert _read(files) == MemoryLimits((), "/proc/self/cgroup")
 
 
-def test_a_copy_without_the_levels_is_not_whole() -> None:
+def test_missing_level_in_a_copy_is_unread() -> None:
     assert _read(_V2, is_copy=True) == MemoryLimits((), f"{ROOT}/a/b")
 
 
-def test_without_mounts_or_membership_nobody_knows() -> None:
+def test_limits_are_unread_without_mounts_or_membership() -> None:
     assert _read({}) == MemoryLimits((), "/proc/self/cgroup")
     assert _read({"/proc/self/cgroup": "0::/\n"}) == MemoryLimits((), "/proc/self/mounts")
     assert _read(_V1 | {"/proc/self/mounts": f"cgroup {ROOT}/cpu cgroup rw,cpu 0 0\n"}) == MemoryLimits(
@@ -116,12 +116,12 @@ def test_without_mounts_or_membership_nobody_knows() -> None:
     )
 
 
-def test_the_first_version_says_no_limit_with_its_largest_number() -> None:
+def test_largest_number_is_no_limit_in_version_one() -> None:
     files = _V1 | {f"{V1}/a/memory.limit_in_bytes": "9223372036854771712\n"}
     assert _read(files) == MemoryLimits((), None)
 
 
-def test_the_first_version_counts_its_hits_as_failures() -> None:
+def test_hits_are_the_failure_count_in_version_one() -> None:
     files = _V1 | {
         f"{V1}/a/memory.limit_in_bytes": "4096\n",
         f"{V1}/a/memory.usage_in_bytes": "700\n",
@@ -142,19 +142,19 @@ def test_the_first_version_counts_its_hits_as_failures() -> None:
     assert limits.unread is None
 
 
-def test_a_limit_of_the_first_version_that_cannot_be_read_is_not_whole() -> None:
+def test_unreadable_limit_of_version_one_is_unread() -> None:
     assert _read(_V1 | {f"{V1}/a/cgroup.procs": "1\n"}).unread == f"{V1}/a/memory.limit_in_bytes"
 
 
 @pytest.mark.parametrize("text", ["", "-1", "4 GB", "maximum"])
-def test_a_limit_is_bytes_or_max(text: str) -> None:
+def test_limit_is_a_number_of_bytes_or_max(text: str) -> None:
     assert parse_limit("max\n") == UNLIMITED
     assert parse_limit("4096\n") == 4096
     with pytest.raises(Malformed):
         parse_limit(text)
 
 
-def test_from_inside_a_namespace_nobody_knows_that_no_group_further_out_is_limited() -> None:
+def test_limits_outside_a_namespace_are_unread() -> None:
     inside = without(_V1 | {"/proc/self/cgroup": "4:memory:/\n"}, f"{V1}/release_agent")
     outer = _V1 | mounted(f"cgroup {V1} cgroup rw,memory 0 0\n", "/..")
     for files in (inside, outer, without(_V1, "/proc/self/mountinfo")):

@@ -1,4 +1,4 @@
-"""The counters beside a repetition, and what a look becomes by them."""
+"""Counters at the ends of a repetition, combined with a look."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _machine(*moments: Files) -> WrittenMachine:
     return WrittenMachine(*(quiet_files(3.0 * at) | dict(files) for at, files in enumerate(moments)), answers=ANSWERS)
 
 
-def test_counters_are_those_of_a_snapshot_of_the_same_instant() -> None:
+def test_counters_match_a_snapshot_of_the_same_moment() -> None:
     machine = _machine(ran(), ran({2: 70}, 3.0))
     look = read_snapshot(machine, SnapshotOptions(), TaskReader())
     machine.advance()
@@ -25,7 +25,7 @@ def test_counters_are_those_of_a_snapshot_of_the_same_instant() -> None:
     assert marked.topology == look.topology
 
 
-def test_only_the_files_that_count_are_read() -> None:
+def test_only_files_with_counters_are_read() -> None:
     machine = _machine(ran())
     machine.reads.clear()
     read_counters(machine)
@@ -34,7 +34,7 @@ def test_only_the_files_that_count_are_read() -> None:
     assert not [path for path in read if path.startswith(("/sys/devices", "/proc/irq", "/proc/700"))]
 
 
-def test_an_interval_between_counters_has_loads_and_no_threads() -> None:
+def test_interval_between_counters_has_loads_and_no_threads() -> None:
     machine = _machine(ran(), ran({2: 70}, 3.0))
     look = read_snapshot(machine, SnapshotOptions(), TaskReader())
     first = read_counters(machine)
@@ -44,7 +44,7 @@ def test_an_interval_between_counters_has_loads_and_no_threads() -> None:
     assert span.runs == ()
 
 
-def test_what_cannot_be_read_is_unknown_with_its_reason() -> None:
+def test_unreadable_counter_is_unknown_with_its_reason() -> None:
     machine = _machine(ran() | {"/proc/stat": "rubbish\n", "/proc/softirqs": "rubbish\n"})
     counters = read_counters(machine)
     assert (counters.cpu_time, counters.softirqs) == (None, None)
@@ -52,7 +52,7 @@ def test_what_cannot_be_read_is_unknown_with_its_reason() -> None:
     assert {"/proc/stat", "/proc/softirqs"} <= counters.within(look).reason_by_path.keys()
 
 
-def test_what_can_be_read_again_has_no_reason_any_more() -> None:
+def test_counter_that_is_readable_again_has_no_reason() -> None:
     look = read_snapshot(_machine(ran() | {"/proc/stat": "rubbish\n"}), SnapshotOptions())
     assert "/proc/stat" in look.reason_by_path
     assert "/proc/stat" not in read_counters(_machine(ran())).within(look).reason_by_path

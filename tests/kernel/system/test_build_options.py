@@ -1,4 +1,4 @@
-"""The options that the kernel was built with, packed or plain, whole or not; and where it prints its messages."""
+"""Build options of the kernel, compressed or plain, complete or not; and its consoles."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CONFIG_IO_URING_ZCRX=y
 _BOOT = "/boot/config-6.18.44"
 
 
-def _packed(text: str = TEXT) -> str:
+def _pack(text: str = TEXT) -> str:
     return gzip.compress(text.encode()).decode("utf-8", "surrogateescape")
 
 
@@ -46,7 +46,7 @@ def _read(files: Files, release: str | None = "6.18.44") -> tuple[KernelConfig |
     return read_kernel_config(reader, release), reader.reason_by_path
 
 
-def test_a_whole_file_tells_of_options_that_it_does_not_name() -> None:
+def test_option_missing_from_a_complete_file_is_not_set() -> None:
     config = parse_kernel_config(TEXT)
     assert [config.is_set(name) for name in ("NO_HZ_IDLE", "NO_HZ_FULL", "KASAN", "KCSAN")] == [
         True,
@@ -57,35 +57,35 @@ def test_a_whole_file_tells_of_options_that_it_does_not_name() -> None:
     assert config.tick_hz == 250
 
 
-def test_of_a_file_that_was_cut_only_what_stands_there_is_known() -> None:
+def test_option_missing_from_a_truncated_file_is_unknown() -> None:
     config = parse_kernel_config(TEXT[: TEXT.index("CONFIG_KASAN")])
     assert [config.is_set(name) for name in ("NO_HZ_FULL", "KASAN", "KCSAN")] == [False, None, None]
 
 
-def test_a_module_is_there() -> None:
+def test_module_is_set() -> None:
     assert parse_kernel_config("CONFIG_KCOV=m\n").is_set("KCOV") is True
 
 
 @pytest.mark.parametrize("text", ["CONFIG_HZ=0\n", "CONFIG_HZ=y\n", "# CONFIG_HZ is not set\n", "CONFIG_KASAN=y\n"])
-def test_a_tick_that_is_no_number_is_unknown(text: str) -> None:
+def test_tick_that_is_no_number_is_unknown(text: str) -> None:
     assert parse_kernel_config(text).tick_hz is None
 
 
 @pytest.mark.parametrize("path", [PACKED, _BOOT, "/lib/modules/6.18.44/config"])
-def test_any_of_the_files_will_do(path: str) -> None:
-    config, reasons = _read({path: _packed() if path == PACKED else TEXT})
+def test_any_of_the_files_is_read(path: str) -> None:
+    config, reasons = _read({path: _pack() if path == PACKED else TEXT})
     assert config is not None
     assert (config.tick_hz, config.path, reasons) == (250, path, {})
 
 
 def test_the_kernels_own_file_comes_first() -> None:
-    config, _ = _read({PACKED: _packed(), _BOOT: TEXT.replace("250", "1000")})
+    config, _ = _read({PACKED: _pack(), _BOOT: TEXT.replace("250", "1000")})
     assert config is not None
     assert config.tick_hz == 250
 
 
-def test_a_damaged_one_is_passed_over_and_named_where_there_is_no_other() -> None:
-    files = {PACKED: _packed()[:60]}
+def test_damaged_file_is_skipped_and_named_if_there_is_no_other() -> None:
+    files = {PACKED: _pack()[:60]}
     config, _ = _read({**files, _BOOT: TEXT})
     assert config is not None
     config, reasons = _read(files)
@@ -93,31 +93,31 @@ def test_a_damaged_one_is_passed_over_and_named_where_there_is_no_other() -> Non
     assert reasons == {PACKED: "no gzip file: incomplete or huge"}
 
 
-def test_a_damaged_one_in_boot_is_the_reason() -> None:
+def test_damaged_file_in_boot_is_the_reason() -> None:
     _, reasons = _read({_BOOT: "rubbish\n"})
     assert reasons[PACKED].startswith(f"{_BOOT}: wanted a line")
 
 
-def test_none_at_all_is_unknown() -> None:
+def test_options_are_unknown_without_any_file() -> None:
     assert _read({}) == (None, {PACKED: "neither this file nor /boot/config-RELEASE can be read"})
 
 
 @pytest.mark.parametrize("release", [None, "../../etc", "6.1/../x", ""])
-def test_a_release_that_is_no_plain_word_is_no_part_of_a_path(release: str | None) -> None:
+def test_malformed_release_is_not_part_of_a_path(release: str | None) -> None:
     reader = reading({f"/boot/config-{release}": TEXT})
     assert read_kernel_config(reader, release) is None
     assert PACKED in reader.asked
     assert [path for path in reader.asked if not path.startswith("/proc/")] == []
 
 
-def test_what_is_not_compressed_stays_as_it_is() -> None:
+def test_uncompressed_content_is_unchanged() -> None:
     assert gunzip(b"CONFIG_HZ=250\n") == b"CONFIG_HZ=250\n"
 
 
 @pytest.mark.parametrize(
     "content", [gzip.compress(bytes(5 << 20), mtime=0), gzip.compress(b"x" * 90, mtime=0)[:20], b"\x1f\x8brubbish"]
 )
-def test_what_is_huge_or_damaged_is_refused(content: bytes) -> None:
+def test_huge_or_damaged_archive_is_rejected(content: bytes) -> None:
     with pytest.raises(ValueError, match=r"huge|header|method"):
         gunzip(content)
 
@@ -131,7 +131,7 @@ pstore-1             -W- (E  Np a)
 
 
 def test_consoles_that_show_or_store_are_not_slow() -> None:
-    assert [(each.name, each.is_enabled, each.is_slow) for each in parse_consoles(_CONSOLES)] == [
+    assert [(console.name, console.is_enabled, console.is_slow) for console in parse_consoles(_CONSOLES)] == [
         ("ttyS0", True, True),
         ("tty0", True, False),
         ("netcon0", False, True),

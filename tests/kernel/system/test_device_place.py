@@ -1,4 +1,4 @@
-"""Where a device is."""
+"""Places of devices: their nodes and near CPUs."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ def _place(files: dict[str, str], name: str) -> DevicePlace | None:
     return read_device_place(reading(files), name)
 
 
-def test_a_network_card_tells_its_node_and_the_cpus_near_it() -> None:
-    found = _place({f"{_CARD}/numa_node": "1\n", f"{_CARD}/local_cpulist": "8-15\n"}, "eth0")
-    assert found == DevicePlace("eth0", 1, frozenset(range(8, 16)), f"{_CARD}/numa_node")
+def test_network_card_has_a_node_and_near_cpus() -> None:
+    place = _place({f"{_CARD}/numa_node": "1\n", f"{_CARD}/local_cpulist": "8-15\n"}, "eth0")
+    assert place == DevicePlace("eth0", 1, frozenset(range(8, 16)), f"{_CARD}/numa_node")
 
 
-def test_minus_one_is_no_node() -> None:
-    found = _place({f"{_CARD}/numa_node": "-1\n", f"{_CARD}/local_cpulist": "0-15\n"}, "eth0")
-    assert found == DevicePlace("eth0", None, None, f"{_CARD}/numa_node")
+def test_node_minus_one_is_unknown() -> None:
+    place = _place({f"{_CARD}/numa_node": "-1\n", f"{_CARD}/local_cpulist": "0-15\n"}, "eth0")
+    assert place == DevicePlace("eth0", None, None, f"{_CARD}/numa_node")
 
 
-def test_a_pci_address_may_lack_its_domain() -> None:
+def test_pci_address_may_lack_its_domain() -> None:
     files = {"/sys/bus/pci/devices/0000:3b:00.0/numa_node": "2\n"}
     for name in ("3b:00.0", "0000:3b:00.0"):
-        found = _place(files, name)
-        assert found is not None
-        assert (found.name, found.node) == ("0000:3b:00.0", 2)
+        place = _place(files, name)
+        assert place is not None
+        assert (place.name, place.node) == ("0000:3b:00.0", 2)
 
 
-def test_a_namespace_with_several_ways_to_it_is_near_its_controller() -> None:
+def test_multipath_namespace_is_near_its_controller() -> None:
     disk = "/sys/class/block/nvme0n1"
-    found = _place({f"{disk}/device/nvme0/device/numa_node": "3\n", f"{disk}/size": "9\n"}, "nvme0n1")
-    assert found is not None
-    assert found.node == 3
+    place = _place({f"{disk}/device/nvme0/device/numa_node": "3\n", f"{disk}/size": "9\n"}, "nvme0n1")
+    assert place is not None
+    assert place.node == 3
 
 
 @pytest.mark.parametrize("name", ["eth1", "../../etc", "", ".", "a" * 99, "eth0/device"])
-def test_what_there_is_not_is_none(name: str) -> None:
+def test_missing_device_is_none(name: str) -> None:
     assert _place({f"{_CARD}/numa_node": "1\n"}, name) is None
 
 
-def test_only_what_has_a_device_is_named() -> None:
+def test_only_names_with_a_device_are_listed() -> None:
     files = {f"{_CARD}/numa_node": "1\n", "/sys/class/net/lo/mtu": "65536\n"}
     assert read_device_names(reading(files)) == ["eth0"]
 
 
-def test_a_virtio_interface_is_near_the_pci_device_that_it_lies_below(tmp_path: Path) -> None:
+def test_virtio_interface_is_near_its_pci_device(tmp_path: Path) -> None:
     own = f"{_PCI}/virtio1/net/eth0"
     files = {f"{_PCI}/numa_node": "1\n", f"{own}/mtu": "1500\n"}
     uevents = {f"{folder}/uevent": "\n" for folder in (_PCI, f"{_PCI}/virtio1", own)}
@@ -64,7 +64,7 @@ def test_a_virtio_interface_is_near_the_pci_device_that_it_lies_below(tmp_path: 
     for name, target in (("eth0", own), ("lo", "/sys/devices/virtual/net/lo")):
         os.symlink(f"../../..{target}", tmp_path / "sys/class/net" / name)
     reader = Reader(CopiedTree(str(tmp_path)))
-    found, loopback = read_device_place(reader, "eth0"), read_device_place(reader, "lo")
-    assert found is not None
-    assert found.node == 1
+    place, loopback = read_device_place(reader, "eth0"), read_device_place(reader, "lo")
+    assert place is not None
+    assert place.node == 1
     assert loopback == DevicePlace("lo", None, None, None)

@@ -1,4 +1,4 @@
-"""Disks and arrays of them."""
+"""Disks and arrays of disks."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ unused devices: <none>
 """
 
 
-def test_a_disk_has_its_requests_and_the_time_it_was_busy() -> None:
+def test_disk_has_its_requests_and_its_busy_time() -> None:
     assert parse_diskstats(_DISKSTATS) == {"vda": Disk(requests=1186678 + 968461, busy_ms=488248)}
 
 
-def test_no_disk_at_all_is_an_answer() -> None:
+def test_machine_may_have_no_disks() -> None:
     assert parse_diskstats("") == {}
 
 
@@ -53,30 +53,30 @@ def test_no_disk_at_all_is_an_answer() -> None:
         ("xvda1", "xvda1"),
     ],
 )
-def test_a_partition_is_told_from_a_disk_with_a_number(name: str, disk: str) -> None:
+def test_partition_is_distinguished_from_a_disk_with_a_number(name: str, disk: str) -> None:
     disks = {"sda", "sdp", "nvme0n1", "mmcblk0", "md0", "md1", "md12", "dm-1", "dm-12", "mmcblk0boot0", "xvda1"}
     assert disk_of(name, disks) == disk
 
 
-def test_a_partition_without_its_disk_stands_for_itself() -> None:
+def test_partition_without_its_disk_is_listed() -> None:
     row = _DISKSTATS.splitlines()[2]
     assert list(parse_diskstats(row)) == ["vda1"]
 
 
-def test_an_array_at_work_is_told_with_its_members() -> None:
+def test_active_array_is_listed_with_its_members() -> None:
     assert parse_arrays(_MDSTAT) == (Array("md1", "recovery", 3.1, frozenset({"sde1", "sdd1", "sdc1"})),)
 
 
-def test_arrays_at_rest_are_none() -> None:
+def test_resting_arrays_are_not_listed() -> None:
     assert parse_arrays("Personalities : \nunused devices: <none>\n") == ()
 
 
-def test_a_kernel_without_arrays_has_none_and_a_copy_without_the_file_tells_nothing() -> None:
+def test_kernel_without_arrays_has_none_and_a_copy_without_the_file_is_unknown() -> None:
     assert read_arrays(reading({})) == ()
     assert read_arrays(reading({}, is_copy=True)) is None
 
 
-def test_disks_that_lxcfs_tells_of_are_unknown() -> None:
+def test_disks_from_lxcfs_are_unknown() -> None:
     mounts = "lxcfs /proc/diskstats fuse.lxcfs rw 0 0\n"
     reader = reading({"/proc/diskstats": _DISKSTATS, "/proc/self/mounts": mounts})
     assert read_disks(reader) is None

@@ -1,4 +1,4 @@
-"""Who counts errors, and how many there were."""
+"""Counters of hardware errors, and their counts."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from tests.written import WrittenMachine, reading
 _SERVICES = ("0000:00:1c.0:pcie001", "0000:00:1c.0:pcie002", "10000:e0:06.0:pcie002", "0000:02:00.0:pcie204")
 
 
-def test_the_ports_are_those_with_a_service_for_errors() -> None:
+def test_ports_are_those_with_a_service_for_errors() -> None:
     files = {f"{PORT_SERVICES}/{name}/uevent": "" for name in _SERVICES}
     assert read_error_counters(reading(files)).ports == ("0000:00:1c.0", "10000:e0:06.0")
 
 
-def test_the_controllers_are_counted_and_not_what_lies_beside_them() -> None:
+def test_only_memory_controllers_are_listed() -> None:
     files = {f"{CONTROLLERS}/{name}/ce_count": "0\n" for name in ("mc0", "mc1", "power")}
     assert read_error_counters(reading(files)).controllers == ("mc0", "mc1")
 
 
-def test_more_than_are_read_are_not_all() -> None:
+def test_lists_of_counters_are_bounded() -> None:
     files = {f"{CONTROLLERS}/mc{number}/ce_count": "0\n" for number in range(33)}
     files |= {f"{PORT_SERVICES}/0000:{bus:02x}:1c.0:pcie002/uevent": "" for bus in range(65)}
-    found = read_error_counters(reading(files))
-    assert (len(found.controllers or ()), found.has_all_controllers) == (32, False)
-    assert (len(found.ports or ()), found.has_all_ports) == (64, False)
+    counters = read_error_counters(reading(files))
+    assert (len(counters.controllers or ()), counters.has_all_controllers) == (32, False)
+    assert (len(counters.ports or ()), counters.has_all_ports) == (64, False)
 
 
-def test_a_kernel_without_drivers_has_nobody_who_counts() -> None:
+def test_kernel_without_drivers_has_no_counters() -> None:
     assert read_error_counters(reading({})) == ErrorCounters((), ())
 
 
-def test_in_a_copied_tree_nobody_knows() -> None:
+def test_counters_missing_from_a_copy_are_unknown() -> None:
     reader = reading({}, is_copy=True)
     assert read_error_counters(reader) == ErrorCounters(None, None)
     assert set(reader.reason_by_path) == {CONTROLLERS, PORT_SERVICES}
 
 
-def test_each_counter_is_read_by_itself() -> None:
+def test_each_counter_is_read_separately() -> None:
     files = {f"{CONTROLLERS}/mc0/ce_count": "5\n", f"{CONTROLLERS}/mc0/ue_count": "-1\n"}
     counters = ErrorCounters(("mc0",), ("0000:00:1c.0",))
-    found = read_hardware_errors(reading(files), counters)
-    assert (found.corrected_by_controller, found.uncorrected_by_controller) == ({"mc0": 5}, {"mc0": None})
-    assert found.messages_by_port == {"0000:00:1c.0": None}
+    errors = read_hardware_errors(reading(files), counters)
+    assert (errors.corrected_by_controller, errors.uncorrected_by_controller) == ({"mc0": 5}, {"mc0": None})
+    assert errors.messages_by_port == {"0000:00:1c.0": None}
 
 
-def test_a_machine_without_counters_is_not_read_at_all() -> None:
+def test_machine_without_counters_is_not_read() -> None:
     machine = WrittenMachine({f"{DEVICES}/0000:00:1c.0/{PORT_TOTAL}": "1\n"})
     read_hardware_errors(reading({}), ErrorCounters((), None))
     assert machine.reads == []

@@ -1,4 +1,4 @@
-"""Whether there is a hypervisor: signs of one, what proves bare metal, and what proves neither."""
+"""Detection of a hypervisor: signs of one, proof of bare metal, and neither."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ _HOST_BRIDGE = "0000\t80861237\t0\t               0\t               0\n"
 _METAL = {CPUINFO: _X86} | _DELL | _ACPI
 
 
-def _found(machine: WrittenMachine) -> Hypervisor:
+def _hypervisor(machine: WrittenMachine) -> Hypervisor:
     reader = Reader(machine)
     return read_hypervisor(reader, reader.text_or_none(CPUINFO), read_firmware(reader))
 
 
-def _named(files: Files, *, is_copy: bool = False) -> str | None:
-    return _found(WrittenMachine({**BARE, **files}, is_copy=is_copy)).name
+def _hypervisor_name(files: Files, *, is_copy: bool = False) -> str | None:
+    return _hypervisor(WrittenMachine({**BARE, **files}, is_copy=is_copy)).name
 
 
 def _pci(vendor: str, name: str = "vendor") -> dict[str, str]:
     return {f"{PCI}/0000:00:1f.0/vendor": "0x8086\n", f"{PCI}/0000:00:02.0/{name}": f"{vendor}\n"}
 
 
-def test_a_processor_without_the_flag_proves_nothing() -> None:
-    found = _found(WrittenMachine({**BARE, CPUINFO: _X86}))
-    assert (found.name, "not proven" in found.because) == (None, True)
+def test_missing_flag_of_the_processor_proves_nothing() -> None:
+    hypervisor = _hypervisor(WrittenMachine({**BARE, CPUINFO: _X86}))
+    assert (hypervisor.name, "not proven" in hypervisor.because) == (None, True)
 
 
 @pytest.mark.parametrize(("steal", "name"), [(0, NONE), (9, UNIDENTIFIED)])
-def test_only_a_hypervisor_takes_steal_time(steal: int, name: str) -> None:
+def test_steal_time_proves_a_hypervisor(steal: int, name: str) -> None:
     times = f"cpu  1 0 1 9 0 0 0 {steal} 0 0\ncpu0 1 0 1 9 0 0 0 {steal} 0 0\n"
-    assert _named({**_METAL, "/proc/stat": times}) == name
+    assert _hypervisor_name({**_METAL, "/proc/stat": times}) == name
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ def test_only_a_hypervisor_takes_steal_time(steal: int, name: str) -> None:
     ],
     ids=str,
 )
-def test_one_sign_outranks_all_that_speaks_of_bare_metal(sign: Files, hypervisor: str) -> None:
-    product_is_told = any(path.endswith("product_name") for path in sign)
-    machine = {path: text for path, text in _METAL.items() if not (product_is_told and path in _DELL)}
-    assert _named({**machine, **sign}) == hypervisor
+def test_one_sign_outranks_all_proof_of_bare_metal(sign: Files, hypervisor: str) -> None:
+    has_product = any(path.endswith("product_name") for path in sign)
+    machine = {path: text for path, text in _METAL.items() if not (has_product and path in _DELL)}
+    assert _hypervisor_name({**machine, **sign}) == hypervisor
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_one_sign_outranks_all_that_speaks_of_bare_metal(sign: Files, hypervisor
     ],
     ids=str,
 )
-def test_bare_metal_says_so_itself(files: Files) -> None:
-    assert _named(files, is_copy=True) == NONE
+def test_bare_metal_is_proven_by_its_firmware_or_drivers(files: Files) -> None:
+    assert _hypervisor_name(files, is_copy=True) == NONE
 
 
 @pytest.mark.parametrize(
@@ -153,22 +153,22 @@ def test_bare_metal_says_so_itself(files: Files) -> None:
     ],
     ids=str,
 )
-def test_what_proves_neither_is_unknown(files: Files) -> None:
-    assert _named(files) is None
+def test_hypervisor_is_unknown_without_a_sign_or_a_proof(files: Files) -> None:
+    assert _hypervisor_name(files) is None
 
 
 @pytest.mark.parametrize("name", ["vendor", "subsystem_vendor"])
-def test_virtio_devices_are_a_sign_where_nothing_says_bare_metal(name: str) -> None:
-    assert _named({CPUINFO: _X86} | _pci("0x1af4", name)) == UNIDENTIFIED
+def test_virtio_devices_are_a_sign_without_a_proof_of_bare_metal(name: str) -> None:
+    assert _hypervisor_name({CPUINFO: _X86} | _pci("0x1af4", name)) == UNIDENTIFIED
 
 
 @pytest.mark.parametrize(
     "path", [f"{DMI}/board_vendor", "/sys/hypervisor/type", "/proc/xen/capabilities", "/proc/sysinfo", _CLOCKS]
 )
-def test_a_place_that_cannot_be_read_may_hold_a_sign(path: str) -> None:
-    assert _named(_METAL) == NONE
-    found = _found(LessenedMachine({**BARE, **_METAL}).take(path, DENIED))
-    assert (found.name, found.because) == (None, f"{path}: permission denied")
+def test_unreadable_place_may_contain_a_sign(path: str) -> None:
+    assert _hypervisor_name(_METAL) == NONE
+    hypervisor = _hypervisor(LessenedMachine({**BARE, **_METAL}).take(path, DENIED))
+    assert (hypervisor.name, hypervisor.because) == (None, f"{path}: permission denied")
 
 
 @pytest.mark.parametrize(
@@ -191,31 +191,31 @@ def test_a_place_that_cannot_be_read_may_hold_a_sign(path: str) -> None:
         ("/proc/device-tree/compatible", "\0\0\0"),
     ],
 )
-def test_a_place_that_is_damaged_may_have_held_a_sign(path: str, text: str) -> None:
+def test_damaged_place_may_have_contained_a_sign(path: str, text: str) -> None:
     metal = _METAL | {f"{PCI}/0000:00:1f.0/vendor": "0x8086\n"}
-    assert _named(metal) == NONE
-    found = _found(WrittenMachine({**BARE, **metal, path: text}))
-    assert (found.name, found.because.startswith(f"{path}: wanted")) == (None, True)
+    assert _hypervisor_name(metal) == NONE
+    hypervisor = _hypervisor(WrittenMachine({**BARE, **metal, path: text}))
+    assert (hypervisor.name, hypervisor.because.startswith(f"{path}: wanted")) == (None, True)
 
 
-def test_names_that_the_firmware_leaves_blank_hide_nothing() -> None:
+def test_blank_names_of_the_firmware_are_not_damage() -> None:
     blank = {f"{DMI}/product_version": "\n", f"{DMI}/board_name": " \n"}
-    assert _named(_METAL | blank) == NONE
+    assert _hypervisor_name(_METAL | blank) == NONE
 
 
 def test_less_evidence_never_makes_a_guest_bare_metal() -> None:
     guest = _METAL | _pci("0x1b36") | {CPUINFO: _X86.replace("tsc", "hypervisor tsc"), _CLOCKS: "kvm-clock\n"}
-    assert _named(guest) == "kvm"
-    assert {_named(without(guest, path)) for path in guest} <= {"kvm", "qemu", UNIDENTIFIED}
+    assert _hypervisor_name(guest) == "kvm"
+    assert {_hypervisor_name(without(guest, path)) for path in guest} <= {"kvm", "qemu", UNIDENTIFIED}
 
 
 @pytest.mark.parametrize("product", ["m5.metal", "Surface Pro 4"])
-def test_a_name_of_a_hypervisor_outranks_a_product_that_is_hardware(product: str) -> None:
+def test_name_of_a_hypervisor_outranks_a_hardware_product(product: str) -> None:
     names = {f"{DMI}/product_name": f"{product}\n", f"{DMI}/bios_vendor": "innotek GmbH\n"}
-    assert _named({CPUINFO: _X86} | names) == "virtualbox"
+    assert _hypervisor_name({CPUINFO: _X86} | names) == "virtualbox"
 
 
-def test_a_chromebook_is_no_virtual_machine_of_googles() -> None:
+def test_chromebook_is_no_virtual_machine_of_google() -> None:
     names = {"sys_vendor": "Google", "product_name": "Eve", "bios_vendor": "coreboot"}
     files = {f"{DMI}/{name}": f"{text}\n" for name, text in names.items()}
-    assert _named({CPUINFO: _X86, PCI_TABLE: _HOST_BRIDGE} | files | _ACPI) == NONE
+    assert _hypervisor_name({CPUINFO: _X86, PCI_TABLE: _HOST_BRIDGE} | files | _ACPI) == NONE

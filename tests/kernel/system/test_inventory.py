@@ -1,4 +1,4 @@
-"""What a machine says it is made of; what it does not say is unknown, or known not to be there."""
+"""Inventory of the hardware: missing values are unknown, or known to be absent."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def _inventory(files: dict[str, str]) -> Inventory:
     return snapshot.inventory
 
 
-def test_nobody_reads_it_who_does_not_ask() -> None:
+def test_inventory_is_read_only_on_request() -> None:
     assert read_snapshot(quiet_machine(), SnapshotOptions()).inventory is None
 
 
-def test_what_a_server_says() -> None:
+def test_inventory_of_a_server_is_read() -> None:
     inventory = _inventory(
         {
             "/proc/cpuinfo": CPUINFO,
@@ -55,7 +55,7 @@ def test_what_a_server_says() -> None:
     assert (inventory.caches_by_cpu[0] or "").startswith("L1d 32K, L1i 32K, L2 1024K")
 
 
-def test_each_processor_is_asked() -> None:
+def test_each_processor_is_read() -> None:
     other = (
         CPUINFO.replace(": 0\n", ": 1\n").replace("0x5003604", "0x5003501").replace("stepping\t: 7", "stepping\t: 6")
     )
@@ -64,24 +64,24 @@ def test_each_processor_is_asked() -> None:
     assert inventory.stepping_by_cpu[1] == "cpu family 6, model 85, stepping 6"
 
 
-def test_a_processor_that_lacks_what_others_tell_is_unknown() -> None:
+def test_value_that_only_other_processors_have_is_unknown() -> None:
     other = CPUINFO.replace(": 0\n", ": 1\n").replace("microcode\t: 0x5003604\n", "")
     assert _inventory({"/proc/cpuinfo": f"{CPUINFO}\n{other}"}).microcode_by_cpu == {0: "0x5003604", 1: None}
 
 
-def test_what_old_arm_tells_once_is_of_all() -> None:
+def test_single_value_of_old_arm_is_of_all_processors() -> None:
     cpuinfo = "processor\t: 0\n\nprocessor\t: 1\n\nCPU variant\t: 0x2\nCPU revision\t: 10\n"
     inventory = _inventory({"/proc/cpuinfo": cpuinfo})
     assert (inventory.stepping_by_cpu, inventory.microcode_by_cpu) == ({0: "CPU variant 0x2, CPU revision 10"}, {})
 
 
-def test_a_size_that_is_none_leaves_the_caches_unknown() -> None:
+def test_malformed_size_leaves_caches_unknown() -> None:
     assert _inventory(_CACHES | {"/sys/devices/system/cpu/cpu0/cache/index0/size": "lots\n"}).caches_by_cpu[0] is None
 
 
-def test_a_module_without_a_size_leaves_the_modules_unknown() -> None:
+def test_module_without_a_size_leaves_modules_unknown() -> None:
     assert _inventory({f"{CONTROLLERS}/mc0/dimm0/size": "x\n"}).memory_modules is None
 
 
-def test_a_hostile_name_is_cleaned() -> None:
+def test_control_characters_are_removed_from_names() -> None:
     assert "\x1b" not in (_inventory({f"{DMI}/bios_version": "1\x1b[31m\n"}).bios or "")

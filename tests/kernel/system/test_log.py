@@ -1,4 +1,4 @@
-"""The kernel's log, as /dev/kmsg gives it."""
+"""The kernel's log, as read from /dev/kmsg."""
 
 from __future__ import annotations
 
@@ -129,9 +129,7 @@ _LOG = """\
         ("sched: RT throttling activated", "real-time throttling", ()),
     ],
 )
-def test_a_complaint_is_counted_by_its_kind_with_what_it_blames(
-    text: str, kind: str, culprits: tuple[str, ...]
-) -> None:
+def test_message_is_counted_by_kind_with_its_culprits(text: str, kind: str, culprits: tuple[str, ...]) -> None:
     troubles = parse_records(f"{_LOG.splitlines()[0]}\n4,1,77,-;{text}\n")
     assert troubles == {kind: Trouble(1, 77, culprits)}
 
@@ -156,34 +154,34 @@ def test_a_complaint_is_counted_by_its_kind_with_what_it_blames(
         "perf: AMD core performance counters",
     ],
 )
-def test_what_is_said_at_every_boot_is_no_complaint(text: str) -> None:
+def test_usual_boot_message_is_no_trouble(text: str) -> None:
     assert parse_records(f"6,1,77,-;{text}\n") == {}
 
 
-def test_the_last_of_several_tells_the_time() -> None:
+def test_time_is_that_of_the_last_message() -> None:
     assert parse_records(_LOG + "4,813,91300000000,-;watchdog: BUG: soft lockup - CPU#2 stuck for 49s!\n") == {
         "lock-up": Trouble(2, 91_300_000_000, ("kworker/2:1",))
     }
 
 
-def test_a_slow_clock_source_at_boot_is_no_trouble_once_another_was_chosen() -> None:
+def test_slow_clock_source_at_boot_is_no_trouble_once_another_was_chosen() -> None:
     early = "6,1,77,-;clocksource: Switched to clocksource hpet\n"
     later = "6,2,99,-;clocksource: Switched to clocksource tsc\n"
     assert parse_records(early + later) == {}
     assert parse_records(early + later.replace("6,2", "14,2")).keys() == {"slow clock source"}
 
 
-def test_the_latest_of_those_that_are_blamed_are_named() -> None:
+def test_latest_culprits_are_named() -> None:
     line = "4,{0},{0},-;x86/split lock detection: #AC: game/{1} took a split_lock trap at address: 0x1\n"
     text = "".join(line.format(at, pid) for at, pid in enumerate([7, 1, 2, 3, 1, 1]))
     assert parse_records(text) == {"split lock": Trouble(6, 5, ("game/2", "game/3", "game/1"))}
 
 
-def test_a_process_cannot_speak_for_the_kernel() -> None:
+def test_message_of_a_process_is_ignored() -> None:
     assert parse_records("12,1,77,-;watchdog: BUG: soft lockup - CPU#2 stuck for 26s!\n") == {}
 
 
-def test_a_line_that_belongs_to_a_record_is_none_itself() -> None:
+def test_continuation_line_is_no_message() -> None:
     assert parse_records("6,1,77,-;hello\n TEXT=soft lockup - CPU\n") == {}
 
 
@@ -198,7 +196,7 @@ def test_a_line_that_belongs_to_a_record_is_none_itself() -> None:
         (" SUBSYSTEM=pci\n", None),
     ],
 )
-def test_the_first_record_tells_since_when_nothing_is_lost(text: str, since_us: int | None) -> None:
+def test_first_record_marks_the_start_of_the_log(text: str, since_us: int | None) -> None:
     assert parse_start(text) == since_us
 
 
@@ -224,11 +222,11 @@ def _read(answer: Json) -> object:
         {"troubles": {}, "is_complete": True, "since_us": -1},
     ],
 )
-def test_a_damaged_answer_is_no_log(answer: Json) -> None:
+def test_damaged_answer_is_unknown(answer: Json) -> None:
     assert _read(answer) is None
 
 
-def test_a_log_that_cannot_be_asked_is_unknown_with_its_reason() -> None:
+def test_unanswered_log_is_unknown_with_its_reason() -> None:
     reader = Reader(WrittenMachine({}))
     assert read_kernel_log(reader) is None
     assert reader.reason_by_path == {QUESTION: Unreadable(QUESTION, "not written down").reason}

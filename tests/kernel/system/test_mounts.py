@@ -1,4 +1,4 @@
-"""What is mounted where, and so the file system of temporary files."""
+"""Mounts and the file systems of folders, such as that of temporary files."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import pytest
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import (
     OWN_MOUNTS,
-    TEMPORARY_FILES,
     file_system_at,
     find_served,
     read_temporary_files,
 )
-from noisewatch.kernel.tasks.sessions import QUESTION
 from noisewatch.machine import Json
 from noisewatch.machine.live import LiveMachine
+from tests.kernel.tasks.test_sessions import reader_with_answer
 from tests.written import WrittenMachine
 
 _MOUNTS = """\
@@ -24,10 +23,6 @@ server:/scratch /tmp/my\\040scratch nfs4 rw 0 0
 /dev/sdb1 /srv xfs rw 0 0
 overlay /srv overlay rw 0 0
 """
-
-
-def _answering(answer: Json) -> Reader:
-    return Reader(WrittenMachine({}, answers={QUESTION: answer, TEMPORARY_FILES: answer}))
 
 
 @pytest.mark.parametrize(
@@ -41,21 +36,21 @@ def _answering(answer: Json) -> Reader:
         ("/", "ext4"),
     ],
 )
-def test_a_file_lies_on_the_nearest_mount_above_it(folder: str, kind: str) -> None:
+def test_file_system_is_that_of_the_nearest_mount_above(folder: str, kind: str) -> None:
     assert file_system_at(folder, _MOUNTS) == kind
 
 
 @pytest.mark.parametrize("mounts", ["", "rubbish\n", "proc /proc proc rw 0 0\n"])
-def test_without_a_mount_above_it_nobody_knows(mounts: str) -> None:
+def test_file_system_is_unknown_without_a_mount_above(mounts: str) -> None:
     assert file_system_at("/tmp", mounts) is None
 
 
 @pytest.mark.parametrize("answer", [None, 5, "two words", "", "\x1b[2J"])
-def test_a_file_system_that_is_no_word_is_unknown(answer: Json) -> None:
-    assert read_temporary_files(_answering(answer)) is None
+def test_file_system_that_is_no_word_is_unknown(answer: Json) -> None:
+    assert read_temporary_files(reader_with_answer(answer)) is None
 
 
-def test_this_host_names_a_file_system_and_no_folder() -> None:
+def test_this_host_reports_a_file_system_and_no_folder() -> None:
     assert "/" not in (read_temporary_files(Reader(LiveMachine())) or "")
 
 

@@ -1,4 +1,4 @@
-"""What kind of machine this is: processor, hypervisor, container."""
+"""Kind of machine: processor, hypervisor, container."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def _dmi(vendor: str = "", product: str = "", bios: str = "") -> dict[str, str]:
         ("", None),
     ],
 )
-def test_each_architecture_names_its_processor_differently(cpuinfo: str, model: str | None) -> None:
+def test_processor_is_named_by_the_field_of_its_architecture(cpuinfo: str, model: str | None) -> None:
     assert _read({"/proc/cpuinfo": cpuinfo}).cpu_model == model
 
 
-def test_host_and_kernel_are_told_and_cleaned() -> None:
+def test_host_and_kernel_are_cleaned() -> None:
     files = {"/proc/sys/kernel/hostname": "a\x1bb\n", "/proc/sys/kernel/osrelease": "6.1\x07\n"}
     platform = _read(files)
     assert (platform.host, platform.kernel) == ("a·b", "6.1·")
 
 
-def test_a_machine_that_tells_nothing_is_unknown_in_everything() -> None:
+def test_platform_of_a_machine_without_files_is_unknown() -> None:
     platform = _read({}, is_copy=True)
     assert platform == Platform(
         host=None, kernel=None, cpu_model=None, virtual=None, container=None, virtual_because=platform.virtual_because
@@ -75,7 +75,7 @@ def test_a_machine_that_tells_nothing_is_unknown_in_everything() -> None:
         ("", "", "QEMU", "qemu"),
     ],
 )
-def test_the_maker_of_the_firmware_names_the_hypervisor(vendor: str, product: str, bios: str, hypervisor: str) -> None:
+def test_hypervisor_is_named_by_its_firmware(vendor: str, product: str, bios: str, hypervisor: str) -> None:
     assert _read(GUEST | _dmi(vendor, product, bios)).virtual == hypervisor
 
 
@@ -88,20 +88,20 @@ def test_the_maker_of_the_firmware_names_the_hypervisor(vendor: str, product: st
         ("tsc hpet\n", UNIDENTIFIED),
     ],
 )
-def test_without_firmware_the_clock_that_a_guest_is_offered_names_it(clocks: str, hypervisor: str) -> None:
+def test_hypervisor_is_named_by_its_clock_without_firmware(clocks: str, hypervisor: str) -> None:
     assert _read(GUEST | {CLOCKS: clocks}).virtual == hypervisor
 
 
-def test_xen_names_itself() -> None:
+def test_xen_is_named_by_its_own_file() -> None:
     assert _read(GUEST | {"/sys/hypervisor/type": "xen\n"}).virtual == "xen"
 
 
-def test_a_guest_that_nobody_names_is_still_a_guest() -> None:
+def test_guest_of_an_unnamed_hypervisor_is_a_guest() -> None:
     assert _read(GUEST).virtual == UNIDENTIFIED
 
 
 @pytest.mark.parametrize(("vendor", "product"), [("Ampere", "Mt. Jade"), ("Amazon EC2", "c6g.metal")])
-def test_arm_firmware_of_a_maker_of_machines_is_bare_metal(vendor: str, product: str) -> None:
+def test_arm_firmware_of_a_hardware_maker_is_bare_metal(vendor: str, product: str) -> None:
     assert _read(ARM | _dmi(vendor, product)).virtual == NONE
 
 
@@ -121,11 +121,11 @@ def test_arm_firmware_of_a_hypervisor_is_named(vendor: str, product: str) -> Non
         ("BHYVE", "BHYVE"),
     ],
 )
-def test_an_arm_guest_of_a_hypervisor_that_we_do_not_list_is_not_called_bare_metal(vendor: str, product: str) -> None:
+def test_arm_guest_of_an_unlisted_hypervisor_is_not_bare_metal(vendor: str, product: str) -> None:
     assert _read(ARM | _dmi(vendor, product)).virtual != NONE
 
 
-def test_arm_without_firmware_tables_is_unknown_unless_its_device_tree_tells() -> None:
+def test_arm_without_firmware_tables_is_unknown_without_a_device_tree() -> None:
     assert _read(ARM).virtual is None
     assert _read(ARM | {"/proc/device-tree/hypervisor/compatible": "linux,kvm\0"}).virtual == "kvm"
 
@@ -147,7 +147,7 @@ def test_arm_without_firmware_tables_is_unknown_unless_its_device_tree_tells() -
     ],
     ids=str,
 )
-def test_a_container_leaves_a_trace(files: Files, container: str) -> None:
+def test_container_is_detected_by_its_trace(files: Files, container: str) -> None:
     assert _read({**mounted(""), **files}).container == container
 
 
@@ -161,7 +161,7 @@ def test_a_container_leaves_a_trace(files: Files, container: str) -> None:
         ({"/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/cgroup.events": "populated 1\n"}, "/sys/fs/cgroup/"),
     ],
 )
-def test_no_container_is_known_only_where_all_its_traces_can_be_read(files: Files, denied: str) -> None:
+def test_container_is_unknown_if_a_trace_is_unreadable(files: Files, denied: str) -> None:
     files = {**BARE, **written.BARE, **mounted("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"), **files}
     machine = LessenedMachine(files).take(denied, DENIED)
     assert read_platform(Reader(machine)).container is None
@@ -183,11 +183,11 @@ def test_traces_missing_from_a_copy_are_unknown() -> None:
         ({}, None),
     ],
 )
-def test_the_flags_of_the_counter_are_those_that_all_processors_have(files: Files, flags: object) -> None:
+def test_flags_of_the_counter_are_those_of_all_processors(files: Files, flags: object) -> None:
     assert _read(files).tsc_flags == flags
 
 
-def test_vendor_and_product_are_told_cleaned_and_an_empty_one_is_unknown() -> None:
+def test_vendor_and_product_are_cleaned_and_empty_ones_unknown() -> None:
     platform = _read(GUEST | _dmi("Amazon EC2", "t3.\x1bmicro"))
     assert (platform.vendor, platform.product) == ("Amazon EC2", "t3.·micro")
     assert _read(GUEST | {f"{DMI}/product_name": "\n"}).product is None
@@ -202,10 +202,10 @@ def test_vendor_and_product_are_told_cleaned_and_an_empty_one_is_unknown() -> No
         ({"mitigations": ("auto,nosmt",)}, ("mitigations=auto,nosmt",)),
     ],
 )
-def test_the_last_option_is_what_was_chosen(options: dict[str, tuple[str, ...]], chosen: tuple[str, ...]) -> None:
+def test_last_mitigation_option_is_chosen(options: dict[str, tuple[str, ...]], chosen: tuple[str, ...]) -> None:
     assert read_vulnerabilities(reading({}), options).chosen == chosen
 
 
-def test_before_linux_4_15_no_vulnerability_is_told_of() -> None:
+def test_linux_before_4_15_lists_no_vulnerabilities() -> None:
     assert read_vulnerabilities(reading({}), None).state_by_name == {}
     assert read_vulnerabilities(reading({}, is_copy=True), None).state_by_name is None

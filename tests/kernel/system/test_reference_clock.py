@@ -1,4 +1,4 @@
-"""A clock beside CLOCK_MONOTONIC: which one is read, and how closely the beginning of its next second is known."""
+"""A reference clock compared with CLOCK_MONOTONIC: its choice, and the precision of the start of its next second."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _clocks(root: Path, *numbers: int, set_by: int = 0) -> str:
     return str(root)
 
 
-class _Ticking:
-    """Times in which the file's second goes on."""
+class _TickingClock:
+    """A clock that advances with each query, and writes its second to a file."""
 
     def __init__(self, path: Path, edge_ns: int) -> None:
         self._path, self._edge_ns, self.now_ns = path, edge_ns, 0
@@ -52,51 +52,51 @@ class _Ticking:
         self.now_ns += round(seconds * _S)
 
 
-def test_the_beginning_of_a_second_lies_between_two_readings(tmp_path: Path) -> None:
+def test_start_of_a_second_lies_between_two_readings(tmp_path: Path) -> None:
     folder = _clocks(tmp_path, 0)
-    ticking = _Ticking(tmp_path / "rtc0/since_epoch", 500 * _MS)
-    reading = RealTimeClock("rtc0", folder, ticking, ticking.sleep).read()
+    clock = _TickingClock(tmp_path / "rtc0/since_epoch", 500 * _MS)
+    reading = RealTimeClock("rtc0", folder, clock, clock.sleep).read()
     assert reading.reference_ns == 8 * _S
     assert reading.earliest_ns < 500 * _MS <= reading.latest_ns
     assert reading.latest_ns - reading.earliest_ns < 5 * _MS
 
 
-def test_a_clock_that_stands_still_is_given_up(tmp_path: Path) -> None:
+def test_clock_that_does_not_advance_is_an_error(tmp_path: Path) -> None:
     folder = _clocks(tmp_path, 0)
-    ticking = _Ticking(tmp_path / "rtc0/since_epoch", 10 * _S)
+    clock = _TickingClock(tmp_path / "rtc0/since_epoch", 10 * _S)
     with pytest.raises(OSError, match=r"rtc0 \(rtc_cmos\) stands still"):
-        RealTimeClock("rtc0", folder, ticking, ticking.sleep).read()
+        RealTimeClock("rtc0", folder, clock, clock.sleep).read()
 
 
-def test_of_several_the_clock_that_set_the_time_at_boot_is_read(tmp_path: Path) -> None:
+def test_clock_that_set_the_time_at_boot_is_chosen(tmp_path: Path) -> None:
     folder = _clocks(tmp_path, 0, 1, set_by=1)
     clock = reference_clock(True, str(tmp_path / "none"), folder)
     clock.close()
     assert clock.name == "rtc1 (rtc_cmos)"
 
 
-def test_a_ptp_clock_that_may_not_be_read_is_passed_over(tmp_path: Path) -> None:
+def test_unreadable_ptp_clock_is_skipped(tmp_path: Path) -> None:
     ptp = write_tree(tmp_path / "ptp", {"/ptp0/clock_name": "KVM virtual PTP\n"})
     clock = reference_clock(True, str(ptp), _clocks(tmp_path / "rtc", 0), str(tmp_path / "dev"))
     clock.close()
     assert clock.name == "rtc0 (rtc_cmos)"
 
 
-def test_without_another_clock_and_for_too_short_a_time_there_is_nothing_to_compare(tmp_path: Path) -> None:
+def test_comparison_needs_another_clock_and_enough_time(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no other clock is readable"):
         reference_clock(True, str(tmp_path), str(tmp_path / "none"))
     with pytest.raises(OSError, match="too short"):
         reference_clock(False, str(tmp_path / "none"), _clocks(tmp_path, 0))
 
 
-def test_the_rate_is_known_as_closely_as_both_readings() -> None:
+def test_error_of_the_rate_includes_both_readings() -> None:
     readings = (ClockReading(0, 0, 4 * _MS), ClockReading(2 * _S, 2140 * _MS, 2144 * _MS))
     (ratio,) = ClockComparison("rtc0", readings).ratios
     assert (round(ratio.deviation, 6), round(ratio.error, 6)) == (0.07, 0.002)
     assert ClockComparison("rtc0", readings[::-1]).ratios == ()
 
 
-def test_a_comparison_is_read_as_it_was_written_down() -> None:
+def test_comparison_is_parsed_as_it_was_described() -> None:
     comparison = ClockComparison("rtc0", (ClockReading(0, 0, 4), ClockReading(2, 3, 5), ClockReading(4, 6, 7)))
     assert parse_clock_comparison(described_comparison(comparison)) == comparison
 
@@ -119,13 +119,13 @@ _SOUND = {"reference": "rtc0", "readings": [[0, 0, 4], [2, 3, 5]]}
     ],
     ids=str,
 )
-def test_another_answer_is_unknown(answer: Json) -> None:
+def test_malformed_answer_is_unknown(answer: Json) -> None:
     assert parse_clock_comparison(answer) is None
-    told = read_clock_comparison(WrittenMachine(answers={QUESTION: answer}), dict)
-    assert told == f"{QUESTION}: malformed answer"
+    reason = read_clock_comparison(WrittenMachine(answers={QUESTION: answer}), dict)
+    assert reason == f"{QUESTION}: malformed answer"
 
 
-def test_who_cannot_be_asked_says_why() -> None:
+def test_unanswered_comparison_has_a_reason() -> None:
     assert read_clock_comparison(WrittenMachine(), dict) == f"{QUESTION}: not written down"
     refused = WrittenMachine(answers={QUESTION: described_failure(OSError(None, "rtc0 stands still"))})
     assert read_clock_comparison(refused, dict) == f"{QUESTION}: rtc0 stands still"

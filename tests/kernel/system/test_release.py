@@ -1,4 +1,4 @@
-"""The kernel: its release, the options it was booted with, its uptime and live patches."""
+"""The kernel: its release, boot options, uptime and live patches."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ OSRELEASE = "/proc/sys/kernel/osrelease"
 VERSION = "/proc/version"
 
 
-def test_the_release_is_told_by_sysctl() -> None:
+def test_release_is_read_from_sysctl() -> None:
     assert read_release(reading({OSRELEASE: "6.1.0-18-amd64\n", VERSION: "Linux version 5.5.5\n"})) == "6.1.0-18-amd64"
 
 
-def test_without_sysctl_the_version_tells_the_release() -> None:
+def test_release_is_read_from_the_version_without_sysctl() -> None:
     assert read_release(reading({VERSION: "Linux version 6.8.0-rt8 (a@b) #1 SMP\n"})) == "6.8.0-rt8"
 
 
@@ -43,26 +43,26 @@ def test_without_sysctl_the_version_tells_the_release() -> None:
         ({}, None),
     ],
 )
-def test_the_build_is_told_without_who_compiled_it(files: dict[str, str], build: str | None) -> None:
+def test_build_is_read_without_the_compiler_and_its_user(files: dict[str, str], build: str | None) -> None:
     assert read_build(reading(files)) == build
 
 
-def test_a_command_line_that_no_kernel_has_is_refused_at_once() -> None:
+def test_overlong_command_line_is_rejected() -> None:
     reader = reading({COMMAND_LINE: "a=1 " * 1_000_000 + "\n"})
     assert read_command_line(reader) is None
     assert "a command line of at most" in reader.reason_by_path[COMMAND_LINE]
 
 
 @pytest.mark.parametrize("text", ["\0\0\0\0", "\0\0\n", "quiet\0\0\0", "quiet\0idle=poll\n"])
-def test_a_command_line_with_nuls_in_it_tells_nothing(text: str) -> None:
+def test_command_line_with_nuls_is_unknown(text: str) -> None:
     assert read_command_line(reading({COMMAND_LINE: text})) is None
 
 
-def test_an_option_may_be_given_very_often() -> None:
+def test_option_may_be_repeated_very_often() -> None:
     assert parse_command_line("a=1 " * 16_000)["a"] == ("1",) * 16_000
 
 
-def test_a_release_that_nobody_tells_is_unknown() -> None:
+def test_missing_release_is_unknown() -> None:
     reader = reading({VERSION: "FreeBSD 14\n"})
     assert read_release(reader) is None
     assert VERSION in reader.reason_by_path
@@ -72,7 +72,7 @@ def test_a_release_that_nobody_tells_is_unknown() -> None:
     ("release", "number"),
     [("6.1.0-18-amd64", (6, 1)), ("5.19", (5, 19)), ("10.123.4", (10, 123)), ("six", None), ("", None), (None, None)],
 )
-def test_a_release_begins_with_two_numbers(release: str | None, number: tuple[int, int] | None) -> None:
+def test_release_number_is_its_first_two_numbers(release: str | None, number: tuple[int, int] | None) -> None:
     assert release_number(release) == number
 
 
@@ -91,19 +91,19 @@ def test_a_release_begins_with_two_numbers(release: str | None, number: tuple[in
         ("\n", {}),
     ],
 )
-def test_a_command_line_is_options_with_values_in_order(text: str, options: dict[str, tuple[str, ...]]) -> None:
+def test_command_line_is_options_with_values_in_order(text: str, options: dict[str, tuple[str, ...]]) -> None:
     assert parse_command_line(text) == options
 
 
-def test_a_command_line_that_cannot_be_read_is_unknown() -> None:
+def test_unreadable_command_line_is_unknown() -> None:
     assert read_command_line(reading({})) is None
 
 
-def test_the_first_number_is_the_uptime() -> None:
+def test_uptime_is_the_first_number() -> None:
     assert parse_uptime("34521.77 66120.03\n") == 34521.77
 
 
-def test_patches_are_in_transition_or_not() -> None:
+def test_live_patches_are_listed_with_their_transitions() -> None:
     folder = "/sys/kernel/livepatch"
     files = {f"{folder}/a/transition": "1\n", f"{folder}/b/transition": "0\n", f"{folder}/c/enabled": "1\n"}
     assert read_livepatches(reading(files)) == {"a": True, "b": False, "c": None}

@@ -1,4 +1,4 @@
-"""The files of commands, and looks at their threads, written down."""
+"""Files of commands, and looks at their threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def thread_files(
     migrations: int | None = None,
     name: str = "bench",
 ) -> dict[str, str]:
-    """The files of one thread, below its process."""
+    """Return the files of one thread, below its process."""
     tid = pid if tid is None else tid
     folder = f"/proc/{pid}/task/{tid}"
     fields = [state, 1, pid, pid, 0, -1, 0, 0, 0, 0, 0, ran_ns // 10_000_000, 0, 0, 0, 20, 0, threads, 0, 100 + tid]
@@ -48,7 +48,7 @@ def thread_look(
     migrations: int | None = None,
     name: str = "bench",
 ) -> ThreadLook:
-    """A thread of process 9."""
+    """Return a thread of process 9."""
     return ThreadLook(
         tid=tid,
         pid=9,

@@ -1,4 +1,4 @@
-"""Where systemd's services and the kernel's unbound work may run."""
+"""CPUs on which systemd's services and the kernel's unbound work may run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from noisewatch.kernel.tasks.affinities import WORKQUEUES, ServiceGroup, read_se
 from tests.written import WrittenMachine, reading
 
 
-def test_a_queue_runs_where_its_mask_and_that_of_all_overlap() -> None:
+def test_queue_runs_on_the_cpus_of_both_its_mask_and_the_common_mask() -> None:
     files = {
         f"{WORKQUEUES}/cpumask": "3\n",
         f"{WORKQUEUES}/cpumask_requested": "f\n",
@@ -25,13 +25,13 @@ def test_a_queue_runs_where_its_mask_and_that_of_all_overlap() -> None:
     assert queues.requested == frozenset(range(4))
 
 
-def test_without_the_mask_of_all_nothing_else_is_asked() -> None:
+def test_queues_are_not_read_without_the_common_mask() -> None:
     machine = WrittenMachine({f"{WORKQUEUES}/raid/cpumask": "6\n"})
     queues = read_workqueues(reading({f"{WORKQUEUES}/raid/cpumask": "6\n"}))
     assert (queues.allowed, queues.own_by_queue, machine.reads) == (None, {}, [])
 
 
-def test_a_slice_without_the_file_sets_no_limit() -> None:
+def test_slice_without_the_file_sets_no_limit() -> None:
     files = {
         "/proc/1/comm": "systemd\n",
         "/proc/1/status": "Cpus_allowed_list:\t0-3\n",
@@ -56,6 +56,6 @@ def test_a_slice_without_the_file_sets_no_limit() -> None:
     assert missing_from_a_copy[1].has_limit
 
 
-def test_without_the_second_version_there_are_no_groups() -> None:
+def test_version_one_has_no_groups() -> None:
     assert read_services(reading({"/proc/self/mounts": "cgroup /c cgroup rw,cpu 0 0\n"})).groups == ()
     assert read_services(reading({})).groups is None

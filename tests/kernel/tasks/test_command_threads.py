@@ -1,4 +1,4 @@
-"""The threads of a command and of all that it has started."""
+"""Threads of a command and of all its descendants."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from tests.written.quiet_machine import process
 def _looks(*moments: Files, pids: tuple[int, ...] = (9,), reaper: int | None = None) -> list[CommandLook]:
     machine = WrittenMachine(*moments)
     threads = CommandThreadReader(machine, pids, reaper, used_ns=lambda: 0)
-    found = [threads.look()]
+    looks = [threads.look()]
     while machine.has_next:
         machine.advance()
-        found.append(threads.look())
-    return found
+        looks.append(threads.look())
+    return looks
 
 
-def test_a_thread_is_told_with_its_cpu_its_state_and_its_times() -> None:
+def test_thread_has_its_cpu_its_state_and_its_times() -> None:
     (look,) = _looks(thread_files(9, cpu=3, ran_ns=50, waited_ns=7, state="R"))
     thread = look.threads[9]
     assert (thread.cpu, thread.ran_ns, thread.waited_ns, thread.is_ready, thread.name) == (3, 50, 7, True, "bench")
     assert look.reason is None
 
 
-def test_the_first_thread_has_its_own_time_and_not_that_of_the_process() -> None:
+def test_first_thread_has_its_own_time_and_not_the_processs() -> None:
     whole = {path.replace("/task/9", ""): text for path, text in thread_files(9, cpu=1, ran_ns=99).items()}
     (look,) = _looks(whole | thread_files(9, cpu=3, ran_ns=50))
     assert (look.threads[9].cpu, look.threads[9].ran_ns) == (3, 50)
 
 
-def test_a_thread_that_moved_is_told_with_its_new_cpu() -> None:
+def test_thread_that_moved_has_its_new_cpu() -> None:
     _, look = _looks(thread_files(9, cpu=2, ran_ns=5), thread_files(9, cpu=3, ran_ns=6))
     assert (look.threads[9].cpu, look.threads[9].ran_ns) == (3, 6)
 
 
-def test_a_thread_that_stands_still_is_the_same_record_and_its_stat_is_not_read_again() -> None:
+def test_resting_thread_is_the_same_record_and_its_stat_is_not_read_again() -> None:
     files = thread_files(9)
     machine = WrittenMachine(files, files)
     threads = CommandThreadReader(machine, [9], used_ns=lambda: 0)
@@ -51,7 +51,7 @@ def test_a_thread_that_stands_still_is_the_same_record_and_its_stat_is_not_read_
     assert machine.reads == ["/proc/9/task/9/schedstat"]
 
 
-def test_stat_of_a_thread_that_was_ready_is_read_before_its_time() -> None:
+def test_stat_of_a_ready_thread_is_read_before_its_time() -> None:
     files = thread_files(9, state="R")
     machine = WrittenMachine(files, files)
     threads = CommandThreadReader(machine, [9], used_ns=lambda: 0)
@@ -61,7 +61,7 @@ def test_stat_of_a_thread_that_was_ready_is_read_before_its_time() -> None:
     assert machine.reads == ["/proc/9/task/9/stat", "/proc/9/task/9/schedstat"]
 
 
-def _held_by(tracer: int, state: str = "t") -> dict[str, str]:
+def _files_debugged_by(tracer: int, state: str = "t") -> dict[str, str]:
     files = thread_files(9, state=state, children="11 ") | thread_files(11) | {"/proc/77/comm": "strace\n"}
     return files | {"/proc/9/task/9/status": f"Name:\tbench\nTracerPid:\t{tracer}\n"}
 
@@ -69,39 +69,39 @@ def _held_by(tracer: int, state: str = "t") -> dict[str, str]:
 @pytest.mark.parametrize(
     ("files", "debuggers"),
     [
-        (_held_by(77), {(77, "strace")}),
-        (_held_by(78), {(78, "?")}),  # it has gone
-        (_held_by(11), set()),  # the command's own
-        (_held_by(0), set()),
-        (_held_by(77, "R"), {(77, "strace")}),
+        (_files_debugged_by(77), {(77, "strace")}),
+        (_files_debugged_by(78), {(78, "?")}),  # the debugger has exited
+        (_files_debugged_by(11), set()),  # the debugger is the command's own
+        (_files_debugged_by(0), set()),
+        (_files_debugged_by(77, "R"), {(77, "strace")}),
     ],
 )
-def test_a_stranger_that_debugs_it_is_told(files: Files, debuggers: set[tuple[int, str]]) -> None:
+def test_foreign_debugger_is_listed(files: Files, debuggers: set[tuple[int, str]]) -> None:
     (look,) = _looks(files)
     assert look.debuggers == debuggers
 
 
-def test_who_may_be_the_commands_own_is_no_stranger() -> None:
-    """What the first thread has started is not known here."""
-    (look,) = _looks(without(_held_by(77), "/proc/9/task/9/children"))
+def test_debugger_that_may_be_the_commands_own_is_not_listed() -> None:
+    """The children of the first thread are unknown here."""
+    (look,) = _looks(without(_files_debugged_by(77), "/proc/9/task/9/children"))
     assert look.debuggers == frozenset()
 
 
-def test_threads_that_a_process_starts_later_are_found() -> None:
+def test_threads_that_a_process_starts_later_are_detected() -> None:
     before = thread_files(9, ran_ns=1)
     after = thread_files(9, ran_ns=2, threads=2) | thread_files(9, 10, cpu=3)
     first, second = _looks(before, after)
     assert (set(first.threads), set(second.threads)) == ({9}, {9, 10})
 
 
-def test_a_thread_that_takes_the_place_of_one_that_ended_is_found() -> None:
+def test_thread_that_replaces_an_ended_one_is_detected() -> None:
     before = thread_files(9, threads=2) | thread_files(9, 10, threads=2)
     after = thread_files(9, threads=2) | thread_files(9, 11, threads=2)
     _, look = _looks(before, after)
     assert look.threads.keys() == {9, 11}
 
 
-def test_descendants_are_found_at_once_and_those_that_come_later() -> None:
+def test_descendants_and_later_ones_are_detected_at_once() -> None:
     before = thread_files(9, children="10 ") | thread_files(10, children="11 ") | thread_files(11)
     after = (
         thread_files(9, children="10 ")
@@ -113,18 +113,18 @@ def test_descendants_are_found_at_once_and_those_that_come_later() -> None:
     assert (set(first.threads), set(second.threads)) == ({9, 10, 11}, {9, 10, 11, 12})
 
 
-def test_the_child_of_a_second_thread_is_found() -> None:
+def test_child_of_a_second_thread_is_detected() -> None:
     (look,) = _looks(thread_files(9, threads=2) | thread_files(9, 10, children="30 ", threads=2) | thread_files(30))
     assert look.threads.keys() == {9, 10, 30}
 
 
-def test_a_process_that_ended_is_gone_and_its_children_stay() -> None:
+def test_ended_process_is_removed_and_its_children_stay() -> None:
     before = thread_files(9, children="10 ") | thread_files(10)
     _, look = _looks(before, thread_files(10, ran_ns=1))
     assert look.threads.keys() == {10}
 
 
-def test_a_number_that_is_used_again_for_a_child_is_found_again() -> None:
+def test_reused_number_of_a_child_is_detected_again() -> None:
     moments = (
         thread_files(9, children="10 ") | thread_files(10),
         thread_files(9, ran_ns=1),
@@ -133,20 +133,20 @@ def test_a_number_that_is_used_again_for_a_child_is_found_again() -> None:
     assert [len(look.threads) for look in _looks(*moments)] == [2, 1, 2]
 
 
-def test_orphans_of_the_command_are_told_from_what_the_reaper_had_before() -> None:
+def test_orphans_of_the_command_are_distinguished_from_earlier_children_of_the_reaper() -> None:
     before = thread_files(1, children="9 50 ") | thread_files(9) | thread_files(50)
     after = thread_files(1, children="9 50 60 ") | thread_files(9) | thread_files(50) | thread_files(60)
     first, second = _looks(before, after, reaper=1)
     assert (set(first.threads), set(second.threads)) == ({9}, {9, 60})
 
 
-def test_the_observers_own_processes_are_never_the_commands() -> None:
+def test_processes_of_the_observer_are_never_the_commands() -> None:
     files = thread_files(9, children="10 11 ") | thread_files(10) | thread_files(11)
     threads = CommandThreadReader(WrittenMachine(files, own_pids=[10]), [9], used_ns=lambda: 0)
     assert threads.look().threads.keys() == {9, 11}
 
 
-def test_without_children_the_parents_of_the_last_full_look_tell_and_the_rest_is_unknown() -> None:
+def test_parents_of_the_last_full_look_are_used_without_children_files() -> None:
     files = without(thread_files(9) | thread_files(10) | thread_files(11), *(_children(pid) for pid in (9, 10, 11)))
     threads = CommandThreadReader(WrittenMachine(files), [9], used_ns=lambda: 0)
     first = threads.look()
@@ -166,16 +166,16 @@ def _children(pid: int) -> str:
     return f"/proc/{pid}/task/{pid}/children"
 
 
-def test_without_schedstat_time_is_known_in_ticks() -> None:
-    gone = "/proc/9/task/9/schedstat"
-    before, after = (without(thread_files(9, ran_ns=ran_ns), gone) for ran_ns in (20_000_000, 40_000_000))
+def test_time_is_in_ticks_without_schedstat() -> None:
+    missing = "/proc/9/task/9/schedstat"
+    before, after = (without(thread_files(9, ran_ns=ran_ns), missing) for ran_ns in (20_000_000, 40_000_000))
     first, second = _looks(before, after)
     assert (first.threads[9].ran_ns, second.threads[9].ran_ns) == (20_000_000, 40_000_000)
     assert second.threads[9].waited_ns is None
 
 
 @pytest.mark.parametrize("cut", ["stat", "schedstat", "children"])
-def test_a_file_that_says_rubbish_is_no_fault(cut: str) -> None:
+def test_malformed_file_is_not_a_fault(cut: str) -> None:
     path = f"/proc/9/task/9/{cut}"
     good = thread_files(9, ran_ns=1)
     _, look, last = _looks(good, thread_files(9, ran_ns=2) | {path: "rubbish"}, thread_files(9, ran_ns=3))
@@ -183,7 +183,7 @@ def test_a_file_that_says_rubbish_is_no_fault(cut: str) -> None:
     assert ("rubbish" in (look.reason or "")) is (cut == "children")
 
 
-def test_migrations_are_counted_when_they_are_asked_for_and_kept() -> None:
+def test_migrations_are_counted_on_request_and_kept() -> None:
     moments = [thread_files(9, ran_ns=count, migrations=count) for count in range(3)]
     machine = WrittenMachine(*moments)
     threads = CommandThreadReader(machine, [9], used_ns=lambda: 0)
@@ -194,12 +194,12 @@ def test_migrations_are_counted_when_they_are_asked_for_and_kept() -> None:
     assert threads.look(counts_migrations=True).threads[9].migrations == 2
 
 
-def test_a_command_that_has_ended_has_no_threads() -> None:
+def test_ended_command_has_no_threads() -> None:
     assert _looks({"/proc/1/stat": ""})[0].threads == {}
 
 
 class _Clock:
-    """CPU time that passes with each look at it."""
+    """CPU time that passes with each query."""
 
     def __init__(self) -> None:
         self.now_ns = self.step_ns = 0
@@ -210,14 +210,14 @@ class _Clock:
 
 
 def _crowd(count: int, ran_ns: int) -> dict[str, str]:
-    """Half of the threads run."""
+    """Return the files of a process with `count` threads, of which half run."""
     files: dict[str, str] = {}
     for tid in range(1000, 1000 + count):
         files |= thread_files(1000, tid, ran_ns=ran_ns if tid % 2 else 0, threads=count)
     return files
 
 
-def test_a_look_at_many_threads_ends_when_its_time_is_up_and_each_has_its_turn() -> None:
+def test_look_at_many_threads_ends_at_its_budget_and_each_thread_has_its_turn() -> None:
     machine, clock = WrittenMachine(*(_crowd(500, ran_ns) for ran_ns in range(40))), _Clock()
     threads = CommandThreadReader(machine, [1000], budget_ns=2, used_ns=clock)
     assert len(threads.look().threads) == 500
@@ -231,7 +231,7 @@ def test_a_look_at_many_threads_ends_when_its_time_is_up_and_each_has_its_turn()
     assert min(thread.ran_ns for tid, thread in looks[-1].threads.items() if tid % 2) > 20
 
 
-def test_new_threads_are_read_until_the_time_is_up_and_the_others_the_next_time() -> None:
+def test_new_threads_are_read_up_to_the_budget_and_the_others_next_time() -> None:
     clock = _Clock()
     clock.step_ns = 1
     threads = CommandThreadReader(WrittenMachine(_crowd(100, 1)), [1000], budget_ns=40, used_ns=clock)

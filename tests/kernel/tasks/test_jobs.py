@@ -1,4 +1,4 @@
-"""What systemd and cron say that they will start."""
+"""Jobs that systemd and cron will start."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def _systemctl(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PATH", str(folder), prepend=":")
 
 
-def test_timers_that_never_go_off_are_left_out() -> None:
+def test_timers_that_never_elapse_are_left_out() -> None:
     assert parse_timers(TIMERS) == [("dnf-makecache.timer", 1589485390891904)]
 
 
-def test_systemctl_is_asked_in_english_and_for_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = '[ "$*" = "list-timers --all --output=json --no-pager" ]'
-    _systemctl(tmp_path, asked + ' && echo "[{\\"next\\":7,\\"unit\\":\\"$LC_ALL.timer\\"}]"', monkeypatch)
+def test_systemctl_is_called_in_english_and_for_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    condition = '[ "$*" = "list-timers --all --output=json --no-pager" ]'
+    _systemctl(tmp_path, condition + ' && echo "[{\\"next\\":7,\\"unit\\":\\"$LC_ALL.timer\\"}]"', monkeypatch)
     assert ask_timers() == [("C.timer", 7)]
 
 
@@ -64,7 +64,7 @@ def test_systemctl_is_asked_in_english_and_for_json(tmp_path: Path, monkeypatch:
         ("exec sleep 9", "2 s"),
     ],
 )
-def test_a_systemctl_that_fails_gives_a_reason(
+def test_failed_systemctl_has_a_reason(
     script: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _systemctl(tmp_path, script, monkeypatch)
@@ -72,12 +72,12 @@ def test_a_systemctl_that_fails_gives_a_reason(
         ask_timers()
 
 
-def test_where_systemd_does_not_run_there_is_no_timer_and_nobody_is_asked() -> None:
+def test_systemctl_is_not_called_and_has_no_timers_where_systemd_does_not_run() -> None:
     reader = Reader(WrittenMachine({}, answers={QUESTION: [["a.timer", 5]]}))
     assert (read_timers(reader), reader.asked) == ((), set())
 
 
-def test_a_copy_may_still_have_an_answer() -> None:
+def test_copy_may_have_an_answer() -> None:
     assert read_timers(Reader(WrittenMachine({}, is_copy=True, answers={QUESTION: [["a.timer", 5]]}))) == (
         Timer("a.timer", 5),
     )
@@ -90,7 +90,7 @@ def test_timers_of_a_damaged_recording_are_unknown(answer: object) -> None:
     assert QUESTION in reader.reason_by_path
 
 
-def test_crontabs_are_read_from_file_and_folder_and_copies_of_editors_left_out() -> None:
+def test_crontabs_are_read_from_file_and_folder_without_backups_of_editors() -> None:
     files = {
         "/etc/crontab": "1 2 * * * root /bin/a\n",
         "/etc/cron.d/b": "@daily root /bin/b\n",
@@ -101,26 +101,26 @@ def test_crontabs_are_read_from_file_and_folder_and_copies_of_editors_left_out()
     )
 
 
-def test_a_file_that_makes_no_sense_is_named_and_the_others_are_read() -> None:
+def test_malformed_crontab_is_named_and_the_others_are_read() -> None:
     reader = reading({"/etc/crontab": "rubbish\n", "/etc/cron.d/b": "@daily root /bin/b\n"})
     crontabs = read_crontabs(reader)
     assert (crontabs.unread, [job.name for job in crontabs.jobs]) == (("/etc/crontab",), ["b"])
     assert "/etc/crontab" in reader.reason_by_path
 
 
-def test_no_crontab_is_none_and_in_a_copy_unknown() -> None:
+def test_missing_crontab_is_empty_on_a_live_machine_and_unknown_in_a_copy() -> None:
     assert read_crontabs(reading({})) == Crontabs((), ())
     assert read_crontabs(reading({"/proc/stat": ""}, is_copy=True)).unread == ("/etc/cron.d", "/etc/crontab")
 
 
-def test_a_malformed_crontab_is_not_quoted() -> None:
+def test_malformed_crontab_is_not_quoted() -> None:
     with pytest.raises(Malformed) as raised:
         parse_crontab("1 2 * * * root /bin/a\nPASSWORD is secret\n")
     assert "secret" not in str(raised.value)
     assert raised.value.line == 2
 
 
-def test_the_clock_tells_the_time_and_how_far_local_time_is_ahead() -> None:
+def test_clock_answers_the_time_and_the_offset_of_local_time() -> None:
     now_us, ahead_s = ask_clock()
     assert abs(now_us - time.time() * 1e6) < 5e6
     assert ahead_s == time.localtime().tm_gmtoff
@@ -128,11 +128,11 @@ def test_the_clock_tells_the_time_and_how_far_local_time_is_ahead() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, 5, [], [5], ["5", 0], [-5, 0], [5, 90_000], [1 << 70, 0]])
-def test_a_clock_that_makes_no_sense_is_unknown(answer: object) -> None:
+def test_malformed_clock_is_unknown(answer: object) -> None:
     assert read_jobs(Reader(WrittenMachine({}, answers={CLOCK_QUESTION: answer}))).clock is None
 
 
-def test_jobs_are_asked_for_once_a_run_and_only_if_wished() -> None:
+def test_jobs_are_read_once_and_only_on_request() -> None:
     machine = WrittenMachine(quiet_files(), quiet_files(30.0), answers=ANSWERS, seconds_between=30.0)
     assert read_snapshot(machine, SnapshotOptions()).jobs is None
     assert "/etc/crontab" not in machine.reads

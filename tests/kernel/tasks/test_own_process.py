@@ -1,4 +1,4 @@
-"""What a benchmark inherits, read off this process."""
+"""Settings that a benchmark inherits, read from this process."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ REAL_STAT = (
 )
 
 
-def _answered(question: str, answer: object) -> OwnProcess:
+def _own_with_answer(question: str, answer: object) -> OwnProcess:
     return read_own_process(Reader(WrittenMachine({}, answers={question: answer})))
 
 
-def test_nice_and_policy_stand_behind_a_name_that_may_hold_brackets() -> None:
+def test_nice_and_policy_are_parsed_after_a_name_with_parentheses() -> None:
     assert parse_scheduling(REAL_STAT) == Scheduling(nice=19, policy=5)
     assert parse_scheduling(own_stat(nice=-20, policy=1)) == Scheduling(nice=-20, policy=1)
 
 
-def test_a_personality_is_hexadecimal() -> None:
+def test_personality_is_hexadecimal() -> None:
     assert parse_personality("00040000\n") == 0x40000
 
 
-def test_tracer_and_capabilities_are_found_among_other_lines() -> None:
+def test_tracer_and_capabilities_are_parsed_from_status() -> None:
     status = parse_own_status(own_status(tracer=17, capabilities="0000000000000003"))
     assert (status.tracer_pid, status.capabilities) == (17, 3)
 
 
-def test_limits_have_names_of_several_words_and_perhaps_no_unit() -> None:
+def test_limits_may_have_several_words_and_no_unit() -> None:
     limits = parse_limits(own_limits(cpu_time="600"))
     assert (limits["Max cpu time"], limits["Max data size"], limits["Max nice priority"]) == (600, UNLIMITED, 0)
 
 
-def test_only_names_that_tell_something_leave_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_relevant_names_of_the_environment_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", os.environ.copy())
     monkeypatch.setenv("LD_BIND_NOW", "secret")
     monkeypatch.setenv("TOKEN", "secret")
@@ -68,22 +68,22 @@ def test_only_names_that_tell_something_leave_the_environment(monkeypatch: pytes
     assert answer["bytes"] > 20
 
 
-def test_names_that_nobody_asked_for_do_not_come_in_by_a_recording() -> None:
-    own = _answered(ENVIRONMENT, {"names": ["TOKEN", "LD_PRELOAD", 5], "bytes": 9})
+def test_unrequested_names_in_a_recording_are_ignored() -> None:
+    own = _own_with_answer(ENVIRONMENT, {"names": ["TOKEN", "LD_PRELOAD", 5], "bytes": 9})
     assert own.environment == Environment(("LD_PRELOAD",), 9)
 
 
 @pytest.mark.parametrize("answer", [None, 5, "x", [], {}, {"names": [], "bytes": "9"}, {"names": 5, "bytes": 9}])
-def test_an_environment_that_makes_no_sense_is_unknown(answer: object) -> None:
-    assert _answered(ENVIRONMENT, answer).environment is None
+def test_malformed_environment_is_unknown(answer: object) -> None:
+    assert _own_with_answer(ENVIRONMENT, answer).environment is None
 
 
 @pytest.mark.parametrize("answer", [None, 5, [], [0, 0, 0], ["1", 0, 0], [5, 0], [5, 0, True]])
-def test_a_parent_that_makes_no_sense_is_unknown(answer: object) -> None:
-    assert _answered(PARENT, answer).parent is None
+def test_malformed_parent_is_unknown(answer: object) -> None:
+    assert _own_with_answer(PARENT, answer).parent is None
 
 
-def test_this_process_can_be_read() -> None:
+def test_this_process_is_read() -> None:
     own = read_own_process(Reader(LiveMachine()))
     assert None not in (own.scheduling, own.personality, own.status, own.limits, own.environment)
     assert own.scheduling is not None
@@ -91,7 +91,7 @@ def test_this_process_can_be_read() -> None:
     assert ask_parent()[0] == os.getppid()
 
 
-def test_filters_are_the_second_mode() -> None:
+def test_filter_mode_of_seccomp_is_two() -> None:
     assert parse_seccomp_mode("Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n") == 2
     with pytest.raises(Malformed, match="Seccomp: 0"):
         parse_seccomp_mode("Name:\tx\nSeccomp:\t7\n")

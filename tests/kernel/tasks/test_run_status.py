@@ -1,4 +1,4 @@
-"""A run's status counts while its process lives, and only as the run's own statement."""
+"""Statuses of runs: they count while their process lives, and their texts are not trusted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.written.quiet_machine import process, stat_line
 _REPETITION = [6, 6, 0, 100, 200, "disturbed", "stress-ng (pid 812) on CPU 3: 12 ms"]
 
 
-def _said(**others: Any) -> dict[str, Any]:
+def _status(**others: Any) -> dict[str, Any]:
     return {
         "schema": 1,
         "owner": "4711 4811 4026531836 noisewatch",  # a written process starts 100 ticks after its number
@@ -55,8 +55,8 @@ def _read(texts: Json, *, started: int = 4711) -> tuple[RunStatus, ...]:
     return read_run_statuses(Reader(WrittenMachine(files, answers=answers)), list)
 
 
-def test_it_is_read_as_it_was_said() -> None:
-    (status,) = _read([json.dumps(_said())])
+def test_status_is_read_as_it_was_written() -> None:
+    (status,) = _read([json.dumps(_status())])
     assert (status.is_alive, status.stage, status.number, status.wanted) == (True, RunStage.RUNNING, 7, 10)
     assert (status.cpus, status.programs, status.counts) == (frozenset({1, 2}), ("bench",), (5, 1, 0))
     (repetition,) = status.repetitions
@@ -89,8 +89,8 @@ def test_it_is_read_as_it_was_said() -> None:
     ],
     ids=lambda others: json.dumps(others)[:40],
 )
-def test_anything_else_is_malformed_and_tells_of_no_run(others: dict[str, Any]) -> None:
-    text = json.dumps(_said(**others))
+def test_other_texts_are_malformed_and_no_run(others: dict[str, Any]) -> None:
+    text = json.dumps(_status(**others))
     with pytest.raises(Malformed):
         parse_run_status(text)
     assert _read([text]) == ()
@@ -99,59 +99,59 @@ def test_anything_else_is_malformed_and_tells_of_no_run(others: dict[str, Any]) 
 @given(
     st.one_of(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5).map(json.dumps))
 )
-def test_whatever_stands_there_is_a_status_or_malformed(text: str) -> None:
+def test_any_text_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):
         parse_run_status(text)
 
 
-@given(st.sampled_from(sorted(_said())), st.none() | st.integers() | st.text() | st.lists(st.integers() | st.text()))
-def test_whatever_stands_in_one_place_is_a_status_or_malformed(name: str, value: object) -> None:
+@given(st.sampled_from(sorted(_status())), st.none() | st.integers() | st.text() | st.lists(st.integers() | st.text()))
+def test_any_value_of_a_field_is_parsed_or_malformed(name: str, value: object) -> None:
     with suppress(Malformed):
-        assert parse_run_status(json.dumps(_said(**{name: value}))).wanted >= 0
+        assert parse_run_status(json.dumps(_status(**{name: value}))).wanted >= 0
 
 
-def test_names_and_reasons_reach_no_terminal_as_they_are() -> None:
+def test_names_and_reasons_are_cleaned_for_terminals() -> None:
     hostile = "\x1b]0;owned\x07[bold]" + "x" * 1000
-    (status,) = _read([json.dumps(_said(programs=[hostile], repetitions=[[*_REPETITION[:-1], hostile]]))])
+    (status,) = _read([json.dumps(_status(programs=[hostile], repetitions=[[*_REPETITION[:-1], hostile]]))])
     assert status.programs[0].isprintable()
     assert status.repetitions[0].said.isprintable()
     assert len(status.repetitions[0].said) <= LONGEST_TEXT
 
 
 @pytest.mark.parametrize("texts", [None, {}, 5, "text", [None], [["x"]]])
-def test_an_answer_that_is_none_tells_of_no_run(texts: Json) -> None:
+def test_malformed_answer_has_no_runs(texts: Json) -> None:
     assert _read(texts) == ()
 
 
-def test_an_older_recording_tells_of_no_run() -> None:
+def test_older_recording_has_no_runs() -> None:
     reader = Reader(WrittenMachine({}))
     assert read_run_statuses(reader, list) == ()
     assert reader.reason_by_path == {}
 
 
-def test_of_a_process_that_is_gone_only_its_end_is_told() -> None:
-    assert _read([json.dumps(_said())], started=1) == ()
-    (ended,) = _read([json.dumps(_said(stage="ended"))], started=1)
-    assert ended.is_alive is False
-    assert cpus_by_watcher([ended]) == {}
+def test_status_of_an_ended_process_counts_only_if_it_has_ended() -> None:
+    assert _read([json.dumps(_status())], started=1) == ()
+    (status,) = _read([json.dumps(_status(stage="ended"))], started=1)
+    assert status.is_alive is False
+    assert cpus_by_watcher([status]) == {}
 
 
-def test_a_number_that_was_given_to_another_process_is_not_its() -> None:
-    assert _read([json.dumps(_said(owner="4711 1 4026531836 noisewatch"))]) == ()
+def test_number_of_another_process_is_rejected() -> None:
+    assert _read([json.dumps(_status(owner="4711 1 4026531836 noisewatch"))]) == ()
 
 
-def test_in_another_pid_namespace_nobody_knows_whose_number_it_is() -> None:
-    assert _read([json.dumps(_said(owner="4711 4811 1 noisewatch"))]) == ()
+def test_number_of_another_pid_namespace_is_rejected() -> None:
+    assert _read([json.dumps(_status(owner="4711 4811 1 noisewatch"))]) == ()
 
 
-def test_the_command_is_all_that_the_run_has_started_and_not_the_run_itself() -> None:
+def test_commands_are_the_descendants_of_a_run_without_the_run_itself() -> None:
     files = {
         **process(4711, "noisewatch", 0, 0),
         **process(4712, "bench", 1, 0, parent=4711),
         **process(4713, "worker", 1, 0, parent=4712),
         **process(4714, "other", 1, 0),
     }
-    machine = WrittenMachine(files, answers={NAMESPACE: 4026531836, QUESTION: [json.dumps(_said())]})
+    machine = WrittenMachine(files, answers={NAMESPACE: 4026531836, QUESTION: [json.dumps(_status())]})
     reader = Reader(machine)
     runs = read_run_statuses(reader, list)
     tasks = TaskReader().read(reader, frozenset({1}), frozenset())

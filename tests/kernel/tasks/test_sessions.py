@@ -1,4 +1,4 @@
-"""How many sessions of how many users are open."""
+"""Number of open sessions and of their users."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tests.written import WrittenMachine
 _ALICE = "# This is private data. Do not parse.\nUID=1000\nUSER=alice\nACTIVE=1\nSTATE=active\nCLASS=user\n"
 
 
-def _answering(answer: Json) -> Reader:
+def reader_with_answer(answer: Json) -> Reader:
     return Reader(WrittenMachine({}, answers={QUESTION: answer, TEMPORARY_FILES: answer}))
 
 
-def test_sessions_of_one_user_are_one_user() -> None:
+def test_sessions_of_one_user_count_one_user() -> None:
     assert count_sessions([_ALICE, _ALICE.replace("active", "online")]) == {"sessions": 2, "users": 1}
 
 
-def test_neither_the_greeter_nor_what_systemd_runs_for_a_user_is_a_session() -> None:
+def test_greeter_and_managers_are_not_sessions() -> None:
     others = [_ALICE.replace("CLASS=user", f"CLASS={name}") for name in ("greeter", "manager", "background")]
     assert count_sessions([*others, _ALICE.replace("STATE=active", "STATE=closing"), ""]) == {"sessions": 0, "users": 0}
 
@@ -30,10 +30,10 @@ def test_neither_the_greeter_nor_what_systemd_runs_for_a_user_is_a_session() -> 
 @pytest.mark.parametrize(
     "answer", [None, "2", [], {}, {"sessions": -1, "users": True}, {"sessions": "a", "users": 1.5}]
 )
-def test_an_answer_that_is_no_number_of_sessions_is_unknown(answer: Json) -> None:
-    assert read_sessions(_answering(answer)) == Sessions(None, None)
+def test_malformed_answer_is_unknown(answer: Json) -> None:
+    assert read_sessions(reader_with_answer(answer)) == Sessions(None, None)
 
 
-def test_this_host_tells_numbers_and_no_names() -> None:
+def test_this_host_reports_numbers_and_no_names() -> None:
     sessions = read_sessions(Reader(LiveMachine()))
     assert {type(number) for number in (sessions.sessions, sessions.users)} <= {int, type(None)}

@@ -1,4 +1,4 @@
-"""The threads of a machine and the time that each has had."""
+"""Threads of a machine and their run times."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def _read(files: Files, *, all_affinities: bool = False) -> Tasks:
     return tasks
 
 
-def _one(files: Files) -> Task:
+def _one_task(files: Files) -> Task:
     (task,) = _read(files).by_tid.values()
     return task
 
 
 def _several(pid: int, *threads: int, ran_ns: int = 500) -> dict[str, str]:
-    """A process with several threads, of which stat adds up all and schedstat is each one's own."""
+    """Return the files of a process with several threads: its stat has the sum, each schedstat a thread's time."""
     files = process(pid, "server", 1, ran_ns, busy=90)
     files[f"/proc/{pid}/stat"] = _with_threads(files[f"/proc/{pid}/stat"], len(threads) + 1)
     for tid in (pid, *threads):
@@ -65,30 +65,30 @@ def _with_threads(line: str, count: int) -> str:
         ("(sd-pam)", "(sd-pam)"),
     ],
 )
-def test_a_process_may_call_itself_anything(name: str, shown: str) -> None:
-    task = _one(process(9, name, 3, 100))
+def test_process_may_have_any_name(name: str, shown: str) -> None:
+    task = _one_task(process(9, name, 3, 100))
     assert (task.tid, task.name, task.cpu, task.ran_ns) == (9, shown, 3, 100)
 
 
-def test_a_name_that_is_no_text_is_still_a_name() -> None:
-    assert _one(process(9, "b\udcffd", 3, 100)).name == "b\ufffdd"
+def test_name_that_is_not_text_is_a_name() -> None:
+    assert _one_task(process(9, "b\udcffd", 3, 100)).name == "b\ufffdd"
 
 
 @pytest.mark.parametrize(
     ("flags", "is_kernel", "is_bound"),
     [(0, False, False), (KERNEL_THREAD, True, False), (KERNEL_THREAD | BOUND, True, True), (BOUND, False, True)],
 )
-def test_flags_tell_kernel_threads_and_bound_ones(flags: int, is_kernel: bool, is_bound: bool) -> None:
-    task = _one(process(9, "x", 0, 1, flags=flags))
+def test_flags_distinguish_kernel_threads_and_bound_threads(flags: int, is_kernel: bool, is_bound: bool) -> None:
+    task = _one_task(process(9, "x", 0, 1, flags=flags))
     assert (task.is_kernel, task.is_bound) == (is_kernel, is_bound)
 
 
-def test_a_task_knows_its_parent_its_start_and_its_ended_children() -> None:
-    task = _one(process(9, "make", 0, 1, parent=5, children=40))
+def test_task_has_its_parent_its_start_and_the_time_of_ended_children() -> None:
+    task = _one_task(process(9, "make", 0, 1, parent=5, children=40))
     assert (task.parent_pid, task.started_ticks, task.children_ns) == (5, 109, 40 * TICK_NS)
 
 
-def test_a_process_with_several_threads_is_read_thread_by_thread() -> None:
+def test_process_with_several_threads_is_read_thread_by_thread() -> None:
     tasks = _read(_several(50, 51, 52))
     assert {tid: (task.pid, task.ran_ns) for tid, task in tasks.by_tid.items()} == {
         50: (50, 500),
@@ -97,7 +97,7 @@ def test_a_process_with_several_threads_is_read_thread_by_thread() -> None:
     }
 
 
-def test_ended_children_belong_to_the_first_thread_alone() -> None:
+def test_ended_children_belong_only_to_the_first_thread() -> None:
     files = _several(50, 51)
     for path in ("/proc/50/stat", "/proc/50/task/50/stat", "/proc/50/task/51/stat"):
         tid = int(path.split("/")[-2])
@@ -105,11 +105,11 @@ def test_ended_children_belong_to_the_first_thread_alone() -> None:
     assert [task.children_ns for task in _read(files).by_tid.values()] == [30 * TICK_NS, 0]
 
 
-def test_a_thread_that_ends_in_between_is_left_out() -> None:
+def test_thread_that_ends_meanwhile_is_left_out() -> None:
     assert sorted(_read(without(_several(50, 51, 52), "/proc/50/task/51/stat")).by_tid) == [50, 52]
 
 
-def test_a_process_that_ends_in_between_is_read_and_has_no_thread() -> None:
+def test_process_that_ends_meanwhile_is_read_and_has_no_threads() -> None:
     files = process(9, "x", 0, 1) | {"/proc/10/maps": ""}
     tasks = _read(files)
     assert sorted(tasks.by_tid) == [9]
@@ -117,7 +117,7 @@ def test_a_process_that_ends_in_between_is_read_and_has_no_thread() -> None:
     assert tasks.read_pids == {9, 10}
 
 
-def test_a_process_that_cannot_be_read_is_left_out_with_the_reason() -> None:
+def test_unreadable_process_is_left_out_with_the_reason() -> None:
     reader = reading({"/proc/10/maps": ""}, is_copy=True)
     tasks = TaskReader().read(reader, TARGET)
     assert tasks == Tasks({}, frozenset({10}), frozenset())
@@ -125,7 +125,7 @@ def test_a_process_that_cannot_be_read_is_left_out_with_the_reason() -> None:
     assert reader.reason_by_path == {"/proc/10": "no such file"}
 
 
-def test_a_process_whose_stat_makes_no_sense_is_left_out_with_the_reason() -> None:
+def test_process_with_a_malformed_stat_is_left_out_with_the_reason() -> None:
     reader = reading({"/proc/10/stat": "10 (x) S 1 2 3\n"})
     tasks = TaskReader().read(reader, TARGET)
     assert tasks is not None
@@ -133,7 +133,7 @@ def test_a_process_whose_stat_makes_no_sense_is_left_out_with_the_reason() -> No
     assert "wanted `pid (name) state …`" in reader.reason_by_path["/proc/10/stat"]
 
 
-def test_a_schedstat_that_makes_no_sense_is_the_file_that_is_named() -> None:
+def test_malformed_schedstat_is_named_in_the_reason() -> None:
     reader = reading(process(10, "x", 0, 1) | {"/proc/10/schedstat": "rubbish\n"})
     tasks = TaskReader().read(reader, TARGET)
     assert tasks is not None
@@ -141,44 +141,44 @@ def test_a_schedstat_that_makes_no_sense_is_the_file_that_is_named() -> None:
     assert list(reader.reason_by_path) == ["/proc/10/schedstat"]
 
 
-def test_a_name_that_is_no_number_among_the_threads_is_no_reason_to_stop() -> None:
+def test_name_among_the_threads_that_is_no_number_is_ignored() -> None:
     assert {50, 51} >= _read(_several(50, 51) | {"/proc/50/task/rubbish/stat": ""}).by_tid.keys()
 
 
 @pytest.mark.parametrize(
-    ("files", "named"),
+    ("files", "path"),
     [({}, "/proc"), ({"/proc/stat": "cpu 1 2 3 4\n"}, "/proc/PID")],
     ids=["no proc", "no process"],
 )
-def test_a_machine_that_shows_no_process_is_unknown(files: Files, named: str) -> None:
+def test_tasks_are_unknown_without_any_process(files: Files, path: str) -> None:
     reader = Reader(WrittenMachine(files))
     assert TaskReader().read(reader, TARGET) is None
-    assert list(reader.reason_by_path) == [named]
+    assert list(reader.reason_by_path) == [path]
 
 
-def test_without_schedstat_time_is_known_in_ticks() -> None:
-    task = _one(without(process(9, "x", 0, 1, busy=7), "/proc/9/schedstat"))
+def test_time_is_in_ticks_without_schedstat() -> None:
+    task = _one_task(without(process(9, "x", 0, 1, busy=7), "/proc/9/schedstat"))
     assert (task.ran_ns, task.waited_ns) == (7 * TICK_NS, None)
 
 
-def test_without_schedstat_the_ticks_of_a_thread_are_its_own() -> None:
+def test_ticks_of_a_thread_are_its_own_without_schedstat() -> None:
     files = _several(50, 51)
     tasks = _read(without(files, *[path for path in files if path.endswith("schedstat")]))
     assert {tid: task.ran_ns for tid, task in tasks.by_tid.items()} == {50: 7 * TICK_NS, 51: 7 * TICK_NS}
 
 
-def test_schedstat_outranks_ticks_which_hold_the_time_of_threads_that_ended() -> None:
-    assert _one(process(9, "x", 0, 1_000, busy=500)).ran_ns == 1_000
+def test_schedstat_is_preferred_to_ticks_that_include_ended_threads() -> None:
+    assert _one_task(process(9, "x", 0, 1_000, busy=500)).ran_ns == 1_000
 
 
-def test_affinities_are_asked_only_on_request_and_not_of_bound_threads() -> None:
+def test_affinities_are_read_only_on_request_and_not_of_bound_threads() -> None:
     files = process(8, "x", 0, 1, allowed="0-1") | process(9, "kworker", 0, 1, allowed="2", flags=BOUND)
     assert [task.allowed for task in _read(files).by_tid.values()] == [None, None]
     assert [task.allowed for task in _read(files, all_affinities=True).by_tid.values()] == [{0, 1}, None]
 
 
 @pytest.mark.parametrize("files", [process(8, "x", 2, 5, allowed="2"), crowd(8, "x", [2, 2], "2")], ids=["one", "two"])
-def test_the_cpus_that_others_gave_a_thread_while_it_slept_are_the_ones_to_give_back(files: Files) -> None:
+def test_affinity_that_was_changed_while_a_thread_slept_is_read_again(files: Files) -> None:
     moved = {path: text.replace("list:\t2", "list:\t3") for path, text in files.items()}
     machine, reader = WrittenMachine(files, moved), TaskReader(asks_all_affinities=True)
     allowed = []
@@ -190,12 +190,12 @@ def test_the_cpus_that_others_gave_a_thread_while_it_slept_are_the_ones_to_give_
     assert allowed == [{frozenset({2})}, {frozenset({3})}]
 
 
-def test_an_affinity_that_cannot_be_read_is_unknown() -> None:
+def test_unreadable_affinity_is_unknown() -> None:
     files = process(8, "x", 0, 1) | {"/proc/8/status": "Name:\tx\n"}
     assert _read(files, all_affinities=True).by_tid[8].allowed is None
 
 
-def test_a_name_that_was_cut_is_asked_for_once_it_matters() -> None:
+def test_truncated_name_is_completed_when_the_thread_matters() -> None:
     before = process(9, "a-very-long-pro", 2, 1)
     machine = WrittenMachine(
         before,
@@ -210,18 +210,18 @@ def test_a_name_that_was_cut_is_asked_for_once_it_matters() -> None:
     assert tasks.by_tid[9].name == "a-very-long-program·"
 
 
-def test_a_whole_name_is_asked_for_again_only_when_the_kernel_calls_the_thread_otherwise() -> None:
+def test_complete_name_is_read_again_only_if_the_kernels_name_changes() -> None:
     cut = ["a-very-long-pro", "a-very-long-pro", "a-very-long-pro", "another-long-pr"]
     machine = WrittenMachine(*(process(9, name, 2, 1_000 * at) for at, name in enumerate(cut, start=1)))
     task_reader = TaskReader()
-    asked = []
+    was_asked = []
     for at in range(len(cut)):
         reader = Reader(machine)
         task_reader.read(reader, TARGET)
-        asked.append("name of process 9" in reader.asked)
+        was_asked.append("name of process 9" in reader.asked)
         if at + 1 < len(cut):
             machine.advance()
-    assert asked == [True, False, False, True]
+    assert was_asked == [True, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -235,54 +235,54 @@ def test_a_whole_name_is_asked_for_again_only_when_the_kernel_calls_the_thread_o
         (b"", ""),
     ],
 )
-def test_a_program_is_called_as_the_file_that_was_started(command: bytes, program: str) -> None:
+def test_program_is_named_after_its_file(command: bytes, program: str) -> None:
     assert program_in(command) == program
 
 
-def test_the_affinity_is_the_list_and_not_the_mask() -> None:
+def test_affinity_is_read_from_the_list_and_not_the_mask() -> None:
     assert parse_allowed("Name:\tx\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1,4\nMems_allowed_list:\t0\n") == {0, 1, 4}
 
 
-def _ticking(budget_ns: int | None = None) -> TaskReader:
-    """Each look at the time that it has used finds one more nanosecond."""
+def _reader_with_ticking_clock(budget_ns: int | None = None) -> TaskReader:
+    """Return a task reader whose used time grows by 1 ns with each query."""
     return TaskReader(budget_ns, used_ns=count().__next__)
 
 
-def test_without_a_budget_all_processes_are_read() -> None:
-    tasks = read_tasks(_ticking(), WrittenMachine(crowd_of(20)))
+def test_all_processes_are_read_without_a_budget() -> None:
+    tasks = read_tasks(_reader_with_ticking_clock(), WrittenMachine(crowd_of(20)))
     assert tasks.is_complete
     assert len(tasks.by_tid) == 20
 
 
-def test_a_budget_leaves_processes_out_and_says_which() -> None:
-    tasks = read_tasks(_ticking(budget_ns=3), WrittenMachine(crowd_of(20)))
+def test_budget_leaves_out_processes_and_lists_them() -> None:
+    tasks = read_tasks(_reader_with_ticking_clock(budget_ns=3), WrittenMachine(crowd_of(20)))
     assert not tasks.is_complete
     assert 0 < len(tasks.read_pids) < 20
     assert len(tasks.pids) == 20
     assert tasks.by_tid.keys() == tasks.read_pids
 
 
-def test_a_budget_too_small_for_anything_still_reads_one_process() -> None:
-    assert len(read_tasks(_ticking(budget_ns=0), WrittenMachine(crowd_of(20))).read_pids) == 1
+def test_zero_budget_still_reads_one_process() -> None:
+    assert len(read_tasks(_reader_with_ticking_clock(budget_ns=0), WrittenMachine(crowd_of(20))).read_pids) == 1
 
 
-def test_a_budget_too_small_for_anything_still_reads_as_many_as_are_asked_for() -> None:
-    task_reader = _ticking()
+def test_zero_budget_still_reads_the_requested_minimum() -> None:
+    task_reader = _reader_with_ticking_clock()
     task_reader.limit(0, least=3)
     assert len(read_tasks(task_reader, WrittenMachine(crowd_of(20))).read_pids) == 3
 
 
-def test_with_a_budget_all_processes_have_their_turn() -> None:
+def test_all_processes_have_their_turn_within_a_budget() -> None:
     machine = WrittenMachine(crowd_of(20))
-    task_reader = _ticking(budget_ns=3)
-    seen: set[int] = set()
+    task_reader = _reader_with_ticking_clock(budget_ns=3)
+    read_pids: set[int] = set()
     for _ in range(20):
-        seen |= read_tasks(task_reader, machine).read_pids
-    assert seen == set(range(10, 30))
+        read_pids |= read_tasks(task_reader, machine).read_pids
+    assert read_pids == set(range(10, 30))
 
 
 def _sleepers_and_runners(moments: int) -> list[dict[str, str]]:
-    """Moment after moment: 10 to 12 rest, 20 to 39 run."""
+    """Return moments in which processes 10 to 12 rest and 20 to 39 run."""
     rest = crowd_of(3)
     return [
         rest | {path: text for pid in range(20, 40) for path, text in process(pid, "runs", 0, ran_ns).items()}
@@ -291,27 +291,27 @@ def _sleepers_and_runners(moments: int) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("budget_ns", [0, 4])
-def test_with_a_budget_who_runs_elsewhere_all_the_time_has_its_turn_and_leaves_others_theirs(budget_ns: int) -> None:
+def test_processes_that_always_run_elsewhere_and_resting_ones_have_their_turn_within_a_budget(budget_ns: int) -> None:
     """Hundreds of such processes, or a single large one, may take longer than the budget."""
     machine = WrittenMachine(*_sleepers_and_runners(62))
-    task_reader = _ticking()
+    task_reader = _reader_with_ticking_clock()
     for _ in range(2):
         read_tasks(task_reader, machine)
         machine.advance()
     task_reader.limit(budget_ns)
-    seen: set[int] = set()
+    read_pids: set[int] = set()
     for _ in range(59):
-        seen |= read_tasks(task_reader, machine).read_pids
+        read_pids |= read_tasks(task_reader, machine).read_pids
         machine.advance()
-    assert seen == {*range(10, 13), *range(20, 40)}
+    assert read_pids == {*range(10, 13), *range(20, 40)}
 
 
-def test_with_a_budget_who_ran_on_a_target_lately_comes_first() -> None:
+def test_processes_that_ran_on_a_target_recently_come_first_within_a_budget() -> None:
     before, after = crowd_of(20), crowd_of(20)
     before |= process(29, "hog", 2, 5)
     after |= process(29, "hog", 2, 6)
     machine = WrittenMachine(before, after, after, after)
-    task_reader = _ticking()
+    task_reader = _reader_with_ticking_clock()
     for _ in range(2):
         read_tasks(task_reader, machine)
         machine.advance()
@@ -320,23 +320,23 @@ def test_with_a_budget_who_ran_on_a_target_lately_comes_first() -> None:
     assert [29 in pids for pids in readings] == [True, True, True]
 
 
-def test_with_a_budget_who_was_just_started_comes_before_the_others() -> None:
+def test_new_processes_come_before_others_within_a_budget() -> None:
     before = crowd_of(20)
     started = before | process(40, "hog", 2, 5)
     machine = WrittenMachine(before, started, started)
-    task_reader = _ticking(budget_ns=0)
+    task_reader = _reader_with_ticking_clock(budget_ns=0)
     read_tasks(task_reader, machine)
     machine.advance()
     assert read_tasks(task_reader, machine).read_pids == {40}
     machine.advance()
-    assert 40 in read_tasks(task_reader, machine).read_pids  # on a target CPU, so it is looked at again
+    assert 40 in read_tasks(task_reader, machine).read_pids  # on a target CPU, so it is read again
 
 
-def test_who_was_just_started_elsewhere_is_looked_at_until_it_has_had_time_to_come() -> None:
+def test_new_process_elsewhere_is_read_until_it_has_had_time_to_move() -> None:
     before = crowd_of(20)
     started, arrived = process(40, "hog", 0, 5), process(40, "hog", 2, 6)
     machine = WrittenMachine(before, before | started, before | arrived, before | arrived)
-    task_reader = _ticking()
+    task_reader = _reader_with_ticking_clock()
     read_tasks(task_reader, machine)
     task_reader.limit(0)
     for _ in range(3):
@@ -346,23 +346,23 @@ def test_who_was_just_started_elsewhere_is_looked_at_until_it_has_had_time_to_co
     assert tasks.by_tid[40].cpu == 2
 
 
-def test_newer_ones_do_not_keep_a_new_one_from_being_read() -> None:
+def test_newer_processes_do_not_delay_a_new_one() -> None:
     crowds = [crowd_of(20)]
     for pid in range(40, 46):
         crowds.append(crowds[-1] | process(pid, "new", 0, 5))
     machine = WrittenMachine(*crowds)
-    task_reader = _ticking()
+    task_reader = _reader_with_ticking_clock()
     read_tasks(task_reader, machine)
     task_reader.limit(0)
-    seen: set[int] = set()
+    read_pids: set[int] = set()
     for _ in range(6):
         machine.advance()
-        seen |= read_tasks(task_reader, machine).read_pids
-    assert 40 in seen
+        read_pids |= read_tasks(task_reader, machine).read_pids
+    assert 40 in read_pids
 
 
 class _ReadTogether(WrittenMachine):
-    """Reads again what is asked for at once, as this host does."""
+    """A machine that reads files together again, as this host does."""
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         contents = [self.read_bytes(path) for path, _ in files]
@@ -370,7 +370,7 @@ class _ReadTogether(WrittenMachine):
 
 
 @pytest.mark.parametrize("cpu", [0, 2])
-def test_a_process_of_many_threads_costs_nobody_else_the_budget(cpu: int) -> None:
+def test_process_of_many_threads_does_not_use_up_the_budget_of_others(cpu: int) -> None:
     """Small processes that ran on a target come before the large one, even if it ran there too."""
     moments = [
         {path: text for pid in (10, 11, 12) for path, text in process(pid, "hog", 2, ran_ns).items()}
@@ -388,30 +388,30 @@ def test_a_process_of_many_threads_costs_nobody_else_the_budget(cpu: int) -> Non
         machine.advance()
 
 
-def test_a_process_of_many_threads_has_its_turn_though_others_are_started_all_the_time() -> None:
+def test_process_of_many_threads_has_its_turn_although_others_keep_starting() -> None:
     moments = [crowd(9, "many", [2] * 400, "0-1", ran_ns) | crowd_of(ran_ns * 60) for ran_ns in range(1, 7)]
     machine = _ReadTogether(*moments)
     task_reader = TaskReader(used_ns=lambda: len(machine.reads))
-    seen = []
+    has_been_read = []
     for number in range(6):
-        seen.append(9 in read_tasks(task_reader, machine).read_pids)
+        has_been_read.append(9 in read_tasks(task_reader, machine).read_pids)
         if number == 1:
             task_reader.limit(100)
         if machine.has_next:
             machine.advance()
-    assert sum(seen[2:]) == 2
+    assert sum(has_been_read[2:]) == 2
 
 
-def test_at_the_beginning_nobody_counts_as_just_started() -> None:
+def test_no_process_counts_as_new_in_the_first_snapshot() -> None:
     machine = WrittenMachine(crowd_of(20))
-    task_reader = _ticking(budget_ns=0)
+    task_reader = _reader_with_ticking_clock(budget_ns=0)
     assert read_tasks(task_reader, machine).read_pids == {10}
     assert read_tasks(task_reader, machine).read_pids == {11}
 
 
-def test_with_a_budget_who_may_run_on_a_target_is_looked_at_again_from_the_first_sight_on() -> None:
+def test_process_that_may_run_on_a_target_is_read_again_from_the_first_snapshot_on() -> None:
     crowd = crowd_of(20) | process(29, "hog", 2, 5) | process(28, "migration/2", 2, 5, flags=0x0420_0000)
-    task_reader = _ticking()
+    task_reader = _reader_with_ticking_clock()
     read_tasks(task_reader, WrittenMachine(crowd))
     task_reader.limit(0)
     assert [read_tasks(task_reader, WrittenMachine(crowd)).read_pids for _ in range(3)] == [{29}] * 3

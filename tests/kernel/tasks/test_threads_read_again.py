@@ -12,14 +12,14 @@ TARGET = frozenset({2})
 
 
 def read_tasks(task_reader: TaskReader, machine: WrittenMachine) -> Tasks:
-    """The threads of one snapshot."""
+    """Return the threads of one snapshot."""
     tasks = task_reader.read(Reader(machine), TARGET)
     assert tasks is not None
     return tasks
 
 
 def _two_reads(before: Files, after: Files, task_reader: TaskReader | None = None) -> tuple[Tasks, list[str]]:
-    """The second reading, and the paths that it took."""
+    """Return the threads of the second snapshot, and the paths that were read for it."""
     machine = WrittenMachine(before, after)
     task_reader = task_reader or TaskReader()
     read_tasks(task_reader, machine)
@@ -36,31 +36,31 @@ def crowd_of(count: int, ran_ns: int = 1) -> dict[str, str]:
     return files
 
 
-def test_a_thread_whose_schedstat_stands_still_is_not_read_again() -> None:
+def test_thread_with_constant_schedstat_is_not_read_again() -> None:
     tasks, reads = _two_reads(process(9, "x", 0, 5), process(9, "x", 0, 5))
     assert reads == ["/proc/", "/proc/9/schedstat"]
     assert tasks.by_tid[9].ran_ns == 5
 
 
-def test_a_thread_that_ran_is_read_again() -> None:
+def test_thread_that_ran_is_read_again() -> None:
     tasks, reads = _two_reads(process(9, "x", 0, 5), process(9, "x", 1, 6))
     assert "/proc/9/stat" in reads
     assert (tasks.by_tid[9].ran_ns, tasks.by_tid[9].cpu) == (6, 1)
 
 
-def test_a_thread_without_schedstat_is_always_read_again() -> None:
+def test_thread_without_schedstat_is_always_read_again() -> None:
     before, after = process(9, "x", 0, 5, busy=1), process(9, "x", 0, 5, busy=2)
     del before["/proc/9/schedstat"], after["/proc/9/schedstat"]
     tasks, _ = _two_reads(before, after)
     assert tasks.by_tid[9].ran_ns == 20_000_000
 
 
-def test_a_thread_that_ran_on_a_target_is_asked_for_its_affinity() -> None:
+def test_affinity_of_a_thread_that_ran_on_a_target_is_read() -> None:
     tasks, _ = _two_reads(process(9, "x", 2, 5, allowed="0-2"), process(9, "x", 2, 6, allowed="0-2"))
     assert tasks.by_tid[9].allowed == frozenset({0, 1, 2})
 
 
-def test_a_thread_that_ran_elsewhere_is_not_asked_for_its_affinity() -> None:
+def test_affinity_of_a_thread_that_ran_elsewhere_is_not_read() -> None:
     _, reads = _two_reads(process(9, "x", 0, 5), process(9, "x", 0, 6))
     assert "/proc/9/status" not in reads
 
@@ -69,27 +69,27 @@ def _sched(moves: int) -> dict[str, str]:
     return {"/proc/9/sched": f"x (9, #threads: 1)\nse.nr_migrations    :     {moves}\n"}
 
 
-def test_who_has_run_for_long_is_asked_whether_it_moved() -> None:
+def test_moves_of_a_thread_that_ran_long_enough_are_read() -> None:
     for ran_ns, reads in ((999_999, False), (1_000_000, True)):
         after = process(9, "x", 0, 5 + ran_ns) | _sched(7)
         tasks, paths = _two_reads(process(9, "x", 0, 5) | _sched(7), after)
         assert ("/proc/9/sched" in paths, tasks.by_tid[9].migrations) == (reads, 7 if reads else None)
 
 
-def test_who_moved_is_asked_where_it_may_be_and_who_did_not_is_not() -> None:
+def test_affinity_of_a_thread_is_read_if_it_moved() -> None:
     for moves, allowed in ((8, {0, 1}), (7, None)):
         before = process(9, "x", 0, 2_000_000, allowed="0-1") | _sched(7)
         after = process(9, "x", 0, 4_000_000, allowed="0-1") | _sched(moves)
         assert _two_reads(before, after)[0].by_tid[9].allowed == allowed
 
 
-def test_who_cannot_be_elsewhere_is_not_asked_whether_it_moved() -> None:
+def test_moves_of_a_pinned_thread_are_not_read() -> None:
     after = process(9, "x", 2, 4_000_000, allowed="2") | _sched(7)
     _, paths = _two_reads(process(9, "x", 2, 2_000_000, allowed="2") | _sched(7), after)
     assert "/proc/9/sched" not in paths
 
 
-def test_the_time_of_a_thread_on_a_tickless_cpu_is_brought_up_to_date_before_it_is_read() -> None:
+def test_time_of_a_thread_on_a_tickless_cpu_is_updated_before_it_is_read() -> None:
     machine = WrittenMachine(process(9, "x", 2, 5))
     task_reader = TaskReader()
     task_reader.read(Reader(machine), TARGET, frozenset({2}))
@@ -99,7 +99,7 @@ def test_the_time_of_a_thread_on_a_tickless_cpu_is_brought_up_to_date_before_it_
     assert machine.reads == ["/proc/", "/proc/9/task/9/stat", "/proc/9/schedstat"]
 
 
-def test_the_time_of_a_bound_kernel_thread_is_not() -> None:
+def test_time_of_a_bound_kernel_thread_is_not_updated() -> None:
     machine = WrittenMachine(process(9, "migration/2", 2, 5, flags=0x0420_0000))
     task_reader = TaskReader()
     for _ in range(2):
@@ -108,25 +108,25 @@ def test_the_time_of_a_bound_kernel_thread_is_not() -> None:
     assert machine.reads == ["/proc/", "/proc/9/schedstat"]
 
 
-def test_a_process_that_ended_is_forgotten() -> None:
+def test_ended_process_is_forgotten() -> None:
     tasks, _ = _two_reads(process(8, "x", 0, 5) | process(9, "y", 0, 5), process(8, "x", 0, 5))
     assert tasks == Tasks(tasks.by_tid, frozenset({8}), frozenset({8}))
     assert list(tasks.by_tid) == [8]
 
 
-def test_another_process_under_a_number_that_was_free_is_another() -> None:
+def test_reused_number_is_another_process() -> None:
     after = process(9, "new", 0, 7)
     after["/proc/9/stat"] = after["/proc/9/stat"].replace(" 109 ", " 5000 ")
     tasks, _ = _two_reads(process(9, "newer-than-old", 0, 5), after)
     assert (tasks.by_tid[9].name, tasks.by_tid[9].started_ticks) == ("new", 5000)
 
 
-def test_a_thread_that_takes_a_shorter_name_is_called_by_it() -> None:
+def test_thread_that_takes_a_shorter_name_has_it() -> None:
     tasks, _ = _two_reads(process(9, "worker-10", 0, 5), process(9, "worker-1", 0, 6))
     assert tasks.by_tid[9].name == "worker-1"
 
 
-def test_a_limit_ends_the_asking_for_all_affinities() -> None:
+def test_budget_stops_the_reading_of_all_affinities() -> None:
     machine = WrittenMachine(crowd_of(1), crowd_of(1, ran_ns=2))
     task_reader = TaskReader(asks_all_affinities=True)
     assert read_tasks(task_reader, machine).by_tid[10].allowed == frozenset({0, 1})

@@ -19,10 +19,10 @@ from noisewatch.machine.tracefs.instance import Instance
 from tests.kernel.trace.ring_buffer import event_format, page, record
 
 US = 1000
-HOG, COMMAND, CHILD = 4_199_001, 4_199_002, 4_199_003  # nobody has these numbers here
+HOG, COMMAND, CHILD = 4_199_001, 4_199_002, 4_199_003  # numbers of no process on this host
 BEFORE = os.getpid()
 _Events = Iterable[tuple[int, bytes]]
-_NO_FUNCTIONS = KernelFunctions(os.devnull)  # the kernel's own take a tenth of a second to read
+_NO_FUNCTIONS = KernelFunctions(os.devnull)  # reading the kernel's own takes a tenth of a second
 
 
 class _WrittenInstance(Instance):
@@ -57,7 +57,7 @@ class _WrittenBuffers(TraceBuffers):
 
 
 class FollowedTrace:
-    """Times are µs since the trace had just begun."""
+    """A followed trace, with times in µs since shortly after its start."""
 
     def __init__(self, follower: TraceFollower) -> None:
         self.follower = follower
@@ -91,17 +91,17 @@ def followed_trace(*cpus: int) -> Iterator[FollowedTrace]:
     with TraceFollower(traced, traced | {0}, Tracer.EVENTS, _WrittenBuffers, lambda: _NO_FUNCTIONS) as follower:
         followed = FollowedTrace(follower)
         until_ns = followed.at(5000)
-        while time.monotonic_ns() < until_ns:  # all that is written has happened
+        while time.monotonic_ns() < until_ns:  # all written events are in the past
             time.sleep(0.001)
         yield followed
 
 
-def born(tid: int, parent: int) -> bytes:
+def birth(tid: int, parent: int) -> bytes:
     return record("task/task_newtask", parent, pid=tid)
 
 
 def times_of_others(window: TraceWindow | str) -> dict[str, int]:
-    """What others had, in µs."""
+    """Return the times of other threads in µs."""
     assert isinstance(window, TraceWindow), window
     return {time.source.name: time.ns // US for time in window.times}
 

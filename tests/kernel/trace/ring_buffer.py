@@ -61,44 +61,46 @@ _FIELDS: Mapping[str, tuple[int, tuple[tuple[str, int, int], ...]]] = {
 
 
 def format_text(name: str) -> str:
-    """The text of an event's `format` file."""
+    """Return the text of an event's `format` file."""
     number, own = _FIELDS[name]
-    fields = "".join(f"\tfield:{what};\toffset:{at};\tsize:{size};\tsigned:1;\n" for what, at, size in (*_COMMON, *own))
+    fields = "".join(
+        f"\tfield:{field};\toffset:{at};\tsize:{size};\tsigned:1;\n" for field, at, size in (*_COMMON, *own)
+    )
     return f'name: {name.partition("/")[2]}\nID: {number}\nformat:\n{fields}\nprint fmt: "x"\n'
 
 
 def event_format(name: str) -> TraceFormat | None:
-    """The event's format; None of one that this kernel does not have."""
+    """Return the event's format, or None if this kernel does not have it."""
     return parse_trace_format(format_text(name)) if name in _FIELDS else None
 
 
 def record(name: str, current: int = 0, flags: int = 0, **values: int | str) -> bytes:
-    """A record of the event, written while the thread `current` ran; `flags` tell if that was interrupted."""
+    """Return a record of the event, written while thread `current` ran; `flags` show whether it was interrupted."""
     number, fields = _FIELDS[name]
-    written = bytearray(max(at + size for _, at, size in fields))
+    written = bytearray(max(offset + size for _, offset, size in fields))
     struct.pack_into("=HBBi", written, 0, number, flags, 0, current)
-    for what, at, size in fields:
-        value = values.get(what.split()[-1].partition("[")[0], 0)
-        if isinstance(value, str) and what.startswith("__data_loc"):
-            struct.pack_into("=HH", written, at, len(written), len(value) + 1)
+    for field, offset, size in fields:
+        value = values.get(field.split()[-1].partition("[")[0], 0)
+        if isinstance(value, str) and field.startswith("__data_loc"):
+            struct.pack_into("=HH", written, offset, len(written), len(value) + 1)
             written += value.encode() + b"\0"
         elif isinstance(value, str):
-            written[at : at + size] = value.encode()[: size - 1].ljust(size, b"\0")
+            written[offset : offset + size] = value.encode()[: size - 1].ljust(size, b"\0")
         else:
-            written[at : at + size] = value.to_bytes(size, "little")
+            written[offset : offset + size] = value.to_bytes(size, "little")
     return bytes(written).ljust(-(-len(written) // 4) * 4, b"\0")
 
 
 def switch(name: str, tid: int, current: int = 0, state: int = 0) -> bytes:
-    """To another thread; `state` is why the current one leaves the CPU."""
+    """Return a switch to another thread; `state` is why the current one leaves the CPU."""
     return record("sched/sched_switch", current, prev_state=state, next_comm=name, next_pid=tid)
 
 
 def page(events: Iterable[tuple[int, bytes]], *, is_after_loss: bool = False, begin_ns: int = 0) -> bytes:
-    """A page with records at these times."""
-    body, now = bytearray(), begin_ns
+    """Return a page with records at these times."""
+    body, previous = bytearray(), begin_ns
     for at, written in events:
-        delta = at - now
+        delta = at - previous
         if delta >= 1 << 27:
             body += struct.pack("=II", 30 | (delta & (1 << 27) - 1) << 5, delta >> 27)
             delta = 0
@@ -107,5 +109,5 @@ def page(events: Iterable[tuple[int, bytes]], *, is_after_loss: bool = False, be
             body += struct.pack("=I", size | delta << 5) + written
         else:
             body += struct.pack("=II", delta << 5, len(written) + 4) + written
-        now = at
+        previous = at
     return struct.pack("=QQ", begin_ns, len(body) | (1 << 31 if is_after_loss else 0)) + bytes(body)

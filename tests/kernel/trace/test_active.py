@@ -1,4 +1,4 @@
-"""Who traces already: the instances of the kernel's trace, their tracers and events."""
+"""Active tracing: instances of the kernel's trace, with their tracers and events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noisewatch.kernel.trace.active import FOLDER, TraceInstance, Tracing, parse
 from tests.written import reading
 
 
-def test_events_are_a_line_each() -> None:
+def test_events_are_parsed_line_by_line() -> None:
     assert parse_events("sched:sched_switch\nirq:softirq_entry\n") == ("sched:sched_switch", "irq:softirq_entry")
     assert parse_events("") == ()
 
@@ -28,17 +28,17 @@ def test_each_instance_has_a_tracer_and_events() -> None:
 
 
 @pytest.mark.parametrize(("release", "instances"), [("4.1.0", ()), ("6.14.0", ()), ("3.10.0", None), ("?", None)])
-def test_a_kernel_without_the_folder_cannot_trace_if_it_is_no_older(release: str, instances: tuple[()] | None) -> None:
+def test_newer_kernel_without_the_folder_cannot_trace(release: str, instances: tuple[()] | None) -> None:
     assert read_tracing(reading({RELEASE: f"{release}\n"})) == Tracing(instances)
 
 
-def test_the_folder_missing_from_a_copy_is_unknown() -> None:
+def test_folder_missing_from_a_copy_is_unknown() -> None:
     copied = reading({}, is_copy=True)
     assert read_tracing(copied) == Tracing(None)
     assert copied.reason_by_path == {FOLDER: "no such file"}
 
 
-def test_a_folder_without_its_file_system_says_so() -> None:
+def test_folder_without_its_file_system_has_a_reason() -> None:
     reader = reading({f"{FOLDER}/other": ""})
     assert read_tracing(reader) == Tracing(None)
     assert reader.reason_by_path == {FOLDER: "tracefs is not mounted"}

@@ -1,4 +1,4 @@
-"""Which threads of a trace are a command's own."""
+"""Threads of a trace that are a command's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from noisewatch.kernel.trace.own_threads import MOST_THREADS, OwnPlaces, OwnStates, OwnThreads, StateTimes, TracedThread
 from noisewatch.kernel.trace.runs import TraceWindow
 from noisewatch.kernel.trace.sends import Birth
-from tests.kernel.trace.followed import BEFORE, CHILD, COMMAND, HOG, US, born, followed_trace, own_us, times_of_others
+from tests.kernel.trace.followed import BEFORE, CHILD, COMMAND, HOG, US, birth, followed_trace, own_us, times_of_others
 from tests.kernel.trace.ring_buffer import record, switch
 
 
@@ -19,22 +19,22 @@ def _own(*births: tuple[int, int, int]) -> OwnThreads:
     return own
 
 
-def test_what_the_command_starts_and_what_that_starts_is_its_own() -> None:
+def test_descendants_of_the_command_are_its_own() -> None:
     own = _own((1, 100, 7), (5, 101, 100), (6, 102, 101), (7, 200, 7), (8, 201, 200))
     assert [own.had(tid, 10) for tid in (100, 101, 102, 200, 201, 7)] == [True, True, True, False, False, False]
     assert own.has_begun
 
 
-def test_a_command_whose_birth_was_not_seen_has_not_begun() -> None:
+def test_command_without_a_traced_birth_has_not_begun() -> None:
     assert not _own((5, 101, 100)).has_begun
 
 
-def test_a_number_that_is_given_again_belongs_to_each_in_its_time() -> None:
+def test_reused_number_belongs_to_each_thread_in_its_time() -> None:
     own = _own((1, 100, 7), (10, 300, 100), (20, 300, 7), (30, 300, 100))
     assert [own.had(300, at) for at in (5, 10, 15, 20, 29, 30, 40)] == [False, True, True, False, False, True, True]
 
 
-def test_who_it_belongs_to_is_known_at_the_next_look_too() -> None:
+def test_owner_of_a_number_is_remembered_until_the_next_look() -> None:
     own = _own((1, 100, 7), (10, 300, 100))
     own.take_in([])
     assert own.had(300, 11)
@@ -44,7 +44,7 @@ def test_who_it_belongs_to_is_known_at_the_next_look_too() -> None:
     assert not own.had(300, 30)
 
 
-def test_a_child_of_a_number_that_is_a_strangers_by_now_is_the_strangers() -> None:
+def test_child_of_a_reused_number_belongs_to_its_last_thread() -> None:
     own = _own((1, 100, 7), (10, 300, 100), (20, 300, 7), (25, 301, 300))
     assert not own.had(301, 30)
 
@@ -57,7 +57,7 @@ def _by_tid(places: OwnPlaces) -> dict[int, TracedThread]:
 
 
 @pytest.mark.parametrize("runs", [*permutations(_RUNS)], ids=str)
-def test_the_order_in_which_the_cpus_are_taken_in_does_not_matter(runs: list[tuple[int, str, int, int, int]]) -> None:
+def test_order_of_cpus_does_not_matter(runs: list[tuple[int, str, int, int, int]]) -> None:
     places = OwnPlaces()
     for run in runs:
         places.add(*run)
@@ -68,7 +68,7 @@ def test_the_order_in_which_the_cpus_are_taken_in_does_not_matter(runs: list[tup
     assert _by_tid(places)[8] == TracedThread(8, "other", {2: 10}, {})
 
 
-def test_what_another_cpu_may_still_tell_of_is_waited_for() -> None:
+def test_move_waits_for_events_of_the_other_cpu() -> None:
     """The trace of CPU 1 is complete until 70, the trace of CPU 2 only until 15."""
     places = OwnPlaces()
     places.add(9, "bench", 1, 0, 10)
@@ -79,7 +79,7 @@ def test_what_another_cpu_may_still_tell_of_is_waited_for() -> None:
     assert _by_tid(places)[9].moves == {(1, 2): 1, (2, 1): 1}
 
 
-def test_a_run_that_is_told_in_two_parts_is_no_move() -> None:
+def test_run_in_two_parts_is_not_a_move() -> None:
     places = OwnPlaces()
     places.add(9, "bench", 1, 0, 10)
     places.settle(10)
@@ -88,7 +88,7 @@ def test_a_run_that_is_told_in_two_parts_is_no_move() -> None:
     assert _by_tid(places)[9] == TracedThread(9, "bench", {1: 20}, {})
 
 
-def test_of_many_threads_those_that_ran_least_are_added_up() -> None:
+def test_least_running_of_many_threads_are_summed() -> None:
     places = OwnPlaces()
     for tid in range(3 * MOST_THREADS):
         places.add(tid, "crowd", tid % 2, tid, tid + 1)
@@ -100,20 +100,20 @@ def test_of_many_threads_those_that_ran_least_are_added_up() -> None:
     assert max(_by_tid(places).values(), key=lambda thread: thread.ran_ns).tid == 0
 
 
-def test_a_name_is_cleaned() -> None:
+def test_control_characters_are_removed_from_names() -> None:
     places = OwnPlaces()
     places.add(9, "\x1b[2Jbench", 1, 0, 10)
     (thread,) = places.threads
     assert "\x1b" not in thread.name
 
 
-READY, PREEMPTED, SLEEPS, WAITS, STOPPED, TRACED, ENDED = 0, 0x100, 1, 2, 4, 8, 0x20
+READY, PREEMPTED, SLEEPS, WAITS, STOPPED, TRACED, EXITED = 0, 0x100, 1, 2, 4, 8, 0x20
 
 
 def _window(*events: tuple[int, bytes], looks: bool = False, end_us: int = 1000) -> TraceWindow:
-    """The command began at 100 µs, and its first process started a child at 200."""
+    """Return the window of a command that began at 100 µs, and whose first process started a child at 200."""
     with followed_trace() as followed:
-        followed.on_others((10, born(COMMAND, BEFORE)), (200, born(CHILD, COMMAND)))
+        followed.on_others((10, birth(COMMAND, BEFORE)), (200, birth(CHILD, COMMAND)))
         followed.on_target((20, switch("run", COMMAND)))
         followed.begin(100)
         for event in events:
@@ -134,7 +134,7 @@ def _us(states: StateTimes) -> tuple[int, int, int]:
     ("state", "held_us", "blocked_us"),
     [(READY, 300, 0), (PREEMPTED, 300, 0), (SLEEPS, 0, 0), (WAITS, 0, 300), (TRACED, 0, 300), (STOPPED, 0, 0)],
 )
-def test_a_command_that_leaves_an_idle_cpu_is_held_back_or_waits(
+def test_command_that_leaves_an_idle_cpu_is_held_back_or_blocked(
     state: int, held_us: int, blocked_us: int, looks: bool
 ) -> None:
     window = _window(
@@ -148,7 +148,7 @@ def test_a_command_that_leaves_an_idle_cpu_is_held_back_or_waits(
     assert window.states.waits == (state == WAITS)
 
 
-def test_what_others_had_while_it_was_ready_does_not_hold_it_back() -> None:
+def test_time_of_other_threads_does_not_hold_the_command_back() -> None:
     window = _window(
         (300, switch("hog", HOG, COMMAND, state=READY)),
         (400, switch("idle", 0, HOG, state=SLEEPS)),
@@ -159,7 +159,7 @@ def test_what_others_had_while_it_was_ready_does_not_hold_it_back() -> None:
     assert (_us(window.states), times_of_others(window)) == ((200, 0, 0), {"hog": 200})
 
 
-def test_a_parent_that_waits_for_a_child_which_runs_or_sleeps_is_blocked_in_neither_case_while_it_runs() -> None:
+def test_parent_is_not_blocked_while_its_child_runs() -> None:
     window = _window(
         (300, switch("child", CHILD, COMMAND, state=WAITS)),
         (600, switch("run", COMMAND, CHILD, state=SLEEPS)),
@@ -168,11 +168,11 @@ def test_a_parent_that_waits_for_a_child_which_runs_or_sleeps_is_blocked_in_neit
     assert _us(window.states) == (0, 0, 0)
 
 
-def test_it_is_held_back_until_the_end() -> None:
+def test_command_is_held_back_until_the_end() -> None:
     assert _us(_window((300, switch("idle", 0, COMMAND, state=READY))).states) == (700, 0, 0)
 
 
-def test_a_thread_that_goes_on_elsewhere_is_not_held_back_any_more() -> None:
+def test_thread_that_continues_elsewhere_is_no_longer_held_back() -> None:
     states = OwnStates()
     states.run(9, 1, 0)
     states.leave(9, 1, 10, READY)
@@ -182,7 +182,7 @@ def test_a_thread_that_goes_on_elsewhere_is_not_held_back_any_more() -> None:
     assert states.times_until(100) == StateTimes(held_ns=40)
 
 
-def test_stops_of_several_threads_at_a_time_count_once_and_up_to_the_end() -> None:
+def test_simultaneous_stops_of_threads_count_once_and_up_to_the_end() -> None:
     states = OwnStates()
     for tid, begin_ns, stop_ns in ((8, 0, 10), (9, 10, 20)):
         states.run(tid, 1, begin_ns)
@@ -196,24 +196,24 @@ def test_stops_of_several_threads_at_a_time_count_once_and_up_to_the_end() -> No
     assert states.times_until(100) == StateTimes(stopped_ns=40 + 30)
 
 
-def test_it_ends_when_its_first_process_leaves_the_cpu_for_good_whoever_comes_then() -> None:
+def test_command_ends_when_its_first_process_leaves_the_cpu_for_good() -> None:
     window = _window(
         (500, switch("child", CHILD, COMMAND, state=SLEEPS)),
-        (600, switch("run", COMMAND, CHILD, state=ENDED)),
-        (700, switch("hog", HOG, COMMAND, state=ENDED)),
+        (600, switch("run", COMMAND, CHILD, state=EXITED)),
+        (700, switch("hog", HOG, COMMAND, state=EXITED)),
     )
     assert window.has_seen_end
     assert ((window.end_ns - window.begin_ns) // US, own_us(window), times_of_others(window)) == (600, 600, {})
 
 
-def test_it_has_not_ended_while_a_thread_of_its_first_process_lives() -> None:
+def test_command_has_not_ended_while_a_thread_of_its_first_process_lives() -> None:
     with followed_trace() as followed:
         thread = record("task/task_newtask", COMMAND, pid=CHILD, clone_flags=0x10000)
-        followed.on_others((10, born(COMMAND, BEFORE)), (200, thread))
+        followed.on_others((10, birth(COMMAND, BEFORE)), (200, thread))
         followed.on_target(
             (20, switch("run", COMMAND)),
-            (300, switch("thread", CHILD, COMMAND, state=ENDED)),
-            (800, switch("idle", 0, CHILD, state=ENDED)),
+            (300, switch("thread", CHILD, COMMAND, state=EXITED)),
+            (800, switch("idle", 0, CHILD, state=EXITED)),
         )
         followed.begin(100)
         window = followed.end(1000)
@@ -221,22 +221,22 @@ def test_it_has_not_ended_while_a_thread_of_its_first_process_lives() -> None:
     assert (window.end_ns - window.begin_ns) // US == 700
 
 
-def test_a_first_thread_whose_place_another_one_takes_lives_on() -> None:
-    """A thread that calls execve(2) takes the place of the first thread."""
+def test_first_thread_that_another_one_replaces_lives_on() -> None:
+    """A thread that calls execve(2) replaces the first thread."""
     window = _window(
-        (300, switch("idle", 0, COMMAND, state=ENDED)),
+        (300, switch("idle", 0, COMMAND, state=EXITED)),
         (500, switch("run", COMMAND)),
-        (900, switch("idle", 0, COMMAND, state=ENDED)),
+        (900, switch("idle", 0, COMMAND, state=EXITED)),
     )
     assert (window.end_ns - window.begin_ns) // US == 800
 
 
 @pytest.mark.parametrize("looks", [True, False])
 @pytest.mark.parametrize(("state", "stopped_us"), [(4, 300), (1, 0), (8, 0)])
-def test_a_child_that_a_signal_stops_is_told_though_no_look_finds_it(state: int, stopped_us: int, looks: bool) -> None:
+def test_stopped_child_is_reported_even_between_looks(state: int, stopped_us: int, looks: bool) -> None:
     """Sleeps and stops by a debugger do not count as stops, nor do stops of other processes."""
     with followed_trace() as followed:
-        followed.on_others((10, born(COMMAND, BEFORE)), (200, born(CHILD, COMMAND)))
+        followed.on_others((10, birth(COMMAND, BEFORE)), (200, birth(CHILD, COMMAND)))
         followed.on_target(
             (20, switch("run", COMMAND)),
             (220, switch("child", CHILD, COMMAND, state=1)),

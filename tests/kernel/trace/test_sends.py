@@ -1,4 +1,4 @@
-"""Who has called another CPU, and which thread has started which."""
+"""Calls of other CPUs with their senders, and threads with their ancestors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.kernel.trace.ring_buffer import event_format, page, record
 _CLONE_THREAD = 0x10000
 
 
-def test_what_is_sent_from_within_an_interrupt_is_nobodys_doing() -> None:
+def test_call_sent_within_an_interrupt_has_no_sender() -> None:
     sends = Sends(events_of_senders(event_format))
     for flags in (0x08, 0x10, 0x40):
         sends.feed(page([(90, record("csd/csd_queue_cpu", 456, flags, cpu=1, func=7))]))
@@ -18,17 +18,17 @@ def test_what_is_sent_from_within_an_interrupt_is_nobodys_doing() -> None:
     assert sends.take(1, "call_function_single", 100) == (456, 7)
 
 
-def test_a_call_and_a_reschedule_are_not_taken_for_each_other() -> None:
+def test_calls_and_reschedules_are_distinguished() -> None:
     sends = Sends(events_of_senders(event_format))
     both = [(10, record("csd/csd_queue_cpu", 456, cpu=1, func=7)), (20, record("csd/csd_queue_cpu", 457, cpu=1))]
     sends.feed(page(both))
-    found = [sends.take(1, vector, 30) for vector in ("irq_work", "reschedule", "call_function", "reschedule")]
-    assert found == [(0, 0), (457, 0), (456, 7), (0, 0)]
+    senders = [sends.take(1, vector, 30) for vector in ("irq_work", "reschedule", "call_function", "reschedule")]
+    assert senders == [(0, 0), (457, 0), (456, 7), (0, 0)]
     sends.feed(page(both))
-    assert [sends.take(1, "ipi", 30) for _ in range(2)] == [(456, 7), (0, 0)]  # of ARM: any
+    assert [sends.take(1, "ipi", 30) for _ in range(2)] == [(456, 7), (0, 0)]  # on ARM: any
 
 
-def test_a_call_that_took_no_interrupt_is_not_held_against_its_sender_later() -> None:
+def test_old_call_without_an_interrupt_is_not_the_sender_later() -> None:
     sends = Sends(events_of_senders(event_format))
     queued, sent = (record("csd/csd_queue_cpu", tid, cpu=1, func=tid) for tid in (100, 200))
     sends.feed(page([(1_000_000, queued), (10_000_000, sent)]))
@@ -36,7 +36,7 @@ def test_a_call_that_took_no_interrupt_is_not_held_against_its_sender_later() ->
     assert sends.take(1, "call_function_single", 10_002_000) == (200, 200)
 
 
-def test_of_calls_that_came_together_the_first_has_caused_the_interrupt() -> None:
+def test_first_of_simultaneous_calls_caused_the_interrupt() -> None:
     sends = Sends(events_of_senders(event_format))
     first, second = (record("csd/csd_queue_cpu", tid, cpu=1, func=tid) for tid in (100, 200))
     sends.feed(page([(1_000, first), (2_000, second)]))
@@ -45,17 +45,16 @@ def test_of_calls_that_came_together_the_first_has_caused_the_interrupt() -> Non
     assert sends.take(1, "call_function_single", 6_000) == (0, 0)
 
 
-def test_who_has_started_whom_is_told_up_to_the_first_that_was_seen() -> None:
+def test_ancestors_are_listed_up_to_the_first_traced_one() -> None:
     sends = Sends(events_of_senders(event_format))
     births = [(10, 900, 901, 0), (20, 901, 902, _CLONE_THREAD), (30, 902, 903, _CLONE_THREAD)]
-    sends.feed(
-        page([(at, record("task/task_newtask", by, pid=tid, clone_flags=flags)) for at, by, tid, flags in births])
-    )
+    events = ((at, record("task/task_newtask", tid, pid=new, clone_flags=flags)) for at, tid, new, flags in births)
+    sends.feed(page(events))
     assert list(sends.ancestors(903)) == [(902, True), (901, True), (900, False)]
     assert list(sends.ancestors(900)) == []
 
 
-def test_a_number_that_was_given_again_has_no_endless_line_of_ancestors() -> None:
+def test_reused_number_has_no_endless_ancestors() -> None:
     sends = Sends(events_of_senders(event_format))
-    sends.feed(page([(at, record("task/task_newtask", by, pid=tid)) for at, by, tid in ((10, 7, 8), (20, 8, 7))]))
+    sends.feed(page([(at, record("task/task_newtask", tid, pid=new)) for at, tid, new in ((10, 7, 8), (20, 8, 7))]))
     assert list(sends.ancestors(8)) == [(7, False)]

@@ -1,6 +1,6 @@
-"""Remembers this machine as it is now, unmeasured: `python -m tests.lab.history.remember STORE CPUS COUNT LATENCY_NS`.
+"""Append made-up entries of this machine: `python -m tests.lab.history.remember STORE CPUS COUNT LATENCY_NS`.
 
-Emulated CPUs are neither fast nor steady: entries by which they are judged are made up, but for the facts.
+Emulated CPUs are too slow and unstable to be measured: only the facts of the entries are real.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What changes between two entries of a machine's history is noticed, and named."""
+"""Changes between entries of a machine's history are noticed and named."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def _remember(lab: Lab, path: Path, count: int = 1, latency_ns: float = 1e6) -> 
     lab.do(f"cd {CHECKOUT} && python -m tests.lab.history.remember {path} {_TARGET} {count} {latency_ns}")
 
 
-def _changed(lab: Lab, path: Path) -> dict[str, Any]:
+def _machine_changed(lab: Lab, path: Path) -> dict[str, Any]:
     report = lab.preflight(f"--cpus {_TARGET} --sample 0 --no-calibration --history {path}")
     return finding(report, "machine-changed")
 
 
 @contextmanager
-def _written(lab: Lab, path: str, value: str) -> Iterator[None]:
+def _set_temporarily(lab: Lab, path: str, value: str) -> Iterator[None]:
     before = lab.read(path)
     lab.write(path, value)
     try:
@@ -52,44 +52,44 @@ def _slower_clock(lab: Lab) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize("change", [_governor, _fewer_cpus, _slower_clock])
-def test_what_is_set_otherwise_is_named_and_gone_when_it_is_set_back(
+def test_a_changed_setting_is_named_until_it_is_restored(
     isolated: Lab, tmp_path: Path, change: Callable[[Lab], tuple[str, str, str]]
 ) -> None:
     path = tmp_path / "history.jsonl"
-    file, value, named = change(isolated)
+    file, value, expected = change(isolated)
     _remember(isolated, path)
-    assert _changed(isolated, path)["status"] == "pass"
-    with _written(isolated, file, value):
-        found = _changed(isolated, path)
-        assert found["status"] == "fail"
-        assert named.partition(".*")[0] in found["said"], found["said"]
-        assert named.rpartition(".*")[2] in found["said"], found["said"]
-    assert _changed(isolated, path)["status"] == "pass"
+    assert _machine_changed(isolated, path)["status"] == "pass"
+    with _set_temporarily(isolated, file, value):
+        changed = _machine_changed(isolated, path)
+        assert changed["status"] == "fail"
+        assert expected.partition(".*")[0] in changed["said"], changed["said"]
+        assert expected.rpartition(".*")[2] in changed["said"], changed["said"]
+    assert _machine_changed(isolated, path)["status"] == "pass"
 
 
-def test_a_machine_that_is_slower_since_its_clock_was_capped_is_told_so(isolated: Lab, tmp_path: Path) -> None:
-    """The emulated clock is what it is: the entries before are those of a machine a hundred times as fast."""
+def test_a_machine_that_is_slower_since_its_clock_was_capped_is_reported(isolated: Lab, tmp_path: Path) -> None:
+    """Capping an emulated clock has no effect, so the earlier entries are made up as those of a much faster machine."""
     path = tmp_path / "history.jsonl"
     _remember(isolated, path, 12, 1e3)
-    file, value, named = _slower_clock(isolated)
-    with _written(isolated, file, value):
+    file, value, expected = _slower_clock(isolated)
+    with _set_temporarily(isolated, file, value):
         _remember(isolated, path, 3, 1e9)
-        told = isolated.do(f"COLUMNS=400 noisewatch history --file {path}")
+        text = isolated.do(f"COLUMNS=400 noisewatch history --file {path}")
         report = isolated.preflight(f"--cpus {_TARGET} {_MEASURED} --history {path}")
-    assert "latency work: 1,000,000 times as slow since" in told
-    assert "    highest clock: " in told
+    assert "latency work: 1,000,000 times as slow since" in text
+    assert "    highest clock: " in text
     slower = finding(report, "slower-than-usual")
     if slower["status"] == "unknown":  # a busy host gives an emulated CPU too little time to be measured
         assert "measured for only" in slower["reason"]
     else:
-        assert (slower["status"], named.partition(":")[0] in slower["said"]) == ("fail", True), slower
+        assert (slower["status"], expected.partition(":")[0] in slower["said"]) == ("fail", True), slower
 
 
-def test_another_kernel_option_and_another_size_of_memory_are_named_after_the_boot(isolated: Lab, rebuilt: Lab) -> None:
+def test_changed_kernel_options_and_memory_size_are_named_after_a_boot(isolated: Lab, rebuilt: Lab) -> None:
     store = isolated.scratch / "history.jsonl"
     _remember(isolated, store)
-    assert _changed(isolated, store)["status"] == "pass"
-    found = _changed(rebuilt, Path(shutil.copy(store, rebuilt.scratch)))
-    assert found["status"] == "fail"
-    assert set(found["evidence"]) >= {"kernel options", "memory"}, found["evidence"]
-    assert "audit=0" in found["evidence"]["kernel options"]["now"]
+    assert _machine_changed(isolated, store)["status"] == "pass"
+    changed = _machine_changed(rebuilt, Path(shutil.copy(store, rebuilt.scratch)))
+    assert changed["status"] == "fail"
+    assert set(changed["evidence"]) >= {"kernel options", "memory"}, changed["evidence"]
+    assert "audit=0" in changed["evidence"]["kernel options"]["now"]

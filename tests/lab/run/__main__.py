@@ -1,4 +1,4 @@
-"""Prints what `noisewatch run` detects in the lab: `python -m tests.lab.run [--trials N] [--quiet N] [LEVEL...]`.
+"""Print what `noisewatch run` detects in the lab: `python -m tests.lab.run [--trials N] [--quiet N] [LEVEL...]`.
 
 At each level of privilege, N trials with a hog in one repetition of ten; then N repetitions on an isolated CPU without
 a deliberate disturbance. A trial takes half a minute on an otherwise idle host. Emulation itself disturbs now and then,
@@ -16,39 +16,41 @@ from tests.benchmark.shares import describe_trials
 from tests.lab.lab import Lab
 from tests.lab.machine import ISOLATED, kernel_image
 from tests.lab.run.series import PRIVILEGES, quiet_repetitions, run_with_a_hog, why_not_undisturbed
-from tests.live.hog_in_a_run import SEVENTH, HogFound
+from tests.live.hog_in_a_run import SEVENTH, HoggedSeries
 
-_AT_ONCE = 250  # as many end in the time that the lab grants a command
+_AT_ONCE = 250  # so that a command ends within the lab's timeout
 
 
 def main() -> None:
-    """A line for each level, then the verdicts."""
+    """Print a line for each level, then the verdicts of quiet repetitions."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.run")
     parser.add_argument("--trials", type=int, default=20, help="at each level (default 20)")
-    parser.add_argument("--quiet", type=int, default=500, help="repetitions that nobody disturbs (default 500)")
+    parser.add_argument("--quiet", type=int, default=500, help="repetitions without a disturbance (default 500)")
     parser.add_argument("levels", nargs="*", default=[*PRIVILEGES], metavar="LEVEL", help=f"of {', '.join(PRIVILEGES)}")
-    asked = parser.parse_args()
-    unknown = set(asked.levels) - PRIVILEGES.keys()
+    options = parser.parse_args()
+    unknown = set(options.levels) - PRIVILEGES.keys()
     if unknown:
         parser.error(f"no such level: {', '.join(sorted(unknown))}")
     image = kernel_image(ISOLATED)
     assert image is not None, "no kernel: tests/lab/set_up"
     with Lab(ISOLATED, image) as lab:
-        for name in asked.levels if asked.trials else ():
-            _print_trials(lab, name, asked.trials)
-        if asked.quiet:
-            _print_quiet(lab, asked.quiet)
+        for name in options.levels if options.trials else ():
+            _print_trials(lab, name, options.trials)
+        if options.quiet:
+            _print_quiet(lab, options.quiet)
 
 
 def _print_trials(lab: Lab, name: str, trials: int) -> None:
-    found = [run_with_a_hog(lab, PRIVILEGES[name]) for _ in range(trials)]
-    seen = sum(SEVENTH in each.numbers_of("disturbed") for each in found)
-    named = sum(each.blamed == [SEVENTH] for each in found)
-    others = sum(len(set(each.numbers_of("disturbed")) - {SEVENTH}) for each in found)
-    print(f"a hog in repetition {SEVENTH}, as {name}: disturbed {describe_trials(seen, trials)};", end=" ")
+    all_series = [run_with_a_hog(lab, PRIVILEGES[name]) for _ in range(trials)]
+    detected = sum(SEVENTH in series.numbers_of("disturbed") for series in all_series)
+    named = sum(series.blamed == [SEVENTH] for series in all_series)
+    others = sum(len(set(series.numbers_of("disturbed")) - {SEVENTH}) for series in all_series)
+    print(f"a hog in repetition {SEVENTH}, as {name}: disturbed {describe_trials(detected, trials)};", end=" ")
     print(f"named, for no other, {describe_trials(named, trials)};", end=" ")
-    print(f"of all others disturbed {describe_trials(others, sum(len(each.repetitions) - 1 for each in found))}")
-    for reason, count in Counter(_why_others(found)).most_common(5):
+    print(
+        f"of all others disturbed {describe_trials(others, sum(len(series.repetitions) - 1 for series in all_series))}"
+    )
+    for reason, count in Counter(_why_others(all_series)).most_common(5):
         print(f"  {count:>4} {reason}", flush=True)
 
 
@@ -58,14 +60,14 @@ def _print_quiet(lab: Lab, repetitions: int) -> None:
         lines += quiet_repetitions(lab, min(_AT_ONCE, repetitions - len(lines)))
     others = [line for line in lines if line["verdict"] != "undisturbed"]
     undisturbed = len(lines) - len(others)
-    print(f"nobody on purpose: undisturbed {describe_trials(undisturbed, len(lines))}")
+    print(f"no deliberate disturbance: undisturbed {describe_trials(undisturbed, len(lines))}")
     for reason, count in Counter(map(why_not_undisturbed, others)).most_common():
         print(f"  {count:>4} {reason}", flush=True)
 
 
-def _why_others(found: Iterable[HogFound]) -> Iterator[str]:
-    for each in found:
-        for line in each.repetitions:
+def _why_others(all_series: Iterable[HoggedSeries]) -> Iterator[str]:
+    for series in all_series:
+        for line in series.repetitions:
             if line["verdict"] != "undisturbed" and line["number"] != SEVENTH:
                 yield why_not_undisturbed(line)
 

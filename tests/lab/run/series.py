@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.lab.lab import Lab
-from tests.live.hog_in_a_run import SEVENTH, HogFound
+from tests.live.hog_in_a_run import SEVENTH, HoggedSeries
 from tests.plumbing.privileges import NOBODY, WITH_HIDDEN_PROCESSES, WITH_TRACEFS, WITHOUT_TRACEFS
 from tests.plumbing.receipts import lines_of
 
@@ -21,24 +21,24 @@ PRIVILEGES: dict[str, Sequence[str]] = {
 _WORK = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
 _LONG, _SHORT = _WORK.format(50_000), _WORK.format(1_000)  # a second, and some 35 ms
 _HOG_S = 0.6
-# Starts the hog when the seventh repetition has begun, and says its pid. Everybody may write to the folder; what
-# root has opened, others may write to as well, but not on 9p.
+# Starts the hog in the seventh repetition, and prints its PID. All users may write to the folder, but on 9p not to a
+# file that root has opened, so the output goes to /run.
 _WITH_A_HOG = """
-folder=$(mktemp -d); chmod 755 .; chmod 777 $folder; cd $folder; : > begun; chmod 666 begun; told=/run/told
-{noisewatch} > $told 2>&1 & run=$!
+folder=$(mktemp -d); chmod 755 .; chmod 777 $folder; cd $folder; : > begun; chmod 666 begun; output=/run/output
+{noisewatch} > $output 2>&1 & run=$!
 until [ $(wc -c < begun) -ge {seventh} ]; do
-    [ -d /proc/$run ] || {{ cat $told >&2; exit 1; }}
+    [ -d /proc/$run ] || {{ cat $output >&2; exit 1; }}
     sleep 0.05
 done
 taskset -c {cpu} sh -c "while :; do :; done" & hog=$!
 sleep {hog_s}
 kill $hog
-wait $run || {{ cat $told >&2; exit 1; }}
+wait $run || {{ cat $output >&2; exit 1; }}
 echo $folder $hog
 """
 
 
-def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HogFound:
+def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HoggedSeries:
     """Run ten repetitions of a second with a hog in the seventh; `privilege` is the command that starts noisewatch."""
     noisewatch = ["noisewatch", "run", "--cpus", str(CPU), "--runs", "10", "--calibration", "0"]
     noisewatch += ["--output", "receipt.jsonl", *options, "--", "sh", "-c", f"echo >> begun; {_LONG}"]
@@ -49,7 +49,7 @@ def run_with_a_hog(lab: Lab, privilege: Sequence[str], *options: str) -> HogFoun
         hog_s=_HOG_S,
     )
     folder, pid = lab.do(script).split()
-    return HogFound(int(pid), lines_of(lab.scratch / folder / "receipt.jsonl"))
+    return HoggedSeries(int(pid), lines_of(lab.scratch / folder / "receipt.jsonl"))
 
 
 def quiet_repetitions(lab: Lab, repetitions: int) -> list[dict[str, Any]]:
@@ -62,6 +62,6 @@ def quiet_repetitions(lab: Lab, repetitions: int) -> list[dict[str, Any]]:
 
 
 def why_not_undisturbed(line: Mapping[str, Any]) -> str:
-    """The first thing that disturbed the repetition, or that is not known of it."""
-    told = [reason["name"] for reason in line["reasons"]] or line["unknowns"]
-    return f"{line['verdict']}: {told[0]}"
+    """Return the verdict of a repetition with its first reason or unknown."""
+    reasons = [reason["name"] for reason in line["reasons"]] or line["unknowns"]
+    return f"{line['verdict']}: {reasons[0]}"

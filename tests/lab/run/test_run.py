@@ -23,20 +23,20 @@ _HOPS = "import os\nfor hop in range(20): os.sched_setaffinity(0, [3 + hop % 2])
 _FORKS = "import os\nfor _ in range(200):\n    if not os.fork(): os._exit(0)\nfor _ in range(200): os.wait()"
 
 
-def _ran(lab: Lab, options: str, command: str) -> list[dict[str, Any]]:
+def _run(lab: Lab, options: str, command: str) -> list[dict[str, Any]]:
     lab.do(f"{_RUN} {options} -- {command}")
     return lines_of(lab.scratch / "receipt.jsonl")
 
 
 @pytest.mark.parametrize("name", ["root with tracefs", "nobody"])
-def test_the_repetition_with_a_hog_is_found_and_the_hog_is_named(isolated: Lab, name: str) -> None:
-    found = run_with_a_hog(isolated, PRIVILEGES[name])
-    assert SEVENTH in found.numbers_of("disturbed")
-    assert found.blamed == [SEVENTH]
+def test_a_hog_is_named_in_its_repetition(isolated: Lab, name: str) -> None:
+    series = run_with_a_hog(isolated, PRIVILEGES[name])
+    assert SEVENTH in series.numbers_of("disturbed")
+    assert series.blamed == [SEVENTH]
 
 
-def test_repetitions_that_nobody_disturbs_are_undisturbed(isolated: Lab) -> None:
-    """But for a few, which emulation itself holds up."""
+def test_most_quiet_repetitions_are_undisturbed(isolated: Lab) -> None:
+    """Emulation itself may disturb a few."""
     lines = quiet_repetitions(isolated, 100)
     others = Counter(why_not_undisturbed(line) for line in lines if line["verdict"] != "undisturbed")
     assert len(lines) == 100
@@ -44,17 +44,19 @@ def test_repetitions_that_nobody_disturbs_are_undisturbed(isolated: Lab) -> None
     assert [line["verdict"] for line in lines].count("disturbed") <= 2, others
 
 
-def test_what_a_command_forks_by_the_hundred_is_its_own(isolated: Lab) -> None:
+def test_hundreds_of_forked_children_belong_to_the_command(isolated: Lab) -> None:
     """Under emulation, tick interrupts take a percent or two that this kernel charges to no process and no counter."""
     (isolated.scratch / "forks.py").write_text(_FORKS)
-    (line,) = _ran(isolated, "", "python3 -S forks.py")
+    (line,) = _run(isolated, "", "python3 -S forks.py")
     assert line["rusage"]["involuntary_switches"] + line["rusage"]["voluntary_switches"] > 200
-    assert not [each for each in line["reasons"] if each["pid"] is not None and each["name"].startswith("python")]
+    assert not [
+        reason for reason in line["reasons"] if reason["pid"] is not None and reason["name"].startswith("python")
+    ]
 
 
 @pytest.fixture
 def disk_on_target(isolated: Lab) -> Iterator[int]:
-    """The interrupt of the disk, on the target CPU."""
+    """Route the interrupt of the disk to the target CPU, and yield its number."""
     irq = int(isolated.do("grep ahci /proc/interrupts").split()[0].rstrip(":"))
     before = isolated.read(f"/proc/irq/{irq}/smp_affinity_list")
     isolated.write(f"/proc/irq/{irq}/smp_affinity_list", CPU)
@@ -62,28 +64,28 @@ def disk_on_target(isolated: Lab) -> Iterator[int]:
     isolated.write(f"/proc/irq/{irq}/smp_affinity_list", before)
 
 
-def test_the_interrupts_of_a_commands_own_writes_are_its_own(isolated: Lab, disk_on_target: int) -> None:
-    (line,) = _ran(isolated, "", f"sh -c '{_WRITES}'")
-    assert disk_on_target in [each["irq"] for each in line["own"]]
-    assert disk_on_target not in [each["irq"] for each in line["reasons"]]
+def test_interrupts_of_a_commands_writes_belong_to_it(isolated: Lab, disk_on_target: int) -> None:
+    (line,) = _run(isolated, "", f"sh -c '{_WRITES}'")
+    assert disk_on_target in [source["irq"] for source in line["own"]]
+    assert disk_on_target not in [reason["irq"] for reason in line["reasons"]]
 
 
-def test_a_command_that_goes_into_the_background_is_told_and_goes_on(isolated: Lab) -> None:
-    (line,) = _ran(isolated, "", "sh -c 'setsid sleep 600 & sleep 0.3'")
+def test_a_process_left_in_the_background_is_named_and_keeps_running(isolated: Lab) -> None:
+    (line,) = _run(isolated, "", "sh -c 'setsid sleep 600 & sleep 0.3'")
     (pid,) = line["left_processes"]
     try:
         assert isolated.read(f"/proc/{pid}/comm") == "sleep"
-        assert pid not in [each["pid"] for each in line["reasons"]]
+        assert pid not in [reason["pid"] for reason in line["reasons"]]
     finally:
         isolated.do(f"kill {pid}")
 
 
-def test_a_noisewatch_that_is_killed_leaves_nothing_behind(isolated: Lab) -> None:
+def test_a_killed_noisewatch_leaves_no_group_and_no_trace_instance(isolated: Lab) -> None:
     groups = isolated.do(f"find {_GROUPS} -type d")
     pid = isolated.start(f"{_RUN} --runs 9 -- sleep 611")
     isolated.do("until pgrep -f '^sleep 611'; do sleep 0.2; done")
     isolated.do(f"kill -KILL {pid}; while pgrep -f '[s]leep 611|[n]oisewatch run'; do sleep 0.2; done")
-    isolated.do(f"while ls -A {_INSTANCES} | grep noisewatch; do sleep 0.2; done")  # emulation takes its time
+    isolated.do(f"while ls -A {_INSTANCES} | grep noisewatch; do sleep 0.2; done")  # slow under emulation
     assert isolated.do(f"find {_GROUPS} -type d") == groups
     header = json.loads((isolated.scratch / "receipt.jsonl").read_text().splitlines()[0])
     assert header["kind"] == "header"
@@ -91,7 +93,7 @@ def test_a_noisewatch_that_is_killed_leaves_nothing_behind(isolated: Lab) -> Non
 
 @pytest.fixture
 def group(isolated: Lab) -> Iterator[str]:
-    """A control group of its own."""
+    """A new control group."""
     folder = f"{_GROUPS}/frozen"
     isolated.do(f"mkdir {folder}")
     yield folder
@@ -104,11 +106,11 @@ def test_a_command_whose_control_group_is_frozen_is_disturbed(
 ) -> None:
     freezer = f"sleep 1; echo {int(is_frozen)} > {group}/cgroup.freeze; sleep 1.5; echo 0 > {group}/cgroup.freeze"
     (isolated.scratch / "freezer.sh").write_text(freezer)
-    (line,) = _ran(isolated, "", f"sh -c 'setsid sh freezer.sh & echo 0 > {group}/cgroup.procs; sleep 2; wait'")
-    found = [each for each in line["reasons"] if each["kind"] == "frozen"]
-    assert [each["kind"] for each in found] == kinds
+    (line,) = _run(isolated, "", f"sh -c 'setsid sh freezer.sh & echo 0 > {group}/cgroup.procs; sleep 2; wait'")
+    reasons = [reason for reason in line["reasons"] if reason["kind"] == "frozen"]
+    assert [reason["kind"] for reason in reasons] == kinds
     assert (line["frozen_ns"] > 500_000_000) is is_frozen
-    assert all(group in each["name"] for each in found)
+    assert all(group in reason["name"] for reason in reasons)
 
 
 def test_the_command_is_moved_into_the_partition_that_has_its_target(plain: Lab) -> None:
@@ -116,9 +118,9 @@ def test_the_command_is_moved_into_the_partition_that_has_its_target(plain: Lab)
     plain.do(f"echo +cpuset > {_GROUPS}/cgroup.subtree_control; mkdir {group}; echo 4-5 > {group}/cpuset.cpus")
     plain.write(f"{group}/cpuset.cpus.partition", "isolated")
     try:
-        asks = "cat /proc/self/cgroup; grep Cpus_allowed_list: /proc/self/status; exit 7"
-        ran = plain.run(f"noisewatch run --output receipt.jsonl -- sh -c '{asks}'")
-        assert (ran.status, ran.out.split()) == (7, ["0::/bench", "Cpus_allowed_list:", "4-5"])
+        script = "cat /proc/self/cgroup; grep Cpus_allowed_list: /proc/self/status; exit 7"
+        result = plain.run(f"noisewatch run --output receipt.jsonl -- sh -c '{script}'")
+        assert (result.status, result.out.split()) == (7, ["0::/bench", "Cpus_allowed_list:", "4-5"])
         (header,) = lines_of(plain.scratch / "receipt.jsonl", "header")
         assert (header["target"], header["pinned_by"]) == ([4, 5], "affinity in an isolated partition")
         assert plain.read(f"{group}/cgroup.procs") == ""
@@ -126,10 +128,10 @@ def test_the_command_is_moved_into_the_partition_that_has_its_target(plain: Lab)
         plain.do(f"rmdir {group}; echo -cpuset > {_GROUPS}/cgroup.subtree_control")
 
 
-def test_each_move_between_memory_nodes_is_seen_in_the_trace_however_soon_it_came_back(plain: Lab) -> None:
+def test_the_trace_counts_each_move_between_memory_nodes(plain: Lab) -> None:
     (plain.scratch / "hops.py").write_text(_HOPS)
     plain.do("noisewatch run --cpus 3-4 --tracer events --calibration 0 --output receipt.jsonl -- python3 -S hops.py")
     (line,) = lines_of(plain.scratch / "receipt.jsonl")
     placement = line["placement"]
     assert (placement["source"], placement["threads"][0]["node_moves"] >= 19) == ("trace", True), placement
-    assert "node-changed" in [each["kind"] for each in line["reasons"]]
+    assert "node-changed" in [reason["kind"] for reason in line["reasons"]]

@@ -1,4 +1,4 @@
-"""What commands inherit in these tests, however those were started."""
+"""Signal actions that commands inherit in these tests, however the tests were started."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _IGNORED_IN_BACKGROUND = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_ignored() -> Iterator[None]:
-    """A script's shell has what it starts in the background ignore Ctrl-C and Ctrl-\\, nohup a hangup."""
+def _default_signal_actions() -> Iterator[None]:
+    """Restore default actions: shell scripts let background jobs ignore Ctrl-C and Ctrl-\\, nohup a hangup."""
     before = {number: signal.getsignal(number) for number in _IGNORED_IN_BACKGROUND}
     for number, handler in before.items():
         if handler is signal.SIG_IGN:

@@ -1,4 +1,4 @@
-"""The end time of a command that ends while noisewatch is not waiting for it."""
+"""End time of a command that ends while noisewatch is not waiting for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from noisewatch.machine.command import load_launching
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.command.start import CommandPlan
-from tests.machine.command.wrapped import each_core, state_of
+from tests.machine.command.wrapped import state_of, with_all_cores
 from tests.plumbing.waiting import wait_until
 
 
@@ -22,71 +22,71 @@ def _plan(script: str) -> CommandPlan:
     return CommandPlan(argv=("sh", "-c", script))
 
 
-@each_core
-def test_a_command_that_ends_during_a_look_ended_then(core: str) -> None:
+@with_all_cores
+def test_end_during_a_look_is_noticed_at_once(core: str) -> None:
     with Commands(core=load_launching(core)) as commands:
-        started = commands.start(_plan("sleep 0.05"))
-        with started.noticed():
-            wait_until(lambda: not os.path.exists(f"/proc/{started.pid}"))
+        command = commands.start(_plan("sleep 0.05"))
+        with command.noticed():
+            wait_until(lambda: not os.path.exists(f"/proc/{command.pid}"))
             time.sleep(0.05)
-            seen_ns = time.monotonic_ns()
+            noticed_ns = time.monotonic_ns()
             time.sleep(0.05)
-        end = started.wait()
+        end = command.wait()
     assert end is not None
-    assert started.began_ns + 50_000_000 <= end.ended_ns < seen_ns
+    assert command.began_ns + 50_000_000 <= end.ended_ns < noticed_ns
 
 
-def test_one_that_had_ended_before_the_look_ended_no_later_than_that_began() -> None:
+def test_end_before_a_look_is_no_later_than_its_start() -> None:
     with Commands() as commands:
-        started = commands.start(_plan("exit 3"))
-        wait_until(lambda: state_of(started.pid) == "Z")
-        with started.noticed():
-            seen_ns = time.monotonic_ns()
-        end = started.wait()
+        command = commands.start(_plan("exit 3"))
+        wait_until(lambda: state_of(command.pid) == "Z")
+        with command.noticed():
+            look_ns = time.monotonic_ns()
+        end = command.wait()
     assert end is not None
-    assert (end.exit_status, end.ended_ns <= seen_ns) == (3, True)
+    assert (end.exit_status, end.ended_ns <= look_ns) == (3, True)
 
 
 @pytest.mark.parametrize("is_noticed", [True, False])
-def test_a_stop_that_is_over_before_anybody_waits_was_one(is_noticed: bool) -> None:
+def test_stop_that_is_over_before_the_wait_is_counted(is_noticed: bool) -> None:
     with Commands() as commands:
-        started = commands.start(_plan("(sleep 0.2; kill -CONT $$; sleep 0.2) & kill -STOP $$; sleep 0.2"))
-        with started.noticed() if is_noticed else nullcontext():
-            wait_until(lambda: state_of(started.pid) == "T")
-            wait_until(lambda: state_of(started.pid) != "T")
-        end = started.wait()
+        command = commands.start(_plan("(sleep 0.2; kill -CONT $$; sleep 0.2) & kill -STOP $$; sleep 0.2"))
+        with command.noticed() if is_noticed else nullcontext():
+            wait_until(lambda: state_of(command.pid) == "T")
+            wait_until(lambda: state_of(command.pid) != "T")
+        end = command.wait()
     assert end is not None
     assert end.stop_count == 1
     assert end.stopped_ns > 100_000_000
 
 
-def test_an_orphan_that_ends_or_a_stop_is_no_end_of_the_command() -> None:
+def test_ended_orphan_or_stop_is_not_the_end_of_the_command() -> None:
     with Commands() as commands:
-        started = commands.start(_plan("(sleep 0.05 &); (sleep 0.1; kill -CONT $$) & kill -STOP $$; sleep 0.2"))
-        with started.noticed():
-            wait_until(lambda: state_of(started.pid) == "T")
-            seen_ns = time.monotonic_ns()
-        end = started.wait()
+        command = commands.start(_plan("(sleep 0.05 &); (sleep 0.1; kill -CONT $$) & kill -STOP $$; sleep 0.2"))
+        with command.noticed():
+            wait_until(lambda: state_of(command.pid) == "T")
+            stop_ns = time.monotonic_ns()
+        end = command.wait()
     assert end is not None
-    assert end.ended_ns > seen_ns
+    assert end.ended_ns > stop_ns
     assert end.stop_count == 1
     assert end.left_pids == frozenset()
 
 
-def test_all_is_as_before_behind_it_whatever_happens() -> None:
+def test_signal_handling_is_restored_after_an_error() -> None:
     def state() -> tuple[object, ...]:
         return signal.getsignal(signal.SIGCHLD), signal.pthread_sigmask(signal.SIG_BLOCK, ()), sys.getswitchinterval()
 
     with Commands() as commands:
-        started = commands.start(_plan("sleep 0.05"))
+        command = commands.start(_plan("sleep 0.05"))
         before = state()
-        with pytest.raises(ZeroDivisionError), started.noticed():
+        with pytest.raises(ZeroDivisionError), command.noticed():
             1 / 0  # noqa: B018
         assert state() == before
-        assert started.wait() is not None
+        assert command.wait() is not None
 
 
-def test_a_signal_behind_the_last_command_is_known_when_all_is_over() -> None:
+def test_signal_after_the_last_command_is_known_at_the_end() -> None:
     with Commands() as commands:
-        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # other threads of a test's process do not block it
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # other threads of a test process do not block it
     assert commands.ended_by == signal.SIGTERM

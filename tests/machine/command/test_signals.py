@@ -1,4 +1,4 @@
-"""Signals that a wrapper gets: each reaches the command once, and none is lost."""
+"""Signals that a wrapper receives: each reaches the command once, and none is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from noisewatch.errors import CannotStart
 from noisewatch.machine.command.running import Commands
-from tests.machine.command.wrapped import CORES, RunningWrapper, each_core, state_of
+from tests.machine.command.wrapped import CORES, RunningWrapper, state_of, with_all_cores
 from tests.plumbing.waiting import wait_until
 
 _ASKING = [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP]
@@ -25,38 +25,38 @@ _SLEEP = "while :; do sleep 0.02; done"
     ("core", "number"),
     [*((CORES[0], number) for number in _HANDLED), *((core, signal.SIGTERM) for core in CORES[1:])],
 )
-def test_the_command_gets_what_the_wrapper_gets(core: str, number: signal.Signals, tmp_path: Path) -> None:
+def test_signal_to_the_wrapper_reaches_the_command(core: str, number: signal.Signals, tmp_path: Path) -> None:
     name = number.name.removeprefix("SIG")
     with RunningWrapper(core, tmp_path, f"trap 'echo told; exit 9' {name}; echo ready; {_SLEEP}") as wrapper:
         wrapper.signal(number)
-        ended = wrapper.end()
+        result = wrapper.end()
     assert wrapper.output == "ready\ntold\n"
-    assert (ended["exit_status"], wrapper.process.returncode) == (9, 9)
-    assert ended["asked"] == (number if number in _ASKING else None)
+    assert (result["exit_status"], wrapper.process.returncode) == (9, 9)
+    assert result["asked"] == (number if number in _ASKING else None)
 
 
-@each_core
-def test_the_wrapper_dies_by_the_signal_that_killed_its_command(core: str, tmp_path: Path) -> None:
+@with_all_cores
+def test_wrapper_dies_by_the_signal_that_killed_its_command(core: str, tmp_path: Path) -> None:
     with RunningWrapper(core, tmp_path, f"echo ready; {_SLEEP}") as wrapper:
         wrapper.signal(signal.SIGTERM)
-        ended = wrapper.end()
-    assert (ended["exit_status"], ended["signal_number"]) == (None, signal.SIGTERM)
+        result = wrapper.end()
+    assert (result["exit_status"], result["signal_number"]) == (None, signal.SIGTERM)
     assert wrapper.process.returncode == -signal.SIGTERM
 
 
-@each_core
-def test_a_command_that_takes_no_notice_ends_in_its_own_time_and_is_the_last(core: str, tmp_path: Path) -> None:
+@with_all_cores
+def test_command_that_ignores_a_signal_ends_by_itself_and_is_the_last(core: str, tmp_path: Path) -> None:
     script = f"trap '' INT; echo ready; until [ -e {tmp_path}/end ]; do sleep 0.02; done; exit 4"
     with RunningWrapper(core, tmp_path, script, runs=3) as wrapper:
         wrapper.signal(signal.SIGINT)
         (tmp_path / "end").touch()
-        ended = wrapper.end()
-    assert (len(wrapper.pids), ended["exit_status"], ended["asked"]) == (1, 4, signal.SIGINT)
+        result = wrapper.end()
+    assert (len(wrapper.pids), result["exit_status"], result["asked"]) == (1, 4, signal.SIGINT)
     assert wrapper.process.returncode == 4
 
 
-@each_core
-def test_what_was_ignored_from_the_start_ends_neither(core: str, tmp_path: Path) -> None:
+@with_all_cores
+def test_signal_that_was_ignored_from_the_start_ends_neither(core: str, tmp_path: Path) -> None:
     script = f"echo ready; until [ -e {tmp_path}/end ]; do sleep 0.02; done; exit 6"
     ignoring = ("sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh")
     with RunningWrapper(core, tmp_path, script, prefix=ignoring) as wrapper:
@@ -64,20 +64,20 @@ def test_what_was_ignored_from_the_start_ends_neither(core: str, tmp_path: Path)
             wrapper.signal(number)
             os.kill(wrapper.pids[0], number)
         (tmp_path / "end").touch()
-        ended = wrapper.end()
-    assert (ended["exit_status"], ended["asked"], wrapper.process.returncode) == (6, None, 6)
+        result = wrapper.end()
+    assert (result["exit_status"], result["asked"], wrapper.process.returncode) == (6, None, 6)
 
 
-@each_core
-def test_the_command_does_not_get_back_what_it_sends(core: str, tmp_path: Path) -> None:
+@with_all_cores
+def test_signal_from_the_command_is_not_returned_to_it(core: str, tmp_path: Path) -> None:
     script = "trap 'echo told' USR1; echo ready; kill -USR1 $PPID; sleep 0.2; exit 3"
     with RunningWrapper(core, tmp_path, script) as wrapper:
         assert wrapper.end()["exit_status"] == 3
     assert wrapper.output == "ready\n"
 
 
-@each_core
-def test_a_burst_of_signals_is_told_and_the_end_is_not_missed(core: str, tmp_path: Path) -> None:
+@with_all_cores
+def test_burst_of_signals_is_forwarded_and_the_end_is_not_missed(core: str, tmp_path: Path) -> None:
     script = f"trap : USR1; trap 'exit 8' USR2; echo ready; {_SLEEP}"
     with RunningWrapper(core, tmp_path, script) as wrapper:
         for _ in range(200):
@@ -86,8 +86,8 @@ def test_a_burst_of_signals_is_told_and_the_end_is_not_missed(core: str, tmp_pat
         assert wrapper.end()["exit_status"] == 8
 
 
-@each_core
-def test_a_wrapper_that_is_to_stop_stops_both_and_both_go_on(core: str, tmp_path: Path) -> None:
+@with_all_cores
+def test_stop_of_the_wrapper_stops_both_and_both_continue(core: str, tmp_path: Path) -> None:
     with RunningWrapper(core, tmp_path, f"trap 'exit 5' USR1; echo ready; {_SLEEP}") as wrapper:
         both = wrapper.process.pid, wrapper.pids[0]
         wrapper.signal(signal.SIGTSTP)
@@ -96,13 +96,13 @@ def test_a_wrapper_that_is_to_stop_stops_both_and_both_go_on(core: str, tmp_path
         wrapper.signal(signal.SIGCONT)
         wait_until(lambda: all(state_of(pid) != "T" for pid in both))
         wrapper.signal(signal.SIGUSR1)
-        ended = wrapper.end()
-    assert (ended["exit_status"], ended["stop_count"]) == (5, 1)
-    assert ended["stopped_ns"] > 0.9e9 * _STOPPED_S
+        result = wrapper.end()
+    assert (result["exit_status"], result["stop_count"]) == (5, 1)
+    assert result["stopped_ns"] > 0.9e9 * _STOPPED_S
 
 
-@each_core
-def test_threads_that_have_read_the_machine_take_no_signals(core: str, tmp_path: Path) -> None:
+@with_all_cores
+def test_threads_that_have_read_the_machine_receive_no_signals(core: str, tmp_path: Path) -> None:
     script = f"trap 'exit 9' TERM; echo ready; {_SLEEP}"
     with RunningWrapper(core, tmp_path, script, has_read=True) as wrapper:
         assert len(os.listdir(f"/proc/{wrapper.process.pid}/task")) > 1
@@ -111,15 +111,13 @@ def test_threads_that_have_read_the_machine_take_no_signals(core: str, tmp_path:
         time.sleep(_STOPPED_S)
         os.kill(wrapper.pids[0], signal.SIGCONT)
         wrapper.signal(signal.SIGTERM)
-        ended = wrapper.end()
-    assert (ended["exit_status"], ended["asked"]) == (9, signal.SIGTERM)
-    assert ended["stopped_ns"] > 0.9e9 * _STOPPED_S
+        result = wrapper.end()
+    assert (result["exit_status"], result["asked"]) == (9, signal.SIGTERM)
+    assert result["stopped_ns"] > 0.9e9 * _STOPPED_S
 
 
 @pytest.mark.parametrize("refused", ["fork", "pipe"])
-def test_a_guard_that_the_system_refuses_leaves_signals_as_they_were(
-    refused: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_guard_leaves_signals_unchanged(refused: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 

@@ -14,16 +14,16 @@ import pytest
 
 from noisewatch.machine.command.adopted import AdoptedProcesses, children_of, with_descendants
 from noisewatch.machine.command.start import inherited_state
-from tests.machine.command.wrapped import RunningWrapper, each_core, state_of
+from tests.machine.command.wrapped import RunningWrapper, state_of, with_all_cores
 from tests.plumbing.waiting import is_alive, wait_until
 
 _STOPPED_S = 0.15
-_UNTIL_TOLD = "trap 'exit 5' USR1; echo ready; while :; do sleep 0.02; done"
+_UNTIL_SIGUSR1 = "trap 'exit 5' USR1; echo ready; while :; do sleep 0.02; done"
 
 
-@each_core
-def test_it_is_known_how_long_a_command_was_stopped(core: str, tmp_path: Path) -> None:
-    with RunningWrapper(core, tmp_path, _UNTIL_TOLD) as wrapper:
+@with_all_cores
+def test_stopped_time_of_a_command_is_measured(core: str, tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, _UNTIL_SIGUSR1) as wrapper:
         began_ns = time.monotonic_ns()
         for _ in range(2):
             os.kill(wrapper.pids[0], signal.SIGSTOP)
@@ -33,43 +33,43 @@ def test_it_is_known_how_long_a_command_was_stopped(core: str, tmp_path: Path) -
             wait_until(lambda: state_of(wrapper.pids[0]) != "T")
         assert state_of(wrapper.process.pid) != "T"
         wrapper.signal(signal.SIGUSR1)
-        ended = wrapper.end()
+        result = wrapper.end()
         most_ns = time.monotonic_ns() - began_ns
-    assert ended["stop_count"] == 2
-    assert 2 * _STOPPED_S * 0.9 < ended["stopped_ns"] / 1e9 < most_ns / 1e9
+    assert result["stop_count"] == 2
+    assert 2 * _STOPPED_S * 0.9 < result["stopped_ns"] / 1e9 < most_ns / 1e9
 
 
-@each_core
-def test_a_command_that_is_killed_while_it_is_stopped_was_stopped_until_then(core: str, tmp_path: Path) -> None:
-    with RunningWrapper(core, tmp_path, _UNTIL_TOLD) as wrapper:
+@with_all_cores
+def test_command_that_is_killed_while_stopped_was_stopped_until_then(core: str, tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, _UNTIL_SIGUSR1) as wrapper:
         os.kill(wrapper.pids[0], signal.SIGSTOP)
         wait_until(lambda: state_of(wrapper.pids[0]) == "T")
         time.sleep(_STOPPED_S)
         os.kill(wrapper.pids[0], signal.SIGKILL)
-        ended = wrapper.end()
-    assert (ended["signal_number"], ended["stop_count"]) == (signal.SIGKILL, 1)
-    assert ended["stopped_ns"] > 0.9e9 * _STOPPED_S
+        result = wrapper.end()
+    assert (result["signal_number"], result["stop_count"]) == (signal.SIGKILL, 1)
+    assert result["stopped_ns"] > 0.9e9 * _STOPPED_S
 
 
-@each_core
-def test_what_a_command_leaves_behind_is_named_and_lives_on(core: str, tmp_path: Path) -> None:
-    """One that it does not wait for, and a daemon with a child of its own, in a session of its own."""
+@with_all_cores
+def test_processes_that_a_command_leaves_are_listed_and_live_on(core: str, tmp_path: Path) -> None:
+    """A background process, and a daemon with a child in a session of its own."""
     script = (
         f"sleep 60 & echo $! > {tmp_path}/a; "
         f"setsid sh -c 'sleep 60 & echo $! > {tmp_path}/c; echo $$ > {tmp_path}/b; echo ready; wait' & "
         f"until [ -s {tmp_path}/b ]; do sleep 0.01; done; exit 3"
     )
     with RunningWrapper(core, tmp_path, script) as wrapper:
-        ended = wrapper.end()
+        result = wrapper.end()
     left = [int((tmp_path / name).read_text()) for name in "abc"]
-    assert (ended["exit_status"], ended["left_pids"]) == (3, sorted(left))
+    assert (result["exit_status"], result["left_pids"]) == (3, sorted(left))
     assert [is_alive(pid) for pid in left] == [True] * 3
     for pid in left:
         os.kill(pid, signal.SIGKILL)
 
 
-@each_core
-def test_orphans_that_end_before_the_command_are_counted_apart(core: str, tmp_path: Path) -> None:
+@with_all_cores
+def test_orphans_that_end_before_the_command_are_counted_separately(core: str, tmp_path: Path) -> None:
     busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
     until = f"until [ -s {tmp_path}/gone ]; do sleep 0.02; done; sleep 0.1"
     script = f"(sh -c '{busy}; echo $$ > {tmp_path}/gone' &); echo ready; {until}"
@@ -77,15 +77,15 @@ def test_orphans_that_end_before_the_command_are_counted_apart(core: str, tmp_pa
         wait_until(lambda: (tmp_path / "gone").exists() and bool((tmp_path / "gone").read_text()))
         orphan = int((tmp_path / "gone").read_text())
         wait_until(lambda: not Path(f"/proc/{orphan}").exists())  # not even a zombie
-        ended = wrapper.end()
-    assert ended["left_pids"] == []
-    usage, adopted = ended["usage"], ended["adopted_usage"]
+        result = wrapper.end()
+    assert result["left_pids"] == []
+    usage, adopted = result["usage"], result["adopted_usage"]
     assert adopted["user_ns"] + adopted["system_ns"] > 10_000_000
     assert usage["user_ns"] + usage["system_ns"] < adopted["user_ns"] + adopted["system_ns"]
 
 
-@each_core
-def test_what_one_command_left_is_not_the_next_ones(core: str, tmp_path: Path) -> None:
+@with_all_cores
+def test_processes_left_by_one_command_are_not_the_next_ones(core: str, tmp_path: Path) -> None:
     script = f"echo ready; [ -e {tmp_path}/left ] || {{ sleep 60 & echo $! > {tmp_path}/left; }}"
     with RunningWrapper(core, tmp_path, script, runs=2) as wrapper:
         last = wrapper.end()
@@ -95,11 +95,9 @@ def test_what_one_command_left_is_not_the_next_ones(core: str, tmp_path: Path) -
     assert (first["left_pids"], last["left_pids"]) == ([left], [])
 
 
-@each_core
-def test_whose_orphans_are_is_not_known_while_one_lives_that_an_earlier_command_has_left(
-    core: str, tmp_path: Path
-) -> None:
-    """A daemon starts them, as the command might."""
+@with_all_cores
+def test_owner_of_orphans_is_unknown_while_a_process_of_an_earlier_command_lives(core: str, tmp_path: Path) -> None:
+    """A daemon starts orphans, as the command might."""
     busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
     again = f"while :; do (({busy}; echo >> {tmp_path}/orphans) &); sleep 0.02; done"
     first_time = f"setsid sh -c 'echo $$ > {tmp_path}/left; {again}' & until [ -s {tmp_path}/left ]; do :; done"
@@ -109,23 +107,23 @@ def test_whose_orphans_are_is_not_known_while_one_lives_that_an_earlier_command_
         with RunningWrapper(core, tmp_path, script, runs=2) as wrapper:
             last = wrapper.end()
             first = wrapper.reports[0]
-    finally:  # it would go on for ever
+    finally:  # the daemon would run for ever
         os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
     adopted = last["adopted_usage"]
     assert adopted["user_ns"] + adopted["system_ns"] > 0
     assert (first["may_be_others"], last["may_be_others"]) == (False, True)
 
 
-def test_what_a_child_starts_that_this_process_was_begun_with_may_not_be_the_commands() -> None:
+def test_orphans_may_be_of_an_inherited_child() -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
-        inherited, helped = AdoptedProcesses(inherited_state().children), AdoptedProcesses()
+        inherited, fresh = AdoptedProcesses(inherited_state().children), AdoptedProcesses()
         inherited.begin_command()
-        helped.begin_command()
+        fresh.begin_command()
         child.kill()
-    assert (inherited.may_be_others, helped.may_be_others) == (True, False)
+    assert (inherited.may_be_others, fresh.may_be_others) == (True, False)
 
 
-def test_a_child_that_had_ended_when_this_process_was_begun_starts_nothing() -> None:
+def test_inherited_child_that_has_ended_leaves_no_orphans() -> None:
     with subprocess.Popen(["true"]) as child:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         adopted = AdoptedProcesses(inherited_state().children)
@@ -137,11 +135,11 @@ def test_a_child_that_had_ended_when_this_process_was_begun_starts_nothing() -> 
 _ANOTHER_USER = pytest.mark.skipif(os.geteuid() != 0, reason="another user is for root")
 
 
-@each_core
+@with_all_cores
 @pytest.mark.parametrize(
     "options", [{}, pytest.param({"user": [65534, 65534, []]}, marks=_ANOTHER_USER)], ids=["ours", "another user's"]
 )
-def test_a_killed_wrapper_takes_the_command_with_it(core: str, options: dict[str, Any], tmp_path: Path) -> None:
+def test_killed_wrapper_ends_its_command(core: str, options: dict[str, Any], tmp_path: Path) -> None:
     with RunningWrapper(core, tmp_path, "echo ready; exec sleep 60", **options) as wrapper:
         (command,) = wrapper.pids
         wrapper.process.kill()
@@ -149,8 +147,8 @@ def test_a_killed_wrapper_takes_the_command_with_it(core: str, options: dict[str
         wait_until(lambda: not is_alive(command), limit_s=5)
 
 
-@each_core
-def test_a_killed_wrapper_takes_all_with_it_that_the_command_started(core: str, tmp_path: Path) -> None:
+@with_all_cores
+def test_killed_wrapper_ends_all_descendants_of_its_command(core: str, tmp_path: Path) -> None:
     script = "(setsid sleep 60 & exec sleep 60) & trap '' HUP TERM; echo ready; wait"
     with RunningWrapper(core, tmp_path, script) as wrapper:
         (command,) = wrapper.pids
@@ -161,9 +159,9 @@ def test_a_killed_wrapper_takes_all_with_it_that_the_command_started(core: str, 
         wait_until(lambda: not any(is_alive(pid) for pid in started), limit_s=5)
 
 
-@each_core
-def test_nobody_guards_a_wrapper_that_has_ended(core: str, tmp_path: Path) -> None:
-    with RunningWrapper(core, tmp_path, _UNTIL_TOLD) as wrapper:
+@with_all_cores
+def test_guard_of_an_ended_wrapper_ends(core: str, tmp_path: Path) -> None:
+    with RunningWrapper(core, tmp_path, _UNTIL_SIGUSR1) as wrapper:
         guards = (children_of(wrapper.process.pid) or frozenset()) - set(wrapper.pids)
         wrapper.signal(signal.SIGUSR1)
         wrapper.end()
@@ -171,7 +169,7 @@ def test_nobody_guards_a_wrapper_that_has_ended(core: str, tmp_path: Path) -> No
     assert not any(is_alive(pid) for pid in guards)
 
 
-def test_threads_of_ours_that_end_meanwhile_hide_no_children() -> None:
+def test_own_threads_that_end_meanwhile_hide_no_children() -> None:
     is_over = threading.Event()
 
     def come_and_go() -> None:
@@ -180,11 +178,11 @@ def test_threads_of_ours_that_end_meanwhile_hide_no_children() -> None:
             thread.start()
             thread.join()
 
-    comers = [threading.Thread(target=come_and_go) for _ in range(3)]
-    for comer in comers:
-        comer.start()
-    found = [children_of("self") for _ in range(2_000)]
+    starters = [threading.Thread(target=come_and_go) for _ in range(3)]
+    for starter in starters:
+        starter.start()
+    children = [children_of("self") for _ in range(2_000)]
     is_over.set()
-    for comer in comers:
-        comer.join()
-    assert None not in found
+    for starter in starters:
+        starter.join()
+    assert None not in children

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.machine.command.wrapped import CORES, ROOT, RunningWrapper, each_core, state_of, wrapped
+from tests.machine.command.wrapped import CORES, ROOT, RunningWrapper, state_of, with_all_cores, wrap
 from tests.plumbing.waiting import wait_until
 
 _COUNTS = """
@@ -52,7 +52,7 @@ def _resize(terminal: int) -> None:
 @pytest.mark.parametrize(
     ("core", "name"), [*((CORES[0], name) for name in ("INT", "QUIT", "WINCH")), *((core, "INT") for core in CORES[1:])]
 )
-def test_the_command_gets_once_what_the_terminal_tells_all(
+def test_signal_from_the_terminal_reaches_the_command_once(
     core: str, name: str, terminal: tuple[int, int], tmp_path: Path
 ) -> None:
     counting = shlex.join([sys.executable, "-I", "-S", "-c", _COUNTS, name, str(tmp_path / "end")])
@@ -62,24 +62,24 @@ def test_the_command_gets_once_what_the_terminal_tells_all(
         wait_until(lambda: "told" in wrapper.output)
         time.sleep(_LONGER_THAN_FORWARDING_S)
         (tmp_path / "end").touch()
-        ended = wrapper.end()
+        result = wrapper.end()
     assert wrapper.output.count("told") == 1
-    assert (ended["exit_status"], wrapper.process.returncode) == (7, 7)
-    assert ended["asked"] == (None if name == "WINCH" else signal.Signals[f"SIG{name}"])
+    assert (result["exit_status"], wrapper.process.returncode) == (7, 7)
+    assert result["asked"] == (None if name == "WINCH" else signal.Signals[f"SIG{name}"])
 
 
-@each_core
-def test_a_shell_stops_and_continues_both(core: str, terminal: tuple[int, int], tmp_path: Path) -> None:
+@with_all_cores
+def test_shell_stops_and_continues_wrapper_and_command(core: str, terminal: tuple[int, int], tmp_path: Path) -> None:
     user, programs = terminal
     begun, report = tmp_path / "begun", tmp_path / "report"
-    # No shell's loop: one that is about to start a program waits for it, and is not stopped before.
-    inside = shlex.join(wrapped(core, ["sleep", "60"], begun=str(begun), report=str(report)))
+    # Not a shell loop: a shell that is about to start a program waits for it, and is not stopped before.
+    inside = shlex.join(wrap(core, ["sleep", "60"], begun=str(begun), report=str(report)))
     shell = subprocess.Popen(
         ["setsid", "--ctty", "sh", "-i"], cwd=ROOT, stdin=programs, stdout=programs, stderr=programs
     )
     try:
         _type(user, f"{inside}; echo $? > {tmp_path}/stopped_as\n")
-        wait_until(lambda: _is_said(begun))
+        wait_until(lambda: _has_whole_line(begun))
         command = int(begun.read_text())
         both = command, _parent_of(command)
         _type(user, "\x1a")
@@ -88,17 +88,17 @@ def test_a_shell_stops_and_continues_both(core: str, terminal: tuple[int, int], 
         _type(user, f"fg; echo $? > {tmp_path}/ended_as\n")
         wait_until(lambda: all(state_of(pid) != "T" for pid in both))
         os.kill(both[1], signal.SIGUSR1)
-        wait_until(lambda: _is_said(tmp_path / "ended_as"))
+        wait_until(lambda: _has_whole_line(tmp_path / "ended_as"))
     finally:
         shell.kill()
         shell.wait()
     assert (tmp_path / "stopped_as").read_text() == f"{128 + signal.SIGTSTP}\n"
     assert (tmp_path / "ended_as").read_text() == f"{128 + signal.SIGUSR1}\n"
-    told = report.read_text()
-    assert '"stop_count": 1,' in told
+    report_text = report.read_text()
+    assert '"stop_count": 1,' in report_text
 
 
-def _is_said(path: Path) -> bool:
+def _has_whole_line(path: Path) -> bool:
     return path.exists() and path.read_text().endswith("\n")
 
 

@@ -1,4 +1,4 @@
-"""Commands that tests run in a wrapper of their own, as its signals and its end are what is looked at."""
+"""Commands that tests run in a separate wrapper, to check its signals and its end."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from noisewatch.machine.spinning.loops import NATIVE, PYTHON
 from tests.plumbing.waiting import wait_until
 
 CORES = [PYTHON] if load_launching(NATIVE) is python_launching else [NATIVE, PYTHON]
-each_core = pytest.mark.parametrize("core", CORES)
+with_all_cores = pytest.mark.parametrize("core", CORES)
 _WRAPPER = [sys.executable, "-m", "tests.machine.command.wrapper"]
 ROOT = Path(__file__).parents[3]
 
 
-def wrapped(core: str, command: Iterable[str], **options: object) -> list[str]:
-    """The command line that runs it in a wrapper."""
+def wrap(core: str, command: Iterable[str], **options: object) -> list[str]:
+    """Return the command line that runs `command` in a wrapper."""
     return [*_WRAPPER, json.dumps({"core": core, **options}), *command]
 
 
 def run(argv: list[str], env: Mapping[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Runs it to its end, from where a wrapper is found."""
+    """Run a command to its end, in the folder where the wrapper is found."""
     return subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT, env=env, timeout=30, **options)
 
 
 class RunningWrapper:
-    """A context manager: a wrapper around a shell's script, which says `ready` once it is, and what came of it."""
+    """A context manager: a wrapper of a shell script, which prints `ready` when it is, with the reports of its runs."""
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class RunningWrapper:
         terminal: int | None = None,
         **options: Any,
     ) -> None:
-        """`terminal` is its standard input, and controls it."""
+        """Start the wrapper. `terminal` is its standard input and controlling terminal."""
         self._report, begun = folder / "report", folder / "begun"
         self._output = folder / "output"
-        argv = wrapped(core, ["sh", "-c", script], report=str(self._report), begun=str(begun), **options)
+        argv = wrap(core, ["sh", "-c", script], report=str(self._report), begun=str(begun), **options)
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
                 [*(("setsid", "--ctty") if terminal is not None else ()), *prefix, *argv],
@@ -56,7 +56,7 @@ class RunningWrapper:
                 stdin=terminal,
                 stdout=output,
                 stderr=output,
-                # Of its own, but in our session: else the kernel would let no terminal stop it.
+                # A group of its own, but in our session: otherwise the kernel lets no terminal stop it.
                 process_group=0 if terminal is None else None,
             )
         self._begun = begun
@@ -71,7 +71,7 @@ class RunningWrapper:
 
     @property
     def output(self) -> str:
-        """What the command has written."""
+        """The output of the command."""
         return self._output.read_text()
 
     @property
@@ -80,20 +80,20 @@ class RunningWrapper:
         return [int(line) for line in self._begun.read_text().splitlines()] if self._begun.exists() else []
 
     def signal(self, number: int) -> None:
-        """To the wrapper alone."""
+        """Send a signal to the wrapper alone."""
         os.kill(self.process.pid, number)
 
     def end(self) -> dict[str, Any]:
-        """What the last run came to."""
+        """Wait for the end. Return the report of the last run."""
         self.process.wait(timeout=20)
         return self.reports[-1]
 
     @property
     def reports(self) -> list[dict[str, Any]]:
-        """What the runs came to, in order."""
+        """The reports of the runs, in order."""
         return [json.loads(line) for line in self._report.read_text().splitlines()]
 
 
 def state_of(pid: int) -> str:
-    """R, S, D, T (stopped), Z, as in /proc/PID/stat."""
+    """Return the state as in /proc/PID/stat: R, S, D, T (stopped) or Z."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -1,8 +1,8 @@
 """A program that only runs another: `python -m tests.machine.command.wrapper OPTIONS COMMAND …`, for the tests.
 
-OPTIONS are JSON: what the plan has beside the command, `own_cpus` to pin the wrapper to, `core`, `runs`, `has_read` to
+OPTIONS are JSON: the other fields of the plan, `own_cpus` to pin the wrapper to, `core`, `runs`, `has_read` to
 read a snapshot of this host first, which leaves a thread, and the files
-`report` (JSON, a line a run) and `begun` (the pid of each, a line as it begins).
+`report` (JSON, a line for each run) and `begun` (a line with the PID of each command when it starts).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from noisewatch.machine.command.start import CommandPlan, CommandUser, inherited
 
 
 def main() -> NoReturn:
-    """Ends as the last run does."""
+    """Run the command `runs` times, and end like the last run."""
     options = json.loads(sys.argv[1])
-    inherited, ended = inherited_state(), None
+    inherited, last = inherited_state(), None
     if "own_cpus" in options:
         os.sched_setaffinity(0, options["own_cpus"])
     if options.get("has_read"):
-        # Imported here, as it takes longer than all else that a wrapper does.
+        # Imported here, as it takes longer than everything else in a wrapper.
         from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
         from noisewatch.machine.live import LiveMachine
 
@@ -40,14 +40,15 @@ def main() -> NoReturn:
             except CannotStart as error:
                 print(error, file=sys.stderr)
                 sys.exit(error.status)
-            _say(options, "begun", command.pid)
-            ended = command.wait()
-            assert ended is not None
-            _say(options, "report", {**_told(ended), "began_ns": command.began_ns, "asked": commands.asked_to_end})
+            _write_line(options, "begun", command.pid)
+            last = command.wait()
+            assert last is not None
+            more = {"began_ns": command.began_ns, "asked": commands.asked_to_end}
+            _write_line(options, "report", _report(last) | more)
             if commands.asked_to_end is not None:
                 break
-    assert ended is not None
-    end_as(ended)
+    assert last is not None
+    end_as(last)
 
 
 def _plan(options: dict[str, Any]) -> CommandPlan:
@@ -62,15 +63,15 @@ def _plan(options: dict[str, Any]) -> CommandPlan:
     )
 
 
-def _told(ended: EndedCommand) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(ended)
-    return told | {"left_pids": sorted(ended.left_pids or ())}
+def _report(command: EndedCommand) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(command)
+    return fields | {"left_pids": sorted(command.left_pids or ())}
 
 
-def _say(options: dict[str, Any], name: str, what: object) -> None:
+def _write_line(options: dict[str, Any], name: str, value: object) -> None:
     if name in options:
         with open(options[name], "a") as file:
-            file.write(json.dumps(what, default=sorted) + "\n")  # what JSON does not know is a set
+            file.write(json.dumps(value, default=sorted) + "\n")  # sets are no JSON
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ def _open_count() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_a_file_that_changes_is_read_as_it_is_each_time(tmp_path: Path) -> None:
+def test_changing_file_is_read_anew_each_time(tmp_path: Path) -> None:
     files, path = KeptFiles(("/",)), tmp_path / "file"
     contents = []
     for number in range(4):
@@ -24,7 +24,7 @@ def test_a_file_that_changes_is_read_as_it_is_each_time(tmp_path: Path) -> None:
     assert contents == [b"reading 0", b"reading 1", b"reading 2", b"reading 3"]
 
 
-def test_only_what_is_read_again_is_kept_open(tmp_path: Path) -> None:
+def test_only_files_that_are_read_again_are_kept_open(tmp_path: Path) -> None:
     files, path = KeptFiles(("/",)), tmp_path / "file"
     path.write_text("text")
     before = _open_count()
@@ -35,7 +35,7 @@ def test_only_what_is_read_again_is_kept_open(tmp_path: Path) -> None:
     assert _open_count() == before + 1
 
 
-def test_no_more_than_some_are_kept_open(tmp_path: Path) -> None:
+def test_number_of_files_kept_open_is_bounded(tmp_path: Path) -> None:
     files, before = KeptFiles(("/",), most=20), _open_count()
     for number in range(30):
         (tmp_path / str(number)).write_text("text")
@@ -44,7 +44,7 @@ def test_no_more_than_some_are_kept_open(tmp_path: Path) -> None:
     assert _open_count() == before + 20
 
 
-def test_the_file_of_a_process_that_ended_is_gone_though_it_is_kept_open() -> None:
+def test_file_of_an_ended_process_is_missing_although_it_is_open() -> None:
     files = KeptFiles(("/",))
     with subprocess.Popen(["sleep", "60"]) as child:
         path = f"/proc/{child.pid}/schedstat"
@@ -54,7 +54,7 @@ def test_the_file_of_a_process_that_ended_is_gone_though_it_is_kept_open() -> No
         files.read(path)
 
 
-def test_a_large_file_is_read_to_its_end(tmp_path: Path) -> None:
+def test_large_file_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "large"
     path.write_bytes(b"x" * 3_000_001)
     files = KeptFiles(("/",))
@@ -62,14 +62,14 @@ def test_a_large_file_is_read_to_its_end(tmp_path: Path) -> None:
     assert len(read_file(str(path))) == 3_000_001
 
 
-def test_a_missing_file_is_missing_each_time(tmp_path: Path) -> None:
+def test_missing_file_is_missing_each_time(tmp_path: Path) -> None:
     files = KeptFiles(("/",))
     for _ in range(3):
         with pytest.raises(FileNotFoundError):
             files.read(str(tmp_path / "missing"))
 
 
-def test_files_are_read_again_together_and_those_that_are_to_be_kept_are_left(tmp_path: Path) -> None:
+def test_files_are_reread_together_except_excluded_ones(tmp_path: Path) -> None:
     files, paths = KeptFiles(("/",)), [str(tmp_path / name) for name in "abcd"]
     for path in paths:
         Path(path).write_text("before")
@@ -77,23 +77,23 @@ def test_files_are_read_again_together_and_those_that_are_to_be_kept_are_left(tm
         files.read(path)
     for path in (paths[1], paths[3]):
         Path(path).write_text("after!")
-    asked = [(path, b"before") for path in paths]
+    known = [(path, b"before") for path in paths]
     expected = [(1, b"after!"), (2, None), (3, b"after!")]
-    assert sorted(files.reread(asked, ReadProgress())) == expected
-    assert sorted(files.reread(asked[:3], ReadProgress(), but_not={paths[1]})) == [(1, None), (2, None)]
+    assert sorted(files.reread(known, ReadProgress())) == expected
+    assert sorted(files.reread(known[:3], ReadProgress(), but_not={paths[1]})) == [(1, None), (2, None)]
 
 
-def test_what_is_not_kept_is_opened_to_be_read_again_and_closed(tmp_path: Path) -> None:
+def test_file_that_is_not_kept_is_opened_and_closed_for_rereading(tmp_path: Path) -> None:
     files, before = KeptFiles(("/",), most=0), _open_count()
     path, missing = tmp_path / "file", str(tmp_path / "missing")
     path.write_text("text")
-    asked = [(str(path), b"text"), (str(path), b"before"), (missing, b"text"), (missing, None), (str(path), None)]
+    known = [(str(path), b"text"), (str(path), b"before"), (missing, b"text"), (missing, None), (str(path), None)]
     for _ in range(3):
-        assert sorted(files.reread(asked, ReadProgress())) == [(1, b"text"), (2, None), (4, b"text")]
+        assert sorted(files.reread(known, ReadProgress())) == [(1, b"text"), (2, None), (4, b"text")]
     assert _open_count() == before
 
 
-def test_one_whose_process_ended_is_closed_and_left() -> None:
+def test_file_of_an_ended_process_is_closed() -> None:
     files, before = KeptFiles(), _open_count()
     with subprocess.Popen(["sleep", "60"]) as child:
         path = f"/proc/{child.pid}/schedstat"
@@ -104,7 +104,7 @@ def test_one_whose_process_ended_is_closed_and_left() -> None:
     assert _open_count() == before
 
 
-def test_a_file_that_may_be_replaced_by_another_is_not_kept(tmp_path: Path) -> None:
+def test_file_that_may_be_replaced_is_not_kept(tmp_path: Path) -> None:
     files, path = KeptFiles(), tmp_path / "file"
     path.write_text("before")
     assert {files.read(str(path)) for _ in range(3)} == {b"before"}
@@ -113,7 +113,7 @@ def test_a_file_that_may_be_replaced_by_another_is_not_kept(tmp_path: Path) -> N
     assert files.read(str(path)) == b"after"
 
 
-def test_one_that_was_not_asked_for_lately_gives_its_place_to_another(tmp_path: Path) -> None:
+def test_file_that_was_not_read_recently_makes_room_for_another(tmp_path: Path) -> None:
     files, before = KeptFiles(("/",), most=1), _open_count()
     paths = [str(tmp_path / name) for name in "ab"]
     for path in paths:
@@ -127,7 +127,7 @@ def test_one_that_was_not_asked_for_lately_gives_its_place_to_another(tmp_path: 
     assert sorted(files.reread([(path, b"before") for path in paths], ReadProgress())) == [(0, b"text"), (1, b"text")]
 
 
-def test_with_the_last_who_knows_them_all_are_closed(tmp_path: Path) -> None:
+def test_all_files_are_closed_with_their_owner(tmp_path: Path) -> None:
     files, before = KeptFiles(("/",)), _open_count()
     for name in "ab":
         (tmp_path / name).write_text("text")

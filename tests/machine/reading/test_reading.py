@@ -1,4 +1,4 @@
-"""Files that are read again in one call: both cores say the same, and only what changed."""
+"""Rereading of many files in one call: both cores return the same, and only changed files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _write(descriptor: int, content: bytes) -> None:
     os.pwrite(descriptor, content, 0)
 
 
-def test_the_environment_declines_the_compiled_core(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_declines_the_compiled_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CHOICE, PYTHON)
     assert load_reading() is python_reading
 
@@ -47,20 +47,20 @@ def test_the_environment_declines_the_compiled_core(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("core", _CORES)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(contents=st.lists(st.tuples(st.none() | _TEXTS, _TEXTS), min_size=3, max_size=3))
-def test_only_what_says_something_else_comes_back(
+def test_only_changed_files_are_returned(
     core: ModuleType, descriptors: list[int], contents: list[tuple[bytes | None, bytes]]
 ) -> None:
     kept = []
-    for descriptor, (before, now) in zip(descriptors, contents, strict=True):
-        _write(descriptor, now)
+    for descriptor, (before, after) in zip(descriptors, contents, strict=True):
+        _write(descriptor, after)
         kept.append((descriptor, before))
     assert core.reread(kept, _progress(), _LARGEST) == [
-        (at, now) for at, (before, now) in enumerate(contents) if now != before
+        (at, after) for at, (before, after) in enumerate(contents) if after != before
     ]
 
 
 @pytest.mark.parametrize("core", _CORES)
-def test_a_file_that_grew_and_one_that_was_cut_come_back_whole(core: ModuleType, descriptors: list[int]) -> None:
+def test_longer_and_truncated_files_are_returned_whole(core: ModuleType, descriptors: list[int]) -> None:
     contents = [b"x" * 300_000, b"y"]
     for descriptor, content in zip(descriptors, contents, strict=False):
         _write(descriptor, content)
@@ -69,18 +69,18 @@ def test_a_file_that_grew_and_one_that_was_cut_come_back_whole(core: ModuleType,
 
 
 @pytest.mark.parametrize("core", _CORES)
-def test_what_cannot_be_read_has_its_error_and_the_others_are_read(core: ModuleType, descriptors: list[int]) -> None:
-    reading, writing = os.pipe()
+def test_unreadable_file_has_its_error_and_the_others_are_read(core: ModuleType, descriptors: list[int]) -> None:
+    read_end, write_end = os.pipe()
     _write(descriptors[0], b"now")
     _write(descriptors[1], b"x" * 11)
-    kept = [(reading, b""), (descriptors[1], b""), (descriptors[0], b"before")]
+    kept = [(read_end, b""), (descriptors[1], b""), (descriptors[0], b"before")]
     assert core.reread(kept, _progress(), 10) == [(0, errno.ESPIPE), (1, errno.EFBIG), (2, b"now")]
-    os.close(reading)
-    os.close(writing)
+    os.close(read_end)
+    os.close(write_end)
 
 
 @pytest.mark.parametrize("core", _CORES)
-def test_files_that_are_not_open_are_read_at_their_paths(core: ModuleType, tmp_path: Path) -> None:
+def test_closed_files_are_read_at_their_paths(core: ModuleType, tmp_path: Path) -> None:
     path, missing, folder = (os.fsencode(tmp_path / name) for name in ("file", "missing", "folder"))
     Path(os.fsdecode(path)).write_text("now")
     Path(os.fsdecode(folder)).mkdir()
@@ -92,7 +92,7 @@ def test_files_that_are_not_open_are_read_at_their_paths(core: ModuleType, tmp_p
 
 
 @pytest.mark.parametrize("core", _CORES)
-def test_the_progress_says_which_file_and_since_when(core: ModuleType, descriptors: list[int]) -> None:
+def test_progress_shows_the_current_file_and_its_start(core: ModuleType, descriptors: list[int]) -> None:
     progress = _progress()
     core.reread([(descriptor, b"") for descriptor in descriptors], progress, _LARGEST)
     assert progress[AT] == 2
@@ -100,7 +100,7 @@ def test_the_progress_says_which_file_and_since_when(core: ModuleType, descripto
 
 
 @pytest.mark.parametrize("core", _CORES)
-def test_who_was_given_up_reads_nothing_more(core: ModuleType, descriptors: list[int]) -> None:
+def test_abandoned_reading_reads_no_more_files(core: ModuleType, descriptors: list[int]) -> None:
     progress = _progress()
     progress[IS_GIVEN_UP] = 1
     _write(descriptors[0], b"now")
@@ -108,9 +108,9 @@ def test_who_was_given_up_reads_nothing_more(core: ModuleType, descriptors: list
 
 
 @given(_TEXTS, _TEXTS)
-def test_both_find_the_same_lines_changed(before: bytes, after: bytes) -> None:
-    first, *others = (each.changed_lines(before, after) for each in _CORES)
-    assert all(each == first for each in others)
+def test_both_cores_return_the_same_changed_lines(before: bytes, after: bytes) -> None:
+    first, *others = (core.changed_lines(before, after) for core in _CORES)
+    assert all(lines == first for lines in others)
     if first is not None:
         assert {number: after[begin:end] for number, begin, end in first} == {
             number: new
@@ -124,13 +124,13 @@ _BLANK = st.sampled_from([" ", "   ", "\t", "\x0b", ""])
 
 
 @given(_WORDS, _BLANK, st.integers(0, 4))
-def test_both_find_the_same_counts_and_what_stands_behind_them(words: list[str], blank: str, count: int) -> None:
+def test_both_cores_return_the_same_counts_and_end_of_counts(words: list[str], blank: str, count: int) -> None:
     text = f"LOC:{blank}{(blank or ' ').join(words)}{blank}".encode()
-    first, *others = (each.counts(text, 4, len(text), count) for each in _CORES)
-    assert all(each == first for each in others)
-    wanted = text[4:].decode().split(None, count)
-    if len(wanted) < count or not all(word.isdecimal() and len(word) <= 18 for word in wanted[:count]):
+    first, *others = (core.counts(text, 4, len(text), count) for core in _CORES)
+    assert all(counts == first for counts in others)
+    fields = text[4:].decode().split(None, count)
+    if len(fields) < count or not all(word.isdecimal() and len(word) <= 18 for word in fields[:count]):
         assert first is None
     else:
-        behind = wanted[count] if len(wanted) > count else ""
-        assert first == (tuple(map(int, wanted[:count])), len(text) - len(behind))
+        rest = fields[count] if len(fields) > count else ""
+        assert first == (tuple(map(int, fields[:count])), len(text) - len(rest))

@@ -1,4 +1,4 @@
-"""A recording can be attached to a bug report: it does not say whose machine it was."""
+"""Privacy of recordings: one can be attached to a bug report, as it does not reveal whose machine it was."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from noisewatch.machine.recording.privacy import (
 )
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
-from tests.machine.recording.recorded import recorded, replayed, written
+from tests.machine.recording.recordings import record, replay, write_recording
 from tests.written import PROC_MOUNT, WrittenMachine
 from tests.written.quiet_machine import ANSWERS, process, quiet_files
 
@@ -40,33 +40,33 @@ def _text(content: bytes) -> str:
     return gzip.decompress(content).decode()
 
 
-def test_the_host_name_is_replaced_wherever_it_stands() -> None:
+def test_host_name_is_replaced_everywhere() -> None:
     files = quiet_files() | process(900, "benchmark-host", 0, 5)
     files["/proc/version"] = "Linux version 6.14.0 (root@benchmark-host) #1\n"
-    content, _ = recorded(files)
+    content, _ = record(files)
     assert "benchmark-host" not in _text(content)
 
 
-def test_the_host_name_stays_for_who_wants_to_be_identified() -> None:
-    content, _ = recorded(quiet_files(), identify=True)
+def test_host_name_stays_with_identify() -> None:
+    content, _ = record(quiet_files(), identify=True)
     assert "benchmark-host" in _text(content)
 
 
-def test_the_kernels_command_line_is_reduced_to_what_matters_to_noise(tmp_path: Path) -> None:
-    content, _ = recorded(quiet_files() | {KERNEL_COMMAND_LINE: COMMAND_LINE})
-    recording = Recording(written(tmp_path, content))
+def test_command_line_of_the_kernel_is_reduced_to_options_that_affect_noise(tmp_path: Path) -> None:
+    content, _ = record(quiet_files() | {KERNEL_COMMAND_LINE: COMMAND_LINE})
+    recording = Recording(write_recording(tmp_path, content))
     assert recording.read_bytes(KERNEL_COMMAND_LINE) == b"isolcpus=managed_irq,domain,2-3\n"
     assert "secret" not in _text(content)
 
 
-def test_the_kernels_command_line_stays_for_who_wants_to_be_identified(tmp_path: Path) -> None:
-    content, _ = recorded(quiet_files() | {KERNEL_COMMAND_LINE: COMMAND_LINE}, identify=True)
-    assert Recording(written(tmp_path, content)).read_bytes(KERNEL_COMMAND_LINE).decode() == COMMAND_LINE
+def test_command_line_of_the_kernel_stays_with_identify(tmp_path: Path) -> None:
+    content, _ = record(quiet_files() | {KERNEL_COMMAND_LINE: COMMAND_LINE}, identify=True)
+    assert Recording(write_recording(tmp_path, content)).read_bytes(KERNEL_COMMAND_LINE).decode() == COMMAND_LINE
 
 
-def test_a_reduced_command_line_isolates_the_same_cpus(tmp_path: Path) -> None:
-    content, (before,) = recorded(quiet_files())
-    (after,) = replayed(Recording(written(tmp_path, content)))
+def test_reduced_command_line_isolates_the_same_cpus(tmp_path: Path) -> None:
+    content, (before,) = record(quiet_files())
+    (after,) = replay(Recording(write_recording(tmp_path, content)))
     assert after.isolation == before.isolation
 
 
@@ -87,9 +87,9 @@ def test_a_reduced_command_line_isolates_the_same_cpus(tmp_path: Path) -> None:
         (MOUNT_ROOTS, "24 1 0:22 / /proc rw - proc proc rw\n25 1 8:1 / /home rw"),
     ],
 )
-def test_what_was_damaged_is_no_better_in_the_recording(tmp_path: Path, path: str, text: str) -> None:
-    content, (before,) = recorded(quiet_files() | {path: text})
-    (after,) = replayed(Recording(written(tmp_path, content)))
+def test_damaged_file_is_damaged_in_the_recording(tmp_path: Path, path: str, text: str) -> None:
+    content, (before,) = record(quiet_files() | {path: text})
+    (after,) = replay(Recording(write_recording(tmp_path, content)))
     assert path in before.reason_by_path
     assert path in after.reason_by_path
 
@@ -106,34 +106,34 @@ def test_arguments_of_processes_are_never_read() -> None:
     assert [path for path in machine.reads if path.endswith(("/environ", "/loginuid"))] == []
 
 
-def test_the_user_of_a_process_is_not_recorded() -> None:
+def test_user_of_a_process_is_not_recorded() -> None:
     files = quiet_files() | process(900, "editor", 0, 5)
     files["/proc/900/status"] = "Name:\teditor\nUid:\t4242\t4242\t4242\t4242\nCpus_allowed_list:\t0-1\n"
-    content, _ = recorded(files)
+    content, _ = record(files)
     assert "editor" in _text(content)
     assert "4242" not in _text(content)
 
 
-def test_of_how_a_thread_is_scheduled_only_its_migrations_are_recorded(tmp_path: Path) -> None:
+def test_only_migrations_of_a_threads_scheduling_are_recorded(tmp_path: Path) -> None:
     files = quiet_files() | process(900, "hog", 2, 50_000_000, allowed="0-3")
     files["/proc/900/sched"] = "hog (900, #threads: 1)\nse.nr_migrations : 36\nnuma_group : 4242\n"
-    content, _ = recorded(files)
+    content, _ = record(files)
     assert "4242" not in _text(content)
-    (after,) = replayed(Recording(written(tmp_path, content)))
+    (after,) = replay(Recording(write_recording(tmp_path, content)))
     assert after.tasks is not None
     assert after.tasks.by_tid[900].migrations == 36
 
 
-def test_mounts_that_are_no_cgroups_are_not_recorded() -> None:
+def test_only_mounts_of_cgroups_are_recorded() -> None:
     files = quiet_files()
     files["/proc/self/mounts"] += "//nas/alice /home/alice cifs rw,username=alice,domain=ACME,addr=10.0.0.9 0 0\n"
     files["/proc/self/mountinfo"] += "40 1 0:40 / /home/alice rw - cifs //nas/alice rw,username=alice\n"
-    content, _ = recorded(files)
+    content, _ = record(files)
     assert "cgroup2" in _text(content)
     assert "alice" not in _text(content)
 
 
-def test_a_cgroup_called_like_the_host_keeps_its_quota_in_a_replay(tmp_path: Path) -> None:
+def test_cgroup_named_like_the_host_keeps_its_quota_in_a_replay(tmp_path: Path) -> None:
     files = quiet_files() | {"/proc/self/cgroup": "0::/benchmark-host\n"}
     folder = "/sys/fs/cgroup/benchmark-host"
     files |= {
@@ -142,18 +142,18 @@ def test_a_cgroup_called_like_the_host_keeps_its_quota_in_a_replay(tmp_path: Pat
         f"{folder}/cpu.max": "50000 100000\n",
         f"{folder}/cpu.stat": "nr_throttled 3\n",
     }
-    content, (before,) = recorded(files)
-    (after,) = replayed(Recording(written(tmp_path, content)))
+    content, (before,) = record(files)
+    (after,) = replay(Recording(write_recording(tmp_path, content)))
     assert before.cgroup.cpu_quota_share == 0.5
     assert after.cgroup.cpu_quota_share == 0.5
 
 
-def test_a_cgroup_called_like_the_host_does_not_tell_its_name() -> None:
+def test_cgroup_named_like_the_host_does_not_reveal_the_name() -> None:
     files = quiet_files() | {
         "/proc/self/cgroup": "0::/benchmark-host\n",
         "/sys/fs/cgroup/benchmark-host/cpu.max": "max 100000\n",
     }
-    content, _ = recorded(files)
+    content, _ = record(files)
     assert "benchmark-host" not in _text(content)
 
 
@@ -167,15 +167,15 @@ def test_a_cgroup_called_like_the_host_does_not_tell_its_name() -> None:
         ("", "text", "text"),
     ],
 )
-def test_a_host_name_is_replaced_as_a_whole_word_if_it_is_long_enough(host: str, text: str, shared: str) -> None:
+def test_host_name_is_replaced_as_a_whole_word_if_it_is_long_enough(host: str, text: str, shared: str) -> None:
     assert Scrubber(host)("/proc/version", text) == shared
 
 
-def test_even_a_short_host_name_is_left_out_of_its_own_file() -> None:
+def test_short_host_name_is_replaced_in_its_own_file() -> None:
     assert Scrubber("vm")(HOST_NAME, "vm\n") == "host\n"
 
 
-def test_a_machine_without_a_host_name_can_be_recorded() -> None:
+def test_machine_without_a_host_name_can_be_recorded() -> None:
     sink = io.BytesIO()
     Recorder(WrittenMachine({}), sink, interval_s=1.0).close()
     assert _text(sink.getvalue()).count("\n") == 1
@@ -190,42 +190,42 @@ CONFIG_HZ=250
 
 
 @pytest.mark.parametrize("path", ["/proc/config.gz", "/boot/config-6.14.0", "/lib/modules/6.14.0/config"])
-def test_of_the_kernels_configuration_only_what_matters_to_noise_is_kept(path: str) -> None:
+def test_kernel_configuration_is_reduced_to_options_that_affect_noise(path: str) -> None:
     packed = gzip.compress(CONFIG.encode()).decode("utf-8", "surrogateescape")
     answer = packed if path.endswith(".gz") else CONFIG
     assert Scrubber("host")(path, answer) == "CONFIG_HZ=250\n# CONFIG_KASAN is not set\n"
     assert Scrubber("host", identify=True)(path, answer) == answer
 
 
-def test_only_banned_cpus_are_recorded_of_irqbalances_settings(tmp_path: Path) -> None:
+def test_only_banned_cpus_of_irqbalances_settings_are_recorded(tmp_path: Path) -> None:
     files = quiet_files() | process(800, "irqbalance", 0, 5) | process(801, "irqbalance", 0, 5)
     files["/proc/800/environ"] = "SECRET=1\0IRQBALANCE_BANNED_CPUS=0\0"
     files["/proc/801/environ"] = "SECRET"
     files["/etc/default/irqbalance"] = "# SECRET\nOPTIONS=SECRET\nIRQBALANCE_BANNED_CPULIST=2\n"
-    content, (before,) = recorded(files)
+    content, (before,) = record(files)
     assert "SECRET" not in _text(content)
-    (after,) = replayed(Recording(written(tmp_path, content)))
+    (after,) = replay(Recording(write_recording(tmp_path, content)))
     assert after.settings.irqbalance.started_with == before.settings.irqbalance.started_with == {800: {MASK: "0"}}
     assert after.settings.irqbalance.reason_by_pid.keys() == {801}
     assert after.settings.irqbalance.configured == before.settings.irqbalance.configured
     assert after.settings.irqbalance.configured == {"/etc/default/irqbalance": {LIST: "2"}}
 
 
-def test_a_damaged_configuration_is_not_kept() -> None:
+def test_damaged_configuration_is_left_out() -> None:
     assert Scrubber("host")("/proc/config.gz", "\x1f\udc8bCONFIG_HZ=250\n") == ""
 
 
-def test_a_packed_configuration_says_the_same_in_a_recording(tmp_path: Path) -> None:
+def test_compressed_configuration_is_the_same_in_a_recording(tmp_path: Path) -> None:
     packed = gzip.compress(quiet_files()["/boot/config-6.14.0"].encode()).decode("utf-8", "surrogateescape")
-    content, (before,) = recorded(quiet_files() | {"/proc/config.gz": packed})
-    (after,) = replayed(Recording(written(tmp_path, content)))
+    content, (before,) = record(quiet_files() | {"/proc/config.gz": packed})
+    (after,) = replay(Recording(write_recording(tmp_path, content)))
     assert before.platform.config is not None
     assert after.platform.config == before.platform.config
 
 
-def test_of_our_own_status_nobodys_number_is_recorded(tmp_path: Path) -> None:
-    content, _ = recorded(quiet_files())
-    status = Recording(written(tmp_path, content)).read_bytes("/proc/self/status").decode()
+def test_own_status_is_recorded_without_numbers_of_users(tmp_path: Path) -> None:
+    content, _ = record(quiet_files())
+    status = Recording(write_recording(tmp_path, content)).read_bytes("/proc/self/status").decode()
     assert [line.split(":")[0] for line in status.splitlines()] == [
         "TracerPid",
         "CapEff",
@@ -235,28 +235,28 @@ def test_of_our_own_status_nobodys_number_is_recorded(tmp_path: Path) -> None:
 
 
 def test_neither_users_nor_the_folder_of_temporary_files_are_recorded(tmp_path: Path) -> None:
-    content, (before,) = recorded(quiet_files())
-    (after,) = replayed(Recording(written(tmp_path, content)))
+    content, (before,) = record(quiet_files())
+    (after,) = replay(Recording(write_recording(tmp_path, content)))
     assert (before.settings.sessions.users, after.settings.sessions) == (1, before.settings.sessions)
     assert after.settings.temporary_files == "ext4"
     assert '"ask sessions of users":{"sessions":2,"users":1}' in _text(content)
 
 
-def test_processes_that_proc_hides_are_hidden_in_a_replay_as_well(tmp_path: Path) -> None:
+def test_hidden_processes_are_hidden_in_a_replay(tmp_path: Path) -> None:
     files = quiet_files()
     files["/proc/self/mounts"] = "proc /proc proc rw,hidepid=2 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
     files["/proc/self/status"] = files["/proc/self/status"].replace("CapEff:\t000001ffffffffff", "CapEff:\t0")
-    content, (before, *_) = recorded(files)
-    (after, *_) = replayed(Recording(written(tmp_path, content)))
+    content, (before, *_) = record(files)
+    (after, *_) = replay(Recording(write_recording(tmp_path, content)))
     assert "hidepid=2" in str(before.settings.why_processes_hidden)
     assert after.settings.why_processes_hidden == before.settings.why_processes_hidden
 
 
-def test_a_load_that_lxcfs_serves_is_unknown_in_a_replay_as_well(tmp_path: Path) -> None:
+def test_load_from_lxcfs_is_unknown_in_a_replay(tmp_path: Path) -> None:
     files = quiet_files()
     files["/proc/self/mounts"] += "lxcfs /proc/loadavg fuse.lxcfs rw 0 0\nlxcfs /proc/diskstats fuse.lxcfs rw 0 0\n"
-    content, _ = recorded(files)
-    (after,) = replayed(Recording(written(tmp_path, content)))
+    content, _ = record(files)
+    (after,) = replay(Recording(write_recording(tmp_path, content)))
     assert (after.background.load_average, after.background.disks) == (None, None)
 
 
@@ -273,7 +273,7 @@ MAILTO="alice@example.org"
 """
 
 
-def test_schedules_and_programs_are_left() -> None:
+def test_schedules_and_programs_of_crontabs_are_kept() -> None:
     assert without_commands(REAL).splitlines() == [
         "17 * * * * user cron.hourly",
         "25 6 * * * user cron.daily",
@@ -284,12 +284,12 @@ def test_schedules_and_programs_are_left() -> None:
     ]
 
 
-def test_what_is_left_stays_as_it_is() -> None:
+def test_reduced_crontab_is_not_reduced_further() -> None:
     assert without_commands(without_commands(REAL)) == without_commands(REAL)
 
 
 @given(text=st.text(alphabet="0123456789*/-,@ =?\n\tabcCRON_TZ#~$(\0\u2028"))
-def test_any_text_stays_as_it_is_once_it_was_reduced(text: str) -> None:
+def test_any_reduced_text_is_not_reduced_further(text: str) -> None:
     assert without_commands(without_commands(text)) == without_commands(text)
 
 
@@ -305,32 +305,32 @@ def test_any_text_stays_as_it_is_once_it_was_reduced(text: str) -> None:
         "\x1b[2J",
     ],
 )
-def test_what_is_no_job_is_not_quoted(line: str) -> None:
+def test_malformed_line_is_not_quoted(line: str) -> None:
     assert without_commands(line) == f"{NOT_UNDERSTOOD}\n"
 
 
 @pytest.mark.parametrize("command", ["$(secret)", "'secret' x", "A=secret x", "secret\x1b", "/secret/", "{", "sh -c x"])
-def test_a_command_that_is_no_plain_path_has_no_name(command: str) -> None:
+def test_command_other_than_a_plain_path_has_no_name(command: str) -> None:
     assert without_commands(f"* * * * * root {command}\n") == f"* * * * * user {UNNAMED}\n"
 
 
-def test_another_time_zone_is_told_and_not_which() -> None:
+def test_another_time_zone_is_mentioned_without_its_name() -> None:
     assert without_commands('CRON_TZ="Asia/Tokyo"\n') == f"{OTHER_ZONE}\n"
 
 
-def test_a_recording_holds_no_more_than_that() -> None:
+def test_recorded_crontab_has_only_schedules_and_programs() -> None:
     shared = Scrubber("report.sh")("/etc/cron.d/alice", REAL)
     assert "0 3 * jan-mar mon,thu user host" in shared
     assert not {"alice", "secret", "nas", "example"} & set(shared.replace("/", " ").split())
     assert Scrubber("nobody")("/etc/crontab", "MAILTO=alice\n") == ""
 
 
-def test_of_this_process_only_tracer_and_capabilities_are_recorded() -> None:
+def test_only_tracer_and_capabilities_of_the_own_process_are_recorded() -> None:
     status = "Name:\tx\nTracerPid:\t0\nUid:\t4242\t4242\nCapEff:\t0000000000000000\n"
     assert Scrubber("")("/proc/self/status", status) == "TracerPid:\t0\nCapEff:\t0000000000000000\n"
 
 
-def test_a_hostile_line_takes_no_longer_than_others() -> None:
+def test_hostile_line_takes_no_longer_than_others() -> None:
     started = time.perf_counter()
     for line in ("* " * 100_000, "1," * 100_000, "* * * * * root " + "run-parts -a " * 100_000, "=" * 100_000):
         without_commands(line)

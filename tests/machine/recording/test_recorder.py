@@ -1,4 +1,4 @@
-"""How a recorder writes: whole frames only, and none that was begun in vain."""
+"""A recorder writes whole frames only, and none for an abandoned snapshot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from noisewatch.errors import Unreadable
 from noisewatch.machine.live import LiveMachine
 from noisewatch.machine.recording.recorder import Recorder
 from noisewatch.machine.recording.replay import Recording
-from tests.machine.recording.recorded import lines_of, written
+from tests.machine.recording.recordings import lines_of, write_recording
 from tests.plumbing.waiting import reading_threads, wait_until
 from tests.written import WrittenMachine
 
@@ -30,7 +30,7 @@ def _recorder(machine: WrittenMachine | LiveMachine) -> tuple[Recorder, io.Bytes
     return Recorder(machine, sink, interval_s=1.0), sink
 
 
-def test_a_recorder_answers_as_the_machine_does() -> None:
+def test_recorder_answers_like_the_machine() -> None:
     recorder, _ = _recorder(WrittenMachine({"/proc/stat": "cpu"}, own_pids=[7], modes={"/proc/stat": 0o400}))
     assert recorder.read_bytes("/proc/stat") == b"cpu"
     assert recorder.list_names("/proc") == ["stat"]
@@ -38,7 +38,7 @@ def test_a_recorder_answers_as_the_machine_does() -> None:
     assert (recorder.own_pids, recorder.is_live, recorder.name) == (frozenset({7}), False, "a written machine")
 
 
-def test_an_error_of_the_machine_is_noted_and_passed_on() -> None:
+def test_error_of_the_machine_is_recorded_and_raised() -> None:
     recorder, sink = _recorder(WrittenMachine({}))
 
     def read() -> None:
@@ -51,7 +51,7 @@ def test_an_error_of_the_machine_is_noted_and_passed_on() -> None:
     assert _frames(sink)[0]["failed"] == {"text /proc/stat": ["no such file", True]}
 
 
-def test_a_snapshot_that_was_started_over_leaves_one_frame() -> None:
+def test_restarted_snapshot_leaves_one_frame() -> None:
     recorder, sink = _recorder(WrittenMachine({"/a": "a", "/b": "b"}))
 
     def read() -> None:
@@ -62,14 +62,14 @@ def test_a_snapshot_that_was_started_over_leaves_one_frame() -> None:
 
     recorder.within_deadline(read)
     recorder.close()
-    assert [each["read"] for each in _frames(sink)] == [{"text /b": "b"}]
+    assert [frame["read"] for frame in _frames(sink)] == [{"text /b": "b"}]
 
 
-def test_a_recorder_that_is_killed_leaves_all_whole_frames(tmp_path: Path) -> None:
+def test_killed_recorder_leaves_all_whole_frames(tmp_path: Path) -> None:
     recorder, sink = _recorder(WrittenMachine({"/a": "a"}))
     for _ in range(5):
         recorder.within_deadline(recorder.begin_snapshot)
-    recording = Recording(written(tmp_path, sink.getvalue()))
+    recording = Recording(write_recording(tmp_path, sink.getvalue()))
     moments = 1
     while recording.advance():
         moments += 1
@@ -78,13 +78,13 @@ def test_a_recorder_that_is_killed_leaves_all_whole_frames(tmp_path: Path) -> No
     recorder.close()
 
 
-def test_a_closed_recorder_leaves_its_sink_open() -> None:
+def test_closed_recorder_leaves_its_sink_open() -> None:
     recorder, sink = _recorder(WrittenMachine({}))
     recorder.close()
     assert not sink.closed
 
 
-def test_the_same_moments_make_the_same_bytes() -> None:
+def test_equal_moments_make_equal_bytes() -> None:
     contents = set()
     for _ in range(2):
         recorder, sink = _recorder(WrittenMachine({"/a": "a"}))
@@ -94,7 +94,7 @@ def test_the_same_moments_make_the_same_bytes() -> None:
     assert len(contents) == 1
 
 
-def test_the_header_says_format_processes_and_interval() -> None:
+def test_header_has_format_processes_and_interval() -> None:
     sink = io.BytesIO()
     Recorder(WrittenMachine(own_pids=[9, 8]), sink, interval_s=0.5).close()
     header = json.loads(gzip.decompress(sink.getvalue()))
@@ -102,7 +102,7 @@ def test_the_header_says_format_processes_and_interval() -> None:
     assert (header["own_pids"], header["interval_s"]) == ([8, 9], 0.5)
 
 
-def test_an_answer_that_comes_too_late_is_not_written_into_a_later_frame(tmp_path: Path) -> None:
+def test_late_answer_is_not_written_into_a_later_frame(tmp_path: Path) -> None:
     pipe = str(tmp_path / "pipe")
     os.mkfifo(pipe)
     recorder, sink = _recorder(LiveMachine(deadline_s=0.1))
@@ -113,17 +113,17 @@ def test_an_answer_that_comes_too_late_is_not_written_into_a_later_frame(tmp_pat
             recorder.read_bytes(pipe)
 
     recorder.within_deadline(read)
-    wait_until(lambda: reading_threads() == 1)  # the one that is left behind
+    wait_until(lambda: reading_threads() == 1)  # the abandoned thread
     recorder.begin_snapshot()
-    with suppress(BrokenPipeError):  # it may open, and look no further
-        Path(pipe).write_text("too late")  # only now does the abandoned thread go on
+    with suppress(BrokenPipeError):  # the thread may open the pipe without reading it
+        Path(pipe).write_text("too late")  # only now does the abandoned thread continue
     wait_until(lambda: reading_threads() == 0)
     recorder.within_deadline(lambda: None)
     recorder.close()
-    assert [each["read"] for each in _frames(sink)] == [{}, {}]
+    assert [frame["read"] for frame in _frames(sink)] == [{}, {}]
 
 
-def test_what_is_asked_between_snapshots_is_known_in_all_moments(tmp_path: Path) -> None:
+def test_answer_between_snapshots_is_known_in_all_moments(tmp_path: Path) -> None:
     machine = WrittenMachine({"/proc/stat": "cpu"}, {"/proc/stat": "cpu 2"}, answers={"calibration": {"core": "x"}})
     recorder, sink = _recorder(machine)
     for _ in range(70):  # past a key frame
@@ -132,14 +132,14 @@ def test_what_is_asked_between_snapshots_is_known_in_all_moments(tmp_path: Path)
         if not sink.closed and recorder.frame_count == 2:
             assert recorder.ask("calibration", dict) == {"core": "x"}
     recorder.close()
-    recording = Recording(written(tmp_path, sink.getvalue()))
+    recording = Recording(write_recording(tmp_path, sink.getvalue()))
     recording.go_to_end()
     assert recording.ask("calibration", dict) == {"core": "x"}
     assert recording.frame_count == 70
     assert sum("aside" in line for line in lines_of(sink.getvalue())) == 1
 
 
-def test_a_calibrations_command_is_recorded_without_folder_and_arguments() -> None:
+def test_command_of_a_calibration_is_recorded_without_folder_and_arguments() -> None:
     recorder, sink = _recorder(
         WrittenMachine({}, answers={"calibration": {"command": ["/home/me/bench", "--token", "x"]}})
     )
@@ -148,7 +148,7 @@ def test_a_calibrations_command_is_recorded_without_folder_and_arguments() -> No
     assert lines_of(sink.getvalue())[1:] == [{"aside": {"ask calibration": {"command": ["bench"]}}}]
 
 
-def test_a_question_between_snapshots_that_has_no_answer_is_not_written() -> None:
+def test_unanswered_question_between_snapshots_is_not_written() -> None:
     recorder, sink = _recorder(WrittenMachine({}))
     with pytest.raises(Unreadable):
         recorder.ask("calibration", dict)

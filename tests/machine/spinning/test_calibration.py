@@ -1,4 +1,4 @@
-"""The calibration's processes: short ones, on whatever CPU there is."""
+"""The calibration's processes: short runs, on any CPU."""
 
 from __future__ import annotations
 
@@ -44,27 +44,27 @@ _SHORT_NS = 500_000_000
 _CORES = sorted({PYTHON, load_core().NAME})
 
 
-def _wanted(
+def _calibration(
     core: str = PYTHON, cpus: tuple[int, ...] = (_CPU,), command: tuple[str, ...] = (), length_ns: int = _SHORT_NS
 ) -> Calibrating:
     slots = plan_slots(cpus, {}, {}, length_ns, bool(command))
     return Calibrating(slots, command=command, core=core)
 
 
-def _nobody(progress: Progress) -> None:
-    """Watches nothing."""
+def _ignore_progress(progress: Progress) -> None:
+    """Do nothing."""
 
 
-def _only_cpu(said: dict[str, Any]) -> dict[str, Any]:
-    (cpu,) = said["cpus"]
+def _only_cpu(result: dict[str, Any]) -> dict[str, Any]:
+    (cpu,) = result["cpus"]
     return cpu  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("core", _CORES)
-def test_a_calibration_measures_all_that_its_core_can(core: str) -> None:
+def test_calibration_measures_all_that_its_core_can(core: str) -> None:
     cpu: dict[str, Any] = {}
-    for longer in (1, 4, 16):  # where others have the CPU meanwhile, a short one may pass without a turn
-        cpu = _only_cpu(calibrate(_wanted(core, length_ns=longer * _SHORT_NS), _nobody))
+    for longer in (1, 4, 16):  # a short calibration on a busy CPU may have no turn
+        cpu = _only_cpu(calibrate(_calibration(core, length_ns=longer * _SHORT_NS), _ignore_progress))
         assert (cpu["cpu"], cpu["state"], cpu["error"]) == (_CPU, "done", 0)
         assert cpu["spun_ns"] > 0
         if len(cpu["work"]) > 100 and all(len(cpu[series]) > 10 for series in OF_WORK):
@@ -72,59 +72,59 @@ def test_a_calibration_measures_all_that_its_core_can(core: str) -> None:
     pytest.fail(f"too few samples: { {series: len(cpu[series]) for series in OF_WORK} }")
 
 
-def test_what_is_measured_can_be_watched_growing() -> None:
-    seen: list[int] = []
-    calibrate(_wanted(), lambda progress: seen.append(progress.buffers[_CPU].counts["work"][0]), look_s=0.02)
-    assert len(set(seen)) > 2
-    assert seen == sorted(seen)
+def test_measurements_can_be_watched_while_they_grow() -> None:
+    counts: list[int] = []
+    calibrate(_calibration(), lambda progress: counts.append(progress.buffers[_CPU].counts["work"][0]), look_s=0.02)
+    assert len(set(counts)) > 2
+    assert counts == sorted(counts)
 
 
-def test_a_cpu_that_cannot_be_pinned_to_says_so() -> None:
-    cpu = _only_cpu(calibrate(_wanted(cpus=(4095,)), _nobody))
+def test_cpu_that_cannot_be_pinned_to_is_refused() -> None:
+    cpu = _only_cpu(calibrate(_calibration(cpus=(4095,)), _ignore_progress))
     assert (cpu["state"], cpu["error"]) == ("refused", 22)
 
 
-def test_the_users_command_is_run_at_least_three_times() -> None:
-    cpu = _only_cpu(calibrate(_wanted(command=("true",)), _nobody))
+def test_command_of_the_user_runs_at_least_three_times() -> None:
+    cpu = _only_cpu(calibrate(_calibration(command=("true",)), _ignore_progress))
     assert cpu["state"] == "done"
     assert len(cpu["command"]) >= 6
     assert all(length > 0 for length in cpu["command"][1::2])
 
 
 @pytest.mark.parametrize(("command", "error"), [(("false",), 1), (("/no/such/program",), 258)])
-def test_a_command_that_fails_is_told(command: tuple[str, ...], error: int) -> None:
-    cpu = _only_cpu(calibrate(_wanted(command=command), _nobody))
+def test_failed_command_is_reported(command: tuple[str, ...], error: int) -> None:
+    cpu = _only_cpu(calibrate(_calibration(command=command), _ignore_progress))
     assert (cpu["state"], cpu["error"]) == ("failed", error)
 
 
-def test_who_watches_may_stop_it_and_nothing_is_left_running() -> None:
+def test_watcher_may_stop_the_calibration_and_no_process_is_left() -> None:
     def stop(progress: Progress) -> None:
         raise CannotMeasure("stopped")
 
     with pytest.raises(CannotMeasure, match="stopped"):
-        calibrate(replace(_wanted(), slots=plan_slots([_CPU], {}, {}, 60 * 10**9)), stop)
+        calibrate(replace(_calibration(), slots=plan_slots([_CPU], {}, {}, 60 * 10**9)), stop)
     _wait_until_none_is_left(os.getpid())
 
 
-def test_a_calibration_ends_with_the_round_in_which_it_is_enough() -> None:
-    asked: list[dict[str, Any]] = []
+def test_calibration_ends_with_the_round_in_which_it_is_enough() -> None:
+    looks: list[dict[str, Any]] = []
 
     def is_enough(so_far: dict[str, Any]) -> bool:
-        asked.append(so_far)
-        return len(asked) == 2
+        looks.append(so_far)
+        return len(looks) == 2
 
     slots = plan_slots([_CPU], {}, {}, 20 * 10**9)
-    said = calibrate(Calibrating(slots, core="python", is_enough=is_enough), _nobody)
-    assert [_only_cpu(each)["state"] for each in (*asked, said)] == ["done"] * 3
-    assert 3 * 10**9 <= asked[0]["length_ns"] < asked[1]["length_ns"] < said["length_ns"] < 10 * 10**9
-    kept, planned = _only_cpu(said)["slots"], slots[_CPU]
+    result = calibrate(Calibrating(slots, core="python", is_enough=is_enough), _ignore_progress)
+    assert [_only_cpu(outcome)["state"] for outcome in (*looks, result)] == ["done"] * 3
+    assert 3 * 10**9 <= looks[0]["length_ns"] < looks[1]["length_ns"] < result["length_ns"] < 10 * 10**9
+    kept, planned = _only_cpu(result)["slots"], slots[_CPU]
     assert kept == planned[: len(kept)]
-    assert planned[len(kept)][:2] == (GAPS, said["length_ns"]), "a whole round"
-    assert all(_only_cpu(said)[kind][-2] < said["length_ns"] for kind in OF_WORK)
+    assert planned[len(kept)][:2] == (GAPS, result["length_ns"]), "a whole round"
+    assert all(_only_cpu(result)[kind][-2] < result["length_ns"] for kind in OF_WORK)
 
 
-def _calibrating(command: tuple[str, ...] = ()) -> tuple[subprocess.Popen[bytes], list[int]]:
-    """A process that calibrates, and its descendants: the host, its spinner and, if there is one, the command."""
+def _start_calibration(command: tuple[str, ...] = ()) -> tuple[subprocess.Popen[bytes], list[int]]:
+    """Start a process that calibrates. Return it and its descendants: the host, its spinner and the command, if any."""
     program = (
         "from noisewatch.machine.spinning.calibration.buffer import OF_WORK, plan_slots\n"
         "from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate\n"
@@ -144,18 +144,18 @@ _SLEEPS = ("sleep", "600")
 
 
 @pytest.mark.parametrize("command", [(), _SLEEPS], ids=["loop", "command"])
-@pytest.mark.parametrize("who", ["parent", "host", "both", "spinner"])
-def test_who_is_killed_leaves_nothing_running(command: tuple[str, ...], who: str) -> None:
-    parent, descendants = _calibrating(command)
+@pytest.mark.parametrize("victim", ["parent", "host", "both", "spinner"])
+def test_killed_process_leaves_nothing_running(command: tuple[str, ...], victim: str) -> None:
+    parent, descendants = _start_calibration(command)
     victims = {"parent": [parent.pid], "host": descendants[:1], "spinner": descendants[1:2]}
-    for pid in victims.get(who, [descendants[0], parent.pid]):
+    for pid in victims.get(victim, [descendants[0], parent.pid]):
         os.kill(pid, signal.SIGKILL)
     parent.communicate()
-    wait_until(lambda: not any(is_alive(pid) for pid in descendants), 5.0)  # the command's time is not over then
+    wait_until(lambda: not any(is_alive(pid) for pid in descendants), 5.0)  # before the command would end
 
 
-def test_another_noisewatch_sees_by_the_name_who_spins() -> None:
-    parent, descendants = _calibrating()
+def test_processes_of_a_calibration_are_recognized_by_name() -> None:
+    parent, descendants = _start_calibration()
     names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in descendants}
     parent.kill()
     parent.communicate()
@@ -163,12 +163,12 @@ def test_another_noisewatch_sees_by_the_name_who_spins() -> None:
 
 
 def _wait_until_none_is_left(pid: int) -> None:
-    wait_until(lambda: not [each for each in descendants_of(pid) if is_alive(each) and _is_spinner(each)])
+    wait_until(lambda: not [child for child in descendants_of(pid) if is_alive(child) and _is_spinner(child)])
 
 
 def _is_spinner(pid: int) -> bool:
     try:
-        return b"calibrator.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"calibration.host" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 
@@ -183,13 +183,13 @@ def _overlap(one: list[Slot], other: list[Slot], kinds: set[str]) -> bool:
 
 @st.composite
 def _machines(draw: st.DrawFn) -> tuple[list[int], dict[int, frozenset[int]], dict[int, frozenset[int]]]:
-    """CPUs in cores of one or two, and in caches of some cores."""
+    """Draw CPUs in cores of one or two, and in caches of some cores."""
     core_count, threads, cores_per_cache = draw(st.integers(1, 8)), draw(st.integers(1, 2)), draw(st.integers(1, 4))
     cpus = list(range(core_count * threads))
     core_of = {cpu: cpu % core_count for cpu in cpus}
-    siblings = {cpu: frozenset(each for each in cpus if core_of[each] == core_of[cpu]) for cpu in cpus}
+    siblings = {cpu: frozenset(sibling for sibling in cpus if core_of[sibling] == core_of[cpu]) for cpu in cpus}
     caches = {
-        cpu: frozenset(each for each in cpus if core_of[each] // cores_per_cache == core_of[cpu] // cores_per_cache)
+        cpu: frozenset(near for near in cpus if core_of[near] // cores_per_cache == core_of[cpu] // cores_per_cache)
         for cpu in cpus
     }
     chosen = draw(st.lists(st.sampled_from(cpus), min_size=1, unique=True))
@@ -212,69 +212,69 @@ def test_siblings_never_spin_together_and_neighbours_in_a_cache_never_work_toget
 
 
 @given(_machines(), st.integers(_S // 2, 20 * _S))
-def test_all_of_it_is_within_the_time_and_in_order(
+def test_slots_are_within_the_time_and_in_order(
     machine: tuple[list[int], dict[int, frozenset[int]], dict[int, frozenset[int]]], duration_ns: int
 ) -> None:
     slots = plan_slots(*machine, duration_ns)
-    edges = [[edge for _, begin, end in each for edge in (begin, end)] for each in slots.values()]
-    assert all(each == sorted(each) and each[0] >= 0 and each[-1] <= duration_ns for each in edges)
+    edges = [[edge for _, begin, end in cpu_slots for edge in (begin, end)] for cpu_slots in slots.values()]
+    assert all(times == sorted(times) and times[0] >= 0 and times[-1] <= duration_ns for times in edges)
 
 
 def _kinds(slots: Slots) -> set[str]:
-    return {kind for each in slots.values() for kind, _, _ in each}
+    return {kind for cpu_slots in slots.values() for kind, _, _ in cpu_slots}
 
 
-def test_each_kind_comes_up_even_in_the_shortest_calibration() -> None:
+def test_shortest_calibration_contains_each_kind() -> None:
     assert _kinds(plan_slots([1], {}, {}, _S // 2)) == {GAPS, *FETCH, *WORKING}
     assert _kinds(plan_slots([1], {}, {}, _S, True)) == {GAPS, COMMAND}
 
 
-def test_kinds_that_need_the_core_alone_come_up_every_few_milliseconds() -> None:
-    """What shares the core is then known of each of them at any time."""
+def test_kinds_that_need_the_core_alone_recur_every_few_milliseconds() -> None:
+    """The effect of a busy sibling is then known for each kind at any time."""
     slots = plan_slots([1], {}, {}, 3 * _S)[1]
     for kind in (INTERPRETER, THROUGHPUT, LATENCY):
-        begins = [begin for each, begin, _ in slots if each == kind]
+        begins = [begin for slot_kind, begin, _ in slots if slot_kind == kind]
         rounds = [second - first for first, second in pairwise(begins)]
         assert sorted(rounds)[len(rounds) // 2] < 20_000_000
 
 
-def test_every_other_turn_has_one_start_of_all_that_comes_just_after_the_rest() -> None:
+def test_every_other_turn_has_one_start_of_all_kinds_right_after_the_rest() -> None:
     slots = plan_slots([1, 2], {}, {1: frozenset({1, 2}), 2: frozenset({1, 2})}, 4 * _S)
-    for each in slots.values():
-        starts = starts_of(each)
-        assert len(starts) == sum(kind == GAPS for kind, _, _ in each) / 2
+    for cpu_slots in slots.values():
+        starts = starts_of(cpu_slots)
+        assert len(starts) == sum(kind == GAPS for kind, _, _ in cpu_slots) / 2
         assert sum(end - begin for begin, end in starts) == sum(
-            end - begin for kind, begin, end in each if kind in STARTED
+            end - begin for kind, begin, end in cpu_slots if kind in STARTED
         )
 
 
-def test_cpus_that_share_nothing_look_for_gaps_and_work_at_the_same_time() -> None:
+def test_cpus_that_share_nothing_work_at_the_same_time() -> None:
     slots = plan_slots([1, 2], {}, {}, 5 * _S)
     assert slots[1] == slots[2]
     assert sum(end - begin for kind, begin, end in slots[1] if kind == GAPS) == pytest.approx(5 * _S / 4)
 
 
 @given(_machines(), st.integers(_S // 2, 20 * _S))
-def test_at_the_end_of_a_round_all_cpus_have_had_as_many_turns(
+def test_all_cpus_have_equally_many_turns_at_the_end_of_a_round(
     machine: tuple[list[int], dict[int, frozenset[int]], dict[int, frozenset[int]]], duration_ns: int
 ) -> None:
     slots = plan_slots(*machine, duration_ns)
     for number, end_ns in enumerate(round_ends_of(slots), start=1):
-        before = [[slot for slot in each if slot[1] < end_ns] for each in slots.values()]
-        assert all(slot[2] <= end_ns for each in before for slot in each)
-        assert all([kind for kind, *_ in each].count(GAPS) == number for each in before)
-        assert all([kind for kind, *_ in each].count(LATENCY) > 0 for each in before)
+        before = [[slot for slot in cpu_slots if slot[1] < end_ns] for cpu_slots in slots.values()]
+        assert all(slot[2] <= end_ns for cpu_slots in before for slot in cpu_slots)
+        assert all([kind for kind, *_ in cpu_slots].count(GAPS) == number for cpu_slots in before)
+        assert all([kind for kind, *_ in cpu_slots].count(LATENCY) > 0 for cpu_slots in before)
 
 
 @given(st.integers(1, 900))
 @settings(max_examples=15)
-def test_a_long_calibration_has_room_for_all_chains_and_spins(seconds: int) -> None:
+def test_buffers_of_a_long_calibration_are_large_enough(seconds: int) -> None:
     """Slots of work become longer instead of more numerous."""
     slots = plan_slots([1], {}, {}, seconds * _S)[1]
     ns_by_kind: dict[str, int] = {}
     for kind, begin, end in slots[:3_000]:
         ns_by_kind[kind] = ns_by_kind.get(kind, 0) + end - begin
     room = capacities_for(ns_by_kind)
-    counted = [kind for kind, *_ in slots[:3_000]]
-    assert room[CYCLES] >= counted.count(INTERPRETER) + counted.count("start")
-    assert room[SPINS] >= counted.count(GAPS)
+    kinds = [kind for kind, *_ in slots[:3_000]]
+    assert room[CYCLES] >= kinds.count(INTERPRETER) + kinds.count("start")
+    assert room[SPINS] >= kinds.count(GAPS)

@@ -1,4 +1,4 @@
-"""The idle probe's slices, its buffer, and its processes: short ones, on whatever CPU there is."""
+"""The idle probe's slices, its buffer and its processes: short runs, on any CPU."""
 
 from __future__ import annotations
 
@@ -50,34 +50,34 @@ def _spinners(core: str = PYTHON, cpu: int = _CPU) -> Iterator[Spinners]:
 
 
 @pytest.mark.parametrize("tick_ns", [1_000_000, 4_000_000, 10_000_000], ids=["1000 Hz", "250 Hz", "100 Hz"])
-def test_slices_lie_evenly_over_the_ticks_period_although_it_divides_theirs(tick_ns: int) -> None:
+def test_slices_are_evenly_spread_over_the_ticks_period(tick_ns: int) -> None:
     tenths = Counter(slice_start_ns(number, 3) % tick_ns * 10 // tick_ns for number in range(1000))
     assert set(tenths) == set(range(10))
     assert max(tenths.values()) - min(tenths.values()) <= 10
 
 
-def test_each_period_has_a_slice_and_none_runs_into_the_next() -> None:
+def test_each_period_has_one_slice_within_it() -> None:
     starts = [slice_start_ns(number, 0) for number in range(1000)]
     assert [start // PERIOD_NS for start in starts] == list(range(1000))
     assert min(after - before for before, after in pairwise(starts)) > 0.3 * PERIOD_NS
 
 
-def test_slices_take_no_more_than_the_share_that_is_told() -> None:
+def test_slices_take_no_more_than_the_documented_share() -> None:
     assert WARM_NS + SPIN_NS < DUTY_SHARE * PERIOD_NS
 
 
 def test_two_cpus_seldom_spin_together() -> None:
-    apart = [abs(slice_start_ns(number, 0) - slice_start_ns(number, 1)) for number in range(100)]
-    assert sum(each < WARM_NS + SPIN_NS for each in apart) < 10
+    distances_ns = [abs(slice_start_ns(number, 0) - slice_start_ns(number, 1)) for number in range(100)]
+    assert sum(distance_ns < WARM_NS + SPIN_NS for distance_ns in distances_ns) < 10
 
 
-def test_slices_are_read_back_the_latest_first_as_far_as_wanted() -> None:
+def test_slices_are_read_from_the_latest_back_to_the_requested_time() -> None:
     buffer = _buffer()
     for second in range(1, 5):
         buffer.add(second * 10**9, 1_700_000, 3_000 * second, second, 1_000 * second)
-    found = buffer.slices_since(3 * 10**9)
-    assert [each.start_ns for each in found] == [4 * 10**9, 3 * 10**9]
-    assert (found[0].spun_ns, found[0].stolen_ns, found[0].gap_count, found[0].longest_gap_ns) == (
+    slices = buffer.slices_since(3 * 10**9)
+    assert [piece.start_ns for piece in slices] == [4 * 10**9, 3 * 10**9]
+    assert (slices[0].spun_ns, slices[0].stolen_ns, slices[0].gap_count, slices[0].longest_gap_ns) == (
         1_700_000,
         12_000,
         4,
@@ -85,40 +85,40 @@ def test_slices_are_read_back_the_latest_first_as_far_as_wanted() -> None:
     )
 
 
-def test_of_a_long_session_the_latest_slices_are_kept() -> None:
+def test_latest_slices_of_a_long_session_are_kept() -> None:
     buffer = _buffer()
     for number in range(5_000):
         buffer.add(number, 1, 0, 0, 0)
-    starts = [each.start_ns for each in buffer.slices_since(0)]
+    starts = [piece.start_ns for piece in buffer.slices_since(0)]
     assert starts == list(range(4_999, 4_999 - len(starts), -1))
     assert len(starts) > 1_000
 
 
 @pytest.mark.parametrize("core", _CORES)
-def test_a_spinner_measures_while_it_may_and_rests_when_it_may_no_longer(core: str) -> None:
+def test_spinner_measures_during_its_lease_and_rests_afterwards(core: str) -> None:
     with _spinners(core) as spinners:
         assert spinners.report(_CPU, 0).slices == ()
 
-        def has_spun() -> bool:
-            spinners.renew_lease(_CPU, _FOR_LONG_NS)  # a busy host makes it give way
+        def has_slices() -> bool:
+            spinners.renew_lease(_CPU, _FOR_LONG_NS)  # a busy host makes the spinner pause
             return len(spinners.report(_CPU, 0).slices) >= 3
 
-        wait_until(has_spun)
+        wait_until(has_slices)
         spinners.let_rest(_CPU)
         wait_until(lambda: spinners.report(_CPU, 0).state != SPINNING)
         slices = spinners.report(_CPU, 0).slices
-    assert [each for each in slices if not 0 <= each.longest_gap_ns <= each.stolen_ns <= each.spun_ns] == []
-    assert sum(each.spun_ns for each in slices) > SPIN_NS
+    assert [piece for piece in slices if not 0 <= piece.longest_gap_ns <= piece.stolen_ns <= piece.spun_ns] == []
+    assert sum(piece.spun_ns for piece in slices) > SPIN_NS
 
 
-def test_it_rests_until_it_is_let_and_when_nobody_puts_its_end_off() -> None:
+def test_spinner_rests_without_a_lease() -> None:
     with _spinners() as spinners:
         wait_until(lambda: spinners.report(_CPU, 0).state == RESTING)
         spinners.renew_lease(_CPU, 0)
         assert spinners.report(_CPU, 0).slices == ()
 
 
-def test_it_is_pinned_and_gives_way_to_all_others() -> None:
+def test_spinner_is_pinned_and_idle_priority() -> None:
     with _spinners() as spinners:
 
         def has_begun() -> bool:
@@ -131,7 +131,7 @@ def test_it_is_pinned_and_gives_way_to_all_others() -> None:
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="it cannot be moved on a machine with one CPU")
-def test_one_that_was_moved_says_so_and_goes_back_when_it_is_let_again() -> None:
+def test_moved_spinner_reports_it_and_returns_with_its_next_lease() -> None:
     """The kernel moves a pinned process like this when its CPU goes offline."""
     with _spinners() as spinners:
 
@@ -144,14 +144,14 @@ def test_one_that_was_moved_says_so_and_goes_back_when_it_is_let_again() -> None
 
         def is_moved() -> bool:
             os.sched_setaffinity(pid, os.sched_getaffinity(0) - {_CPU})
-            return spinners.report(_CPU, 0).state == MOVED or is_now(MOVED)  # it may just have given way
+            return spinners.report(_CPU, 0).state == MOVED or is_now(MOVED)  # it may just have paused
 
         wait_until(is_moved)
         wait_until(lambda: is_now(SPINNING))
         assert os.sched_getaffinity(pid) == {_CPU}
 
 
-def test_a_cpu_that_cannot_be_pinned_to_says_so() -> None:
+def test_cpu_that_cannot_be_pinned_to_is_refused() -> None:
     with _spinners(cpu=4095) as spinners:
 
         def is_refused() -> bool:
@@ -162,7 +162,7 @@ def test_a_cpu_that_cannot_be_pinned_to_says_so() -> None:
         assert spinners.report(4095, 0).error == 22
 
 
-def test_nothing_is_left_when_it_is_ended() -> None:
+def test_no_process_is_left_at_the_end() -> None:
     with _spinners() as spinners:
         wait_until(lambda: spinners.report(_CPU, 0).state == RESTING)
         pids = spinners.pids
@@ -170,7 +170,7 @@ def test_nothing_is_left_when_it_is_ended() -> None:
     wait_until(lambda: not any(is_alive(pid) for pid in pids))
 
 
-def test_a_host_that_is_gone_is_told() -> None:
+def test_killed_host_is_a_failure() -> None:
     with _spinners() as spinners:
         wait_until(lambda: spinners.report(_CPU, 0).state == RESTING)
         assert spinners.failure is None
@@ -180,7 +180,7 @@ def test_a_host_that_is_gone_is_told() -> None:
 
 
 @pytest.mark.parametrize("spins", [False, True], ids=["resting", "spinning"])
-def test_a_killed_sampler_leaves_no_spinner_behind(spins: bool) -> None:
+def test_killed_sampler_leaves_no_spinner(spins: bool) -> None:
     program = (
         "import time\n"
         "from noisewatch.machine.spinning.idle_probe.run import Spinners\n"
@@ -201,7 +201,7 @@ def test_a_killed_sampler_leaves_no_spinner_behind(spins: bool) -> None:
     wait_until(lambda: not any(is_alive(pid) for pid in pids))
 
 
-def test_whose_process_it_is_is_known_from_the_sheet() -> None:
+def test_pids_of_spinners_are_read_from_the_buffer() -> None:
     with _spinners() as spinners:
         wait_until(lambda: len(spinners.pids) == 2)
         assert 0 not in spinners.pids

@@ -1,4 +1,4 @@
-"""Busy processes, each pinned to its CPU; they end with the process that started them, however that ends."""
+"""Busy processes, each pinned to its CPU, which end with the process that started them."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ with busy_processes([{_CPU}, {_CPU}]):
 
 
 def _load_below(pid: int) -> list[int]:
-    """The host first, and then what it has forked."""
-    return [each for each in descendants_of(pid) if _name_of(each) == NAME]
+    """Return the host, and then the processes that it forked."""
+    return [descendant for descendant in descendants_of(pid) if _name_of(descendant) == NAME]
 
 
 def _name_of(pid: int) -> str | None:
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:  # it has ended
+    except OSError:  # the process has exited
         return None
 
 
-def test_each_is_pinned_and_busy_and_all_end_with_the_context() -> None:
+def test_busy_processes_are_pinned_and_end_with_the_context() -> None:
     with busy_processes([_CPU, _CPU]) as busy:
         host = _load_below(os.getpid())[0]
         spinners = children_of(host)
         assert busy.cpus == (_CPU, _CPU)
         assert [os.sched_getaffinity(pid) for pid in spinners] == [{_CPU}, {_CPU}]
-        assert len({os.getsid(pid) for pid in [os.getpid(), host, *spinners]}) == 4  # the kernel may share by session
+        assert len({os.getsid(pid) for pid in [os.getpid(), host, *spinners]}) == 4  # time may be shared by session
     assert not any(map(is_alive, [host, *spinners]))
 
 
-def test_the_share_that_they_had_is_told() -> None:
+def test_end_returns_the_busy_share() -> None:
     with busy_processes([_CPU, _CPU]) as busy:
         host = _load_below(os.getpid())[0]
         ticks = [_cpu_ticks(pid) for pid in children_of(host)]
-        wait_until(lambda: all(_cpu_ticks(pid) > was for pid, was in zip(children_of(host), ticks, strict=True)))
+        wait_until(lambda: all(_cpu_ticks(pid) > before for pid, before in zip(children_of(host), ticks, strict=True)))
         assert 0 < busy.end() <= 1
 
 
@@ -61,7 +61,7 @@ def _cpu_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def test_a_cpu_to_which_nothing_can_be_pinned_is_left_out() -> None:
+def test_cpu_that_cannot_be_pinned_to_is_left_out() -> None:
     with busy_processes([_CPU, _NO_CPU]) as busy:
         assert busy.cpus == (_CPU,)
         busy.end()
@@ -70,20 +70,20 @@ def test_a_cpu_to_which_nothing_can_be_pinned_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("killed", ["host", "spinner"])
-def test_a_load_that_ended_early_is_no_load(killed: str) -> None:
+def test_load_that_ended_early_is_an_error(killed: str) -> None:
     with busy_processes([_CPU, _CPU]) as busy:
         host = _load_below(os.getpid())[0]
         spinners = children_of(host)
         os.kill(host if killed == "host" else spinners[0], signal.SIGKILL)
-        gone = [host, *spinners] if killed == "host" else spinners[:1]
-        wait_until(lambda: not any(map(is_alive, gone)))
+        dying = [host, *spinners] if killed == "host" else spinners[:1]
+        wait_until(lambda: not any(map(is_alive, dying)))
         with pytest.raises(CannotMeasure, match="the load ended before the calibration did"):
             busy.end()
     assert not any(map(is_alive, spinners))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_the_load_ends_with_its_parent_whatever_ended_that(number: signal.Signals) -> None:
+def test_load_ends_with_its_parent(number: signal.Signals) -> None:
     command = [sys.executable, "-c", _STARTS_AND_SLEEPS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as parent:
         assert parent.stdout is not None

@@ -1,4 +1,4 @@
-"""Both cores do the same: the compiled one, where it was built, and its python_loops in Python."""
+"""Both cores of loops behave the same: the compiled one, if it was built, and `python_loops`."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def core(request: pytest.FixtureRequest) -> ModuleType:
     return request.param  # type: ignore[no-any-return]
 
 
-def test_the_environment_can_decline_the_compiled_core(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_can_decline_the_compiled_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CHOICE, PYTHON)
     assert load_core() is python_loops
 
 
-def test_both_have_the_same_interface() -> None:
+def test_both_cores_have_the_same_interface() -> None:
     public = {"spin", "dense", "chain", "chase", "chase_memory", "lock_memory", "multiplications_ns", "additions_ns"}
     public |= {"NAME", "DENSE_ROUNDS", "CHAIN_LENGTH", "CHASE_STEPS", "FAR_STEPS"}
-    assert all(public <= set(dir(each)) for each in _CORES)
+    assert all(public <= set(dir(module)) for module in _CORES)
 
 
 def test_gaps_have_a_start_and_at_least_the_threshold(core: ModuleType) -> None:
@@ -58,16 +58,16 @@ def test_gaps_have_a_start_and_at_least_the_threshold(core: ModuleType) -> None:
     assert sum(lengths) <= totals[SPUN_NS]
 
 
-def test_delays_made_on_purpose_are_found(core: ModuleType) -> None:
+def test_deliberate_delays_are_detected(core: ModuleType) -> None:
     gaps, totals = _words(GAP_WORDS * 50_000), _words(SPIN_WORDS)
     until = time.monotonic_ns() + 60 * _MS
     made = core.spin(gaps, totals, until, 100_000, delay_ns=200_000, delay_every_ns=_MS)
-    found = sum(length >= 200_000 for length in gaps[1 : totals[COUNT] * GAP_WORDS : GAP_WORDS])
+    detected = sum(length >= 200_000 for length in gaps[1 : totals[COUNT] * GAP_WORDS : GAP_WORDS])
     assert made > 5
-    assert found >= made - 1  # the last one may end the loop
+    assert detected >= made - 1  # the last one may end the loop
 
 
-def test_what_finds_no_room_is_counted_all_the_same(core: ModuleType) -> None:
+def test_gaps_that_do_not_fit_are_counted(core: ModuleType) -> None:
     gaps, totals = _words(GAP_WORDS), _words(SPIN_WORDS)
     made = core.spin(gaps, totals, time.monotonic_ns() + 30 * _MS, 100_000, delay_ns=200_000, delay_every_ns=_MS)
     assert made > 3
@@ -99,13 +99,13 @@ def test_work_is_done_without_a_break(work: _Work) -> None:
     assert [start + length for start, length in zip(starts, lengths, strict=True)][:-1] == starts[1:]
 
 
-def test_work_ends_when_there_is_no_room(work: _Work) -> None:
+def test_work_ends_when_its_buffer_is_full(work: _Work) -> None:
     samples, count = _words(2 * 5), _words(1)
     work(samples, count, time.monotonic_ns() + 10_000 * _MS)
     assert count[0] == 5
 
 
-def test_memory_is_gone_through(core: ModuleType) -> None:
+def test_chase_follows_the_links_of_the_memory(core: ModuleType) -> None:
     samples, count = _words(2 * 10_000), _words(1)
     memory = core.chase_memory(1 << 16)
     assert len(memory) == 1 << 16
@@ -115,21 +115,21 @@ def test_memory_is_gone_through(core: ModuleType) -> None:
     assert all(length > 0 for length in samples[1 : count[0] * 2 : 2])
 
 
-def test_the_ring_leads_through_all_of_the_memory() -> None:
+def test_ring_visits_all_of_the_memory() -> None:
     core = load_core(NATIVE)
     if core is python_loops:
         pytest.skip("the compiled core is not built")
     memory = memoryview(core.chase_memory(1 << 12))
     links = memory.cast("I")[::16].tolist()
     samples, count, places = _words(2), _words(1), [0]
-    for _ in links:  # a sample of one step each, from where the last one ended
+    for _ in links:  # samples of one step, each from the end of the last one
         count[0] = 0
         places.append(core.chase(samples, count, time.monotonic_ns() + _MS, memory, 1, places[-1]))
     assert places[1:] == [links[at] for at in places[:-1]]
     assert len(set(places)) == len(links) == 1 << 6
 
 
-def test_a_multiplication_takes_a_whole_number_of_additions() -> None:
+def test_multiplication_takes_a_whole_number_of_additions() -> None:
     core = load_core(NATIVE)
     if core.multiplications_ns(16) is None:
         pytest.skip("no compiled core for this processor")
@@ -140,27 +140,25 @@ def test_a_multiplication_takes_a_whole_number_of_additions() -> None:
 
 
 @pytest.mark.skipif(load_core(NATIVE) is python_loops, reason="the compiled core is not built")
-def test_the_compiled_core_refuses_buffers_that_are_too_small() -> None:
+def test_compiled_core_rejects_buffers_that_are_too_small() -> None:
     core = load_core(NATIVE)
-    nothing, some = _words(0), _words(SPIN_WORDS)
+    empty, small = _words(0), _words(SPIN_WORDS)
     with pytest.raises(ValueError, match="at least"):
-        core.spin(nothing, some, 0, 1_000)
+        core.spin(empty, small, 0, 1_000)
     with pytest.raises(ValueError, match="at least"):
         core.spin(_words(GAP_WORDS), _words(1), 0, 1_000)
     with pytest.raises(ValueError, match="at least"):
-        core.dense(nothing, some, 0, 1)
+        core.dense(empty, small, 0, 1)
     with pytest.raises(ValueError, match="at least"):
-        core.chain(nothing, some, 0, 1)
+        core.chain(empty, small, 0, 1)
     with pytest.raises(ValueError, match="power of two"):
-        core.chase(_words(2), some, 0, memoryview(bytes(192)), 1, 0)
+        core.chase(_words(2), small, 0, memoryview(bytes(192)), 1, 0)
     with pytest.raises(ValueError, match="power of two"):
         core.chase_memory(12)
 
 
 @pytest.mark.parametrize(("text", "waited_ns"), [("5000 700 3\n", 700), ("5000\n", -1), ("a b c\n", -1)])
-def test_the_time_that_a_loop_waited_is_the_second_number_of_schedstat(
-    tmp_path: Path, text: str, waited_ns: int
-) -> None:
+def test_waited_time_of_a_loop_is_the_second_number_of_schedstat(tmp_path: Path, text: str, waited_ns: int) -> None:
     (tmp_path / "schedstat").write_text(text)
     with (tmp_path / "schedstat").open("rb") as file:
         assert python_loops._waited_so_far(file.fileno()) == waited_ns

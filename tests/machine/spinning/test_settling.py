@@ -10,21 +10,21 @@ from noisewatch.machine.spinning.settling import settle, times_of
 _CPU = max(os.sched_getaffinity(0))
 
 
-def test_each_second_has_the_median_of_its_samples() -> None:
+def test_time_of_a_second_is_the_median_of_its_samples() -> None:
     s = 10**9
     assert times_of([(0, 10), (s // 2, 30), (s - 1, 20), (s, 7), (3 * s, 5)]) == [20, 7, 5]
 
 
-def test_the_work_ends_when_it_is_enough() -> None:
-    asked: list[Mapping[int, Sequence[float]]] = []
+def test_work_ends_when_it_is_enough() -> None:
+    calls: list[Mapping[int, Sequence[float]]] = []
 
     def is_enough(times_by_cpu: Mapping[int, Sequence[float]]) -> bool:
-        asked.append(dict(times_by_cpu))
+        calls.append(dict(times_by_cpu))
         return True
 
-    told: list[float] = []
-    found = settle([_CPU], 30.0, is_enough, lambda done_s, total_s: told.append(total_s))
-    (cpu,) = found["cpus"]
-    assert (cpu["cpu"], cpu["state"], set(told)) == (_CPU, "done", {30.0})
-    assert [len(times[_CPU]) for times in asked] == [1]
+    totals: list[float] = []
+    result = settle([_CPU], 30.0, is_enough, lambda done_s, total_s: totals.append(total_s))
+    (cpu,) = result["cpus"]
+    assert (cpu["cpu"], cpu["state"], set(totals)) == (_CPU, "done", {30.0})
+    assert [len(times[_CPU]) for times in calls] == [1]
     assert 1 <= len(cpu["times_ns"]) < 10

@@ -1,4 +1,4 @@
-"""An instance of the trace, in a folder that looks like tracefs; the kernel's own: `-m live`."""
+"""An instance of the trace, in a folder that imitates tracefs; the kernel's own: `-m live`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from noisewatch.machine.tracefs.instance import Instance, how_to_follow, resize_
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path
 
 
-@pytest.mark.parametrize("is_there", [True, False])
-def test_where_no_instance_can_be_made_the_reason_is_told(tmp_path: Path, is_there: bool) -> None:
-    if is_there:
-        (tmp_path / "instances").mkdir()  # a folder made in it has no files of the kernel's
+@pytest.mark.parametrize("exists", [True, False])
+def test_failed_making_of_an_instance_has_a_reason(tmp_path: Path, exists: bool) -> None:
+    if exists:
+        (tmp_path / "instances").mkdir()  # a folder made in it has none of the kernel's files
     with pytest.raises(CannotMeasure, match=f"{tmp_path}: no such file or directory"), Instance(tmp_path, "x", [1], 64):
         pass
-    assert not is_there or os.listdir(tmp_path / "instances") == []
+    assert not exists or os.listdir(tmp_path / "instances") == []
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_where_no_instance_can_be_made_the_reason_is_told(tmp_path: Path, is_the
         (None, None),
     ],
 )
-def test_what_was_lost_or_left_unread_is_counted_and_otherwise_unknown(
+def test_lost_and_unread_events_are_counted_and_otherwise_unknown(
     tmp_path: Path, text: str | None, lost: int | None
 ) -> None:
     instance = Instance(tmp_path, "target", [1], 64)
@@ -50,7 +50,7 @@ SETTINGS = ("trace_clock", "tracing_cpumask", "current_tracer", "events/sched/sc
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Instance]:
+def started_instance(tmp_path: Path) -> Iterator[Instance]:
     instance = Instance(tmp_path, "target", [1], 64)
     (instance.path / "events/sched/sched_switch").mkdir(parents=True)
     for name in (*SWITCHES, *SETTINGS):
@@ -62,22 +62,22 @@ def started(tmp_path: Path) -> Iterator[Instance]:
 
 
 @pytest.mark.parametrize("name", [*SWITCHES, *SETTINGS])
-def test_what_somebody_else_has_changed_is_noticed(started: Instance, name: str) -> None:
-    """Events of another clock, of other CPUs or of some tasks only are not what is read here."""
-    said = (started.path / name).read_text()
-    assert _is_writing(started)
-    (started.path / name).write_text("as somebody else wants it\n")
-    assert not _is_writing(started)
-    (started.path / name).write_text(said)
-    assert _is_writing(started)
+def test_change_by_another_program_is_detected(started_instance: Instance, name: str) -> None:
+    """Events by another clock, of other CPUs or of some tasks only are not the requested ones."""
+    text = (started_instance.path / name).read_text()
+    assert _is_writing(started_instance)
+    (started_instance.path / name).write_text("as somebody else wants it\n")
+    assert not _is_writing(started_instance)
+    (started_instance.path / name).write_text(text)
+    assert _is_writing(started_instance)
 
 
-def test_one_that_was_stopped_writes_nothing(started: Instance) -> None:
-    started.stop()
-    assert not _is_writing(started)
+def test_stopped_instance_does_not_write(started_instance: Instance) -> None:
+    started_instance.stop()
+    assert not _is_writing(started_instance)
 
 
-def test_what_cannot_be_looked_at_is_not_traced(tmp_path: Path) -> None:
+def test_instance_with_missing_files_is_not_started(tmp_path: Path) -> None:
     instance = Instance(tmp_path, "target", [1], 64)
     instance.path.mkdir(parents=True)
     (instance.path / "tracing_on").write_text("0\n")
@@ -108,7 +108,7 @@ def _options(tracefs: Path) -> str:
     return (tracefs / "osnoise/options").read_text()
 
 
-def test_the_load_is_left_out_and_the_instances_name_says_that_it_was_there(tmp_path: Path) -> None:
+def test_workload_is_switched_off_and_the_instances_name_records_that(tmp_path: Path) -> None:
     tracefs = _tracefs(tmp_path)
     purpose, prepare = how_to_follow(tracefs)
     assert (purpose, _options(tracefs)) == (WORKLOAD_OFF, _DEFAULT)
@@ -116,7 +116,7 @@ def test_the_load_is_left_out_and_the_instances_name_says_that_it_was_there(tmp_
     assert _options(tracefs) == "NO_OSNOISE_WORKLOAD"
 
 
-def test_where_it_was_left_out_before_it_stays_so(tmp_path: Path) -> None:
+def test_workload_that_was_off_before_stays_off(tmp_path: Path) -> None:
     tracefs = _tracefs(tmp_path, "DEFAULTS NO_OSNOISE_WORKLOAD\n")
     purpose, prepare = how_to_follow(tracefs)
     prepare()
@@ -125,22 +125,22 @@ def test_where_it_was_left_out_before_it_stays_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tracer", ["osnoise", "timerlat"])
-@pytest.mark.parametrize("whose", ["current_tracer", "instances/theirs/current_tracer"])
-def test_while_somebody_else_uses_it_nothing_is_changed(tmp_path: Path, tracer: str, whose: str) -> None:
+@pytest.mark.parametrize("user", ["current_tracer", "instances/theirs/current_tracer"])
+def test_nothing_is_changed_while_another_program_uses_the_tracer(tmp_path: Path, tracer: str, user: str) -> None:
     tracefs = _tracefs(tmp_path)
-    (tracefs / whose).write_text(tracer + "\n")
+    (tracefs / user).write_text(tracer + "\n")
     with pytest.raises(CannotMeasure, match="another program uses"):
         how_to_follow(tracefs)
 
 
-def test_another_of_us_that_is_about_to_use_it_is_somebody_else(tmp_path: Path) -> None:
+def test_another_noisewatch_that_is_about_to_use_the_tracer_is_another_program(tmp_path: Path) -> None:
     tracefs = _tracefs(tmp_path)
     instance_path(tracefs, WORKLOAD_OFF).mkdir()
     with pytest.raises(CannotMeasure, match="another program uses"):
         how_to_follow(tracefs)
 
 
-def test_a_kernel_without_it_or_without_the_option_is_told(tmp_path: Path) -> None:
+def test_kernel_without_the_tracer_or_its_option_has_a_reason(tmp_path: Path) -> None:
     with pytest.raises(CannotMeasure, match="no osnoise tracer"):
         how_to_follow(_tracefs(tmp_path, tracers="nop\n"))
     with pytest.raises(CannotMeasure, match=r"Linux 6\.2"):
@@ -162,22 +162,22 @@ def _size(instance: Path, cpu: int) -> str:
     return (instance / f"per_cpu/cpu{cpu}/buffer_size_kb").read_text()
 
 
-def test_the_buffer_of_each_cpu_is_resized(instance: Path) -> None:
+def test_buffer_of_each_cpu_is_resized(instance: Path) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     resize_buffers(instance, cpus, 512)
     assert [_size(instance, cpu) for cpu in cpus] == ["512"] * len(cpus)
 
 
-def test_a_cpu_out_of_reach_keeps_its_size_and_the_next_ones_are_resized(instance: Path) -> None:
+def test_unreachable_cpu_keeps_its_size_and_the_next_ones_are_resized(instance: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     resize_buffers(instance, [_NOT_A_CPU, cpu], 512)
     assert (_size(instance, _NOT_A_CPU), _size(instance, cpu)) == ("1408", "512")
 
 
-def test_a_cpu_that_never_runs_the_process_is_waited_for_until_the_deadline(
+def test_cpu_that_never_runs_the_process_is_awaited_until_the_deadline(
     instance: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pipe without a reader holds the process up, as a real-time task does that leaves it no time."""
+    """A pipe without a reader blocks the process, as a real-time task does that leaves it no time."""
     monkeypatch.setattr(instances, "_CPU_DEADLINE_S", 0.2)
     cpu = min(os.sched_getaffinity(0))
     path = instance / f"per_cpu/cpu{cpu}/buffer_size_kb"

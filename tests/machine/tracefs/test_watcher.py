@@ -1,4 +1,4 @@
-"""What is left of a trace whose maker was killed, in a folder that looks like tracefs; the kernel's own: `-m live`."""
+"""Removal of a trace whose maker was killed, in a folder that imitates tracefs; the kernel's own: `-m live`."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_tracefs_is_where_it_is_mounted() -> None:
     assert find_tracefs("debugfs /sys/kernel/debug debugfs rw 0 0\nrubbish\n\n") is None
 
 
-def test_what_a_dead_process_has_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+def test_only_instances_of_dead_processes_are_removed(tmp_path: Path) -> None:
     folder = tmp_path / "instances"
-    mine = instance_path(tmp_path, "target").name
-    _, namespace, pid, ticks, _ = mine.split("-")
+    own = instance_path(tmp_path, "target").name
+    _, namespace, pid, ticks, _ = own.split("-")
     names = {
-        "alive": mine,
+        "alive": own,
         "recycled number": f"noisewatch-{namespace}-{pid}-{int(ticks) + 1}-target",
         "dead": f"noisewatch-{namespace}-4194305-{ticks}-senders",
         "of another container": f"noisewatch-{int(namespace) + 1}-4194305-{ticks}-target",
@@ -46,19 +46,19 @@ def test_what_a_dead_process_has_left_is_removed_and_nothing_else(tmp_path: Path
     for name in names.values():
         (folder / name).mkdir(parents=True)
     remove_stale(tmp_path)
-    left = {what for what, name in names.items() if (folder / name).exists()}
+    left = {kind for kind, name in names.items() if (folder / name).exists()}
     assert left == {"alive", "of another container", "of another tool", "something else"}
 
 
-def test_without_instances_there_is_nothing_to_remove(tmp_path: Path) -> None:
+def test_missing_instances_need_no_removal(tmp_path: Path) -> None:
     remove_stale(tmp_path)
 
 
-def test_an_instance_that_cannot_be_looked_at_is_none_of_ours(tmp_path: Path) -> None:
+def test_unreadable_instance_is_not_ours(tmp_path: Path) -> None:
     assert remove(tmp_path / ("x" * 300))  # refused as without privilege, but to root as well
 
 
-def test_a_process_that_nobody_has_asked_for_its_exit_status_is_dead(tmp_path: Path) -> None:
+def test_unreaped_process_is_dead(tmp_path: Path) -> None:
     process = subprocess.Popen(["sleep", "600"])
     instance = instance_path(tmp_path, "target", process.pid)
     instance.mkdir(parents=True)
@@ -71,7 +71,7 @@ def test_a_process_that_nobody_has_asked_for_its_exit_status_is_dead(tmp_path: P
     process.wait()
 
 
-def _osnoise(tracefs: Path, purpose: str = WORKLOAD_OFF, tracer: str = "osnoise") -> Path:
+def _make_osnoise(tracefs: Path, purpose: str = WORKLOAD_OFF, tracer: str = "osnoise") -> Path:
     instance = instance_path(tracefs, purpose)
     (tracefs / "osnoise").mkdir()
     (tracefs / "osnoise/options").write_text("NO_OSNOISE_WORKLOAD")
@@ -81,21 +81,21 @@ def _osnoise(tracefs: Path, purpose: str = WORKLOAD_OFF, tracer: str = "osnoise"
     return instance
 
 
-def test_what_is_on_is_switched_off_and_the_load_that_was_left_out_is_put_back(tmp_path: Path) -> None:
-    instance = _osnoise(tmp_path)
+def test_removal_switches_off_the_tracer_and_restores_the_workload(tmp_path: Path) -> None:
+    instance = _make_osnoise(tmp_path)
     assert not remove(instance)  # a folder of files is none of the kernel's
     left = [(instance / name).read_text() for name in ("tracing_on", "events/enable", "current_tracer")]
     assert left == ["0", "0", "nop"]
     assert (tmp_path / "osnoise/options").read_text() == "OSNOISE_WORKLOAD"
 
 
-def test_a_load_that_somebody_else_had_left_out_stays_so(tmp_path: Path) -> None:
-    remove(_osnoise(tmp_path, purpose="target"))
+def test_workload_that_another_program_switched_off_stays_off(tmp_path: Path) -> None:
+    remove(_make_osnoise(tmp_path, purpose="target"))
     assert (tmp_path / "osnoise/options").read_text() == "NO_OSNOISE_WORKLOAD"
 
 
-def test_while_the_tracer_still_runs_its_load_is_not_let_in(tmp_path: Path) -> None:
-    instance = _osnoise(tmp_path)
+def test_workload_stays_off_while_the_tracer_still_runs(tmp_path: Path) -> None:
+    instance = _make_osnoise(tmp_path)
     (instance / "current_tracer").unlink()
     (instance / "current_tracer").mkdir()  # nothing can be written to it
     remove(instance)
@@ -116,8 +116,8 @@ with Watcher(tracefs) as watcher:
 """
 
 
-def _maker(tracefs: Path) -> tuple[subprocess.Popen[str], int]:
-    """A process that has made two instances, and its watcher's number."""
+def _start_maker(tracefs: Path) -> tuple[subprocess.Popen[str], int]:
+    """Start a process that makes two instances. Return it and the PID of its watcher."""
     (tracefs / "instances").mkdir(exist_ok=True)
     command = [sys.executable, "-c", _MAKER, str(tracefs)]
     pipe = subprocess.PIPE
@@ -131,19 +131,19 @@ def _instances(tracefs: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("is_whole_group", [False, True])
-def test_who_is_killed_leaves_no_instance(tmp_path: Path, is_whole_group: bool) -> None:
-    process, watcher = _maker(tmp_path)
+def test_killed_process_leaves_no_instance(tmp_path: Path, is_whole_group: bool) -> None:
+    process, watcher = _start_maker(tmp_path)
     assert Path(f"/proc/{watcher}/comm").read_text() == f"{NAME}\n"
     assert len(_instances(tmp_path)) == 2
-    os.kill(watcher, signal.SIGTERM)  # as each process of a service that is stopped gets it
+    os.kill(watcher, signal.SIGTERM)  # as sent to each process of a service that is stopped
     (os.killpg if is_whole_group else os.kill)(process.pid, signal.SIGKILL)
     wait_until(lambda: _instances(tmp_path) == [])
     wait_until(lambda: not is_alive(watcher))
     process.communicate()
 
 
-def test_where_the_watcher_is_killed_too_the_next_one_clears_up(tmp_path: Path) -> None:
-    process, watcher = _maker(tmp_path)
+def test_next_process_removes_instances_if_the_watcher_is_killed_too(tmp_path: Path) -> None:
+    process, watcher = _start_maker(tmp_path)
     for pid in (watcher, process.pid):
         os.kill(pid, signal.SIGKILL)
     process.communicate()
@@ -152,13 +152,13 @@ def test_where_the_watcher_is_killed_too_the_next_one_clears_up(tmp_path: Path) 
     assert _instances(tmp_path) == []
 
 
-def test_who_ends_takes_its_instances_and_its_watcher_along(tmp_path: Path) -> None:
-    process, watcher = _maker(tmp_path)
+def test_process_that_exits_removes_its_instances_and_its_watcher(tmp_path: Path) -> None:
+    process, watcher = _start_maker(tmp_path)
     process.communicate("")
     assert (process.returncode, _instances(tmp_path), is_alive(watcher)) == (0, [], False)
 
 
-def test_a_watcher_that_was_killed_is_no_trouble_at_the_end(tmp_path: Path) -> None:
+def test_killed_watcher_does_not_matter_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "instances").mkdir()
     with Watcher(tmp_path) as watcher:
         instance_path(tmp_path, "target").mkdir()
@@ -166,7 +166,7 @@ def test_a_watcher_that_was_killed_is_no_trouble_at_the_end(tmp_path: Path) -> N
     assert _instances(tmp_path) == []
 
 
-def test_another_processes_instances_stay(tmp_path: Path) -> None:
+def test_instances_of_other_processes_stay(tmp_path: Path) -> None:
     other = instance_path(tmp_path, "target", os.getppid())
     for path in (other, instance_path(tmp_path, "target"), instance_path(tmp_path, "senders")):
         path.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The statistics against numpy and cases worked out by hand; histograms, which can be merged."""
+"""Statistics compared with numpy and with cases worked out by hand; mergeable histograms."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _NUMBERS = st.lists(st.floats(1e-3, 1e9), min_size=2, max_size=100)
 
 
 @given(_NUMBERS, st.floats(0, 1))
-def test_a_quantile_is_numpys(values: list[float], share: float) -> None:
+def test_quantile_matches_numpy(values: list[float], share: float) -> None:
     assert quantile(sorted(values), share) == pytest.approx(float(np.quantile(values, share)), rel=1e-9)
 
 
 @given(_NUMBERS)
-def test_the_coefficient_of_variation_is_numpys(values: list[float]) -> None:
-    wanted = float(np.std(values, ddof=1) / np.mean(values))
-    assert coefficient_of_variation(values) == pytest.approx(wanted, rel=1e-6, abs=1e-9)
+def test_coefficient_of_variation_matches_numpy(values: list[float]) -> None:
+    expected = float(np.std(values, ddof=1) / np.mean(values))
+    assert coefficient_of_variation(values) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
 @given(_NUMBERS)
-def test_the_median_absolute_deviation_is_numpys(values: list[float]) -> None:
+def test_median_absolute_deviation_matches_numpy(values: list[float]) -> None:
     assert mad(values) == pytest.approx(
         float(np.median(np.abs(np.array(values) - np.median(values)))), rel=1e-9, abs=1e-12
     )
 
 
-def test_of_nothing_nothing_is_known() -> None:
+def test_statistics_of_no_values_are_unknown() -> None:
     assert (quantile([], 0.5), mad([]), coefficient_of_variation([]), mvalue([])) == (None, None, None, None)
 
 
@@ -65,7 +65,7 @@ def test_a_mean_of_zero_has_no_relative_deviation() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_one_hump_is_two_and_two_humps_are_more_than_three(seed: int) -> None:
+def test_mvalue_is_two_for_one_mode_and_above_three_for_two(seed: int) -> None:
     rng = random.Random(seed)
     one = [rng.gauss(100, 3) for _ in range(1_000)]
     two = [rng.gauss(100 + 30 * (number % 2), 3) for number in range(1_000)]
@@ -73,7 +73,7 @@ def test_one_hump_is_two_and_two_humps_are_more_than_three(seed: int) -> None:
     assert (mvalue(two) or 0) > 3.2
 
 
-def test_too_few_values_have_no_humps() -> None:
+def test_mvalue_of_too_few_values_is_unknown() -> None:
     assert mvalue([1.0, 2.0] * 15) is None
 
 
@@ -81,19 +81,19 @@ _VALUES = st.lists(st.integers(0, 1 << 40), min_size=1, max_size=200)
 
 
 @given(st.integers(0, 1 << 50))
-def test_a_value_lies_in_its_bucket_which_is_at_most_a_sixteenth_wide(value: int) -> None:
+def test_bucket_contains_its_value_and_is_at_most_a_sixteenth_wide(value: int) -> None:
     low, next_low = lower_edge(bucket_of(value)), lower_edge(bucket_of(value) + 1)
     assert low <= value < next_low
     assert next_low - low <= max(low / 16, 1)
 
 
 @given(_VALUES, _VALUES)
-def test_merged_is_as_if_all_had_been_counted_in_one(one: list[int], other: list[int]) -> None:
+def test_merged_histograms_equal_the_histogram_of_all_values(one: list[int], other: list[int]) -> None:
     assert Histogram.of(one).merged(Histogram.of(other)) == Histogram.of(one + other)
 
 
 @given(_VALUES, st.floats(0, 1))
-def test_the_bounds_of_a_quantile_hold_the_value_of_that_rank(values: list[int], share: float) -> None:
+def test_quantile_bounds_contain_the_value_of_that_rank(values: list[int], share: float) -> None:
     bounds = Histogram.of(values).quantile_bounds(share)
     assert bounds is not None
     rank = max(-int(-share * len(values) // 1), 1)
@@ -101,18 +101,18 @@ def test_the_bounds_of_a_quantile_hold_the_value_of_that_rank(values: list[int],
 
 
 @given(_VALUES)
-def test_edges_and_counts_say_where_each_value_lies(values: list[int]) -> None:
+def test_edges_and_counts_locate_each_value(values: list[int]) -> None:
     edges, counts = Histogram.of(values).edges_and_counts()
     assert len(edges) == len(counts) + 1
     assert counts == [sum(low <= value < high for value in values) for low, high in pairwise(edges)]
 
 
-def test_of_no_values_there_is_no_quantile_and_no_edge() -> None:
+def test_empty_histogram_has_no_quantile_and_no_edges() -> None:
     assert Histogram().count == 0
     assert Histogram().quantile_bounds(0.5) is None
     assert Histogram().edges_and_counts() == ([], [])
 
 
-def test_below_32_each_value_has_a_bucket_of_its_own() -> None:
+def test_each_value_below_32_has_its_own_bucket() -> None:
     assert [bucket_of(value) for value in range(33)] == list(range(33))
     assert (lower_edge(33), bucket_of(33), bucket_of(34)) == (34, 32, 33)

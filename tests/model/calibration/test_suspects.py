@@ -1,4 +1,4 @@
-"""Whom the gaps may be of where no trace tells: who was seen on that CPU meanwhile."""
+"""Suspects of gaps that no trace explains: threads that ran on the CPU meanwhile."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ _SAMPLES = parse_calibration(written_calibration((2,), gaps=(_GAP,)))
 
 
 def _meanwhile(**trace: object) -> ConcurrentObservations:
-    """CPU 2 was busy all the time: 40 ms of it were a thread's, the rest that of spinners that are gone."""
+    """Return an interval in which CPU 2 was always busy: 40 ms by a thread, the rest by spinners that have exited."""
     before = process(901, "hog", 2, 0, allowed="0-3") | process(30, "elsewhere", 1, 0)
     after = process(901, "hog", 2, 40_000_000, allowed="0-3") | process(30, "elsewhere", 1, 70_000_000)
-    counted = quiet_files(3.0)["/proc/interrupts"]
-    ticked = {"/proc/interrupts": counted.replace("120        120   Local timer", "870        120   Local timer")}
-    interval = interval_of(before, after | ticked | {"/proc/stat": stat_file({1: 7, 2: 290}, 300, {2: 5})})
+    table = quiet_files(3.0)["/proc/interrupts"]
+    more_ticks = {"/proc/interrupts": table.replace("120        120   Local timer", "870        120   Local timer")}
+    interval = interval_of(before, after | more_ticks | {"/proc/stat": stat_file({1: 7, 2: 290}, 300, {2: 5})})
     return ConcurrentObservations(**trace, interval=interval)  # type: ignore[arg-type]  # passed through
 
 
 def _suspects(meanwhile: ConcurrentObservations) -> dict[str, Disturbance]:
-    return {each.name: each for each in attribution_of(_SAMPLES, meanwhile).suspects_by_cpu.get(2, ())}
+    return {suspect.name: suspect for suspect in attribution_of(_SAMPLES, meanwhile).suspects_by_cpu.get(2, ())}
 
 
-def test_threads_and_the_hypervisor_are_suspects_and_the_loop_itself_is_none() -> None:
-    found = _suspects(_meanwhile())
-    assert (found["hog"].stolen_ns, found["hog"].pid) == (40_000_000, 901)
-    assert found["hypervisor (steal time)"].stolen_ns == 50_000_000
-    assert "unattributed time" not in found
-    assert "elsewhere" not in found
+def test_threads_and_the_hypervisor_are_suspects_but_not_the_loop_itself() -> None:
+    suspects = _suspects(_meanwhile())
+    assert (suspects["hog"].stolen_ns, suspects["hog"].pid) == (40_000_000, 901)
+    assert suspects["hypervisor (steal time)"].stolen_ns == 50_000_000
+    assert "unattributed time" not in suspects
+    assert "elsewhere" not in suspects
 
 
-def test_ticks_are_suspects_only_where_their_phase_did_not_tell() -> None:
+def test_ticks_are_suspects_only_if_the_gaps_show_no_tick() -> None:
     meanwhile = _meanwhile()
-    assert "tick" in {each.kind for each in _suspects(meanwhile).values()}
+    assert "tick" in {culprit.kind for culprit in _suspects(meanwhile).values()}
     ticking = parse_calibration(written_calibration((2,), gaps=_TICKS))
     attribution = attribution_of(ticking, meanwhile)
-    assert {each.disturbance.kind for each in attribution.culprits_by_cpu[2]} == {"tick"}
-    assert "tick" not in {each.kind for each in attribution.suspects_by_cpu[2]}
+    assert {culprit.disturbance.kind for culprit in attribution.culprits_by_cpu[2]} == {"tick"}
+    assert "tick" not in {culprit.kind for culprit in attribution.suspects_by_cpu[2]}
 
 
-def test_where_the_gaps_are_far_longer_than_what_was_seen_others_have_ended() -> None:
+def test_gaps_far_longer_than_observed_threads_are_of_exited_threads() -> None:
     gaps = tuple((10_000_000 + number * 40_000_000, 20_000_000, 1, 0) for number in range(40))
     samples = parse_calibration(written_calibration((2,), gaps=gaps))
-    found = attribution_of(samples, _meanwhile()).suspects_by_cpu[2]
-    assert (found[0].name, found[0].is_inferred) == (EXITED, True)
-    assert 0.1 < (found[0].share or 0) < 0.3
+    suspects = attribution_of(samples, _meanwhile()).suspects_by_cpu[2]
+    assert (suspects[0].name, suspects[0].is_inferred) == (EXITED, True)
+    assert 0.1 < (suspects[0].share or 0) < 0.3
     assert EXITED not in _suspects(_meanwhile())
 
 
-def test_where_a_trace_tells_nobody_is_suspected() -> None:
+def test_complete_trace_leaves_no_suspects() -> None:
     assert _suspects(_meanwhile(trace=parse_trace(written_trace()))) == {}
 
 
-def test_where_a_trace_has_lost_something_they_are_again() -> None:
-    said = written_trace()
-    said["cpus"][0]["lost_events"] = 1
-    assert "hog" in _suspects(_meanwhile(trace=parse_trace(said)))
+def test_trace_with_lost_events_leaves_suspects() -> None:
+    trace = written_trace()
+    trace["cpus"][0]["lost_events"] = 1
+    assert "hog" in _suspects(_meanwhile(trace=parse_trace(trace)))

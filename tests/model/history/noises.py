@@ -19,23 +19,23 @@ SPEEDS = [figure for figure in Figure if TRAITS[figure].nature != Nature.NOISE]
 
 
 def gaussian(rng: np.random.Generator, count: int, spread: float) -> Values:
-    """Independent, and of one size."""
+    """Return independent values of constant spread."""
     return np.asarray(spread * rng.standard_normal(count))
 
 
 def heavy_tailed(rng: np.random.Generator, count: int, spread: float) -> Values:
-    """Student's t with three degrees of freedom: now and then an entry is far off."""
+    """Return values of Student's t with three degrees of freedom, with an outlier now and then."""
     values: Values = spread / np.sqrt(3) * rng.standard_t(3, count)
     return values
 
 
 def with_outliers(rng: np.random.Generator, count: int, spread: float) -> Values:
-    """One entry of twenty is hit by something that costs ten standard deviations on average."""
+    """Return values of which one in twenty is ten standard deviations higher on average."""
     return gaussian(rng, count, spread) + (rng.random(count) < 0.05) * rng.exponential(10 * spread, count)
 
 
 def resembling(rho: float) -> Series:
-    """Each entry resembles the one before it, as of a room that is warm for days: autoregressive, of first order."""
+    """Return a series of autoregressive noise of first order, as in a room that is warm for days."""
 
     def series(rng: np.random.Generator, count: int, spread: float) -> Values:
         steps = rng.standard_normal(count)
@@ -55,7 +55,7 @@ def bimodal(share: float) -> Series:
     return series
 
 
-NOISES: Mapping[str, tuple[Series, float]] = {  # and the spread of a figure of speed, as a share
+NOISES: Mapping[str, tuple[Series, float]] = {  # with the spread of a figure of speed, as a share
     "gaussian, 0.3 %": (gaussian, 0.003),
     "gaussian, 1 %": (gaussian, 0.01),
     "heavy tails, 0.5 %": (heavy_tailed, 0.005),
@@ -79,7 +79,7 @@ def machine_of(rng: np.random.Generator, series: Series, spread: float, count: i
 
 
 def is_slower(figure: Figure) -> bool:
-    """Whether more of it is slower."""
+    """Return whether a higher value of the figure is slower."""
     return TRAITS[figure].nature == Nature.TIME
 
 

@@ -19,10 +19,10 @@ from tests.written.quiet_machine import quiet_files, quiet_machine
 _MEMINFO = "/proc/meminfo"
 
 
-def _facts(changed: dict[str, str] | None = None, gone: str | None = None) -> Facts:
+def _facts(changed: dict[str, str] | None = None, missing: str | None = None) -> Facts:
     files = quiet_files() | (changed or {})
-    if gone is not None:
-        del files[gone]
+    if missing is not None:
+        del files[missing]
     return facts_of(read_snapshot(quiet_machine(files, is_copy=True), SnapshotOptions(asks_inventory=True)))
 
 
@@ -37,7 +37,7 @@ _KB = 16_316_412
 
 
 @pytest.mark.parametrize(
-    ("changed", "of_class", "told"),
+    ("changed", "of_class", "expected"),
     [
         (
             {f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" for cpu in range(4)},
@@ -66,28 +66,28 @@ _KB = 16_316_412
     ],
     ids=["governor", "governor of one CPU", "kernel build", "kernel option", "CPU count", "memory", "knob"],
 )
-def test_what_changed_is_named(changed: dict[str, str], of_class: FactClass, told: str) -> None:
-    found = differences(_facts(), _facts(changed))
-    assert (of_class, told) in [(each.of_class, str(each)) for each in found]
+def test_difference_of_facts_is_named(changed: dict[str, str], of_class: FactClass, expected: str) -> None:
+    changes = differences(_facts(), _facts(changed))
+    assert (of_class, expected) in [(change.of_class, str(change)) for change in changes]
 
 
 def _processors(*revisions: str) -> dict[str, str]:
-    """The microcode of each CPU, two in a package."""
+    """Return files with the microcode revision of each CPU, two CPUs in a package."""
     packages = {f"{CPUS}/cpu{cpu}/topology/physical_package_id": f"{cpu // 2}\n" for cpu in range(len(revisions))}
     blocks = (f"processor\t: {cpu}\nmicrocode\t: {revision}\n" for cpu, revision in enumerate(revisions))
     return packages | {"/proc/cpuinfo": "\n".join(blocks)}
 
 
 @pytest.mark.parametrize(
-    ("revisions", "told"),
+    ("revisions", "expected"),
     [
         (("0x11", "0x11", "0x10", "0x10"), "0x11 (package 0), 0x10 (package 1)"),
         (("0x11", "0x10", "0x11", "0x11"), "0x11 (CPU 0,2-3), 0x10 (CPU 1)"),
         (("0x10", "0x10", "0x10", "0x10"), "0x10"),
     ],
 )
-def test_processors_that_differ_are_told_apart(revisions: tuple[str, ...], told: str) -> None:
-    assert _facts(_processors(*revisions))[FactClass.FIRMWARE]["microcode"] == told
+def test_differing_processors_are_listed_separately(revisions: tuple[str, ...], expected: str) -> None:
+    assert _facts(_processors(*revisions))[FactClass.FIRMWARE]["microcode"] == expected
 
 
 _SIZES = {
@@ -97,46 +97,46 @@ _SIZES = {
 } | {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": f"{('0-1', '2-3')[cpu // 2]}\n" for cpu in range(4)}
 
 
-def test_caches_that_differ_are_told_apart() -> None:
+def test_differing_caches_are_listed_separately() -> None:
     caches = _facts(_SIZES)[FactClass.HARDWARE]["caches"] or ""
-    assert [each.partition(": ")[0] for each in caches.split("; ")] == ["CPU 0-1", "CPU 2-3"]
-    assert [each.rpartition("L3 ")[2] for each in caches.split("; ")] == ["98304K", "32768K"]
+    assert [cache.partition(": ")[0] for cache in caches.split("; ")] == ["CPU 0-1", "CPU 2-3"]
+    assert [cache.rpartition("L3 ")[2] for cache in caches.split("; ")] == ["98304K", "32768K"]
 
 
-def test_a_fact_changes_by_itself() -> None:
+def test_each_fact_changes_independently() -> None:
     package = {f"{CPUS}/cpu{cpu}/topology/physical_package_id": "1\n" for cpu in (2, 3)}
-    assert [str(each) for each in differences(_facts(), _facts(package))] == ["packages: 1 → 2"]
+    assert [str(change) for change in differences(_facts(), _facts(package))] == ["packages: 1 → 2"]
     without_callbacks = {"/proc/cmdline": quiet_files()["/proc/cmdline"].strip() + " rcu_nocbs=1\n"}
-    names = [each.name for each in differences(_facts(), _facts(without_callbacks))]
+    names = [change.name for change in differences(_facts(), _facts(without_callbacks))]
     assert names == ["kernel options", "CPUs without RCU callbacks"]
 
 
-def test_a_count_of_packages_is_unknown_where_one_cpu_does_not_tell() -> None:
-    facts = _facts(gone=f"{CPUS}/cpu3/topology/physical_package_id")
+def test_package_count_is_unknown_if_one_cpu_reports_none() -> None:
+    facts = _facts(missing=f"{CPUS}/cpu3/topology/physical_package_id")
     assert facts[FactClass.HARDWARE]["packages"] is None
 
 
-def test_without_an_inventory_what_it_would_tell_is_unknown_or_left_out() -> None:
+def test_facts_of_an_inventory_that_was_not_read_are_unknown_or_missing() -> None:
     facts = facts_of(read_snapshot(quiet_machine(), SnapshotOptions()))
     assert facts[FactClass.FIRMWARE] == {}
     assert (facts[FactClass.HARDWARE]["stepping"], facts[FactClass.HARDWARE]["caches"]) == (None, None)
 
 
-def test_nothing_changed() -> None:
+def test_equal_facts_have_no_differences() -> None:
     assert differences(_facts(), _facts()) == ()
 
 
-def test_memory_that_a_kernel_keeps_for_itself_is_no_change() -> None:
+def test_memory_reserved_by_the_kernel_is_not_a_change() -> None:
     assert differences(_facts(_memory(_KB)), _facts(_memory(round(_KB * 0.995)))) == ()
 
 
-def test_what_only_one_moment_knows_is_no_change_and_is_told() -> None:
-    before, after = _facts(), _facts(gone=Knob.NUMA_BALANCING)
+def test_fact_known_at_one_moment_only_is_not_a_change_but_listed_as_unknown() -> None:
+    before, after = _facts(), _facts(missing=Knob.NUMA_BALANCING)
     assert differences(before, after) == ()
     assert unknown_on_one_side(before, after) == ("kernel.numa_balancing",)
 
 
-def test_what_changes_by_itself_is_no_fact() -> None:
+def test_volatile_values_are_not_facts() -> None:
     later = quiet_machine(quiet_files(60.0), is_copy=True)
     assert differences(_facts(), facts_of(read_snapshot(later, SnapshotOptions(asks_inventory=True)))) == ()
 
@@ -148,14 +148,14 @@ _MMIO = {
 _CAPS = [f"{CPUS}/cpu{cpu}/cpufreq/bios_limit" for cpu in range(4)]
 
 
-def _target_facts(changed: Files, *gone: str) -> dict[str, str | None]:
-    files = without(quiet_files() | dict(changed), *gone)
+def _target_facts(changed: Files, *missing: str) -> dict[str, str | None]:
+    files = without(quiet_files() | dict(changed), *missing)
     snapshot = read_snapshot(quiet_machine(files), SnapshotOptions(frozenset({2, 3}), asks_inventory=True))
-    return {name: fact for named in facts_of(snapshot).values() for name, fact in named.items()}
+    return {name: fact for fact_by_name in facts_of(snapshot).values() for name, fact in fact_by_name.items()}
 
 
 @pytest.mark.parametrize(
-    ("changed", "name", "told"),
+    ("changed", "name", "expected"),
     [
         ({}, "power limits", "125 W"),
         ({_LIMIT: "90000000\n"}, "power limits", "90 W"),
@@ -170,12 +170,12 @@ def _target_facts(changed: Files, *gone: str) -> dict[str, str | None]:
         ({_CAPS[2]: "2100000\n"}, "clock limit of the firmware", "2100000 kHz (CPU 2), 3000000 kHz (CPU 3)"),
     ],
 )
-def test_each_limit_is_a_fact_by_name(changed: Files, name: str, told: str) -> None:
-    assert _target_facts(changed)[name] == told
+def test_each_limit_is_a_fact_by_name(changed: Files, name: str, expected: str) -> None:
+    assert _target_facts(changed)[name] == expected
 
 
 @pytest.mark.parametrize(
-    ("gone", "name", "told"),
+    ("missing", "name", "expected"),
     [
         (_CAPS, "clock limit of the firmware", "none"),
         ([UNCORE.rpartition("/")[0]], "uncore clock", "none"),
@@ -184,22 +184,22 @@ def test_each_limit_is_a_fact_by_name(changed: Files, name: str, told: str) -> N
         ([f"{UNCORE}/max_freq_khz"], "uncore clock", None),
     ],
 )
-def test_what_is_not_there_is_none_and_what_cannot_be_read_is_unknown(
-    gone: list[str], name: str, told: str | None
+def test_missing_limit_is_none_and_unreadable_limit_is_unknown(
+    missing: list[str], name: str, expected: str | None
 ) -> None:
-    assert _target_facts({}, *gone)[name] == told
+    assert _target_facts({}, *missing)[name] == expected
 
 
-def test_a_lowered_power_limit_is_what_differs() -> None:
+def test_lowered_power_limit_is_the_only_difference() -> None:
     before, after = (
         facts_of(read_snapshot(quiet_machine(quiet_files() | changed), SnapshotOptions(frozenset({2, 3}))))
         for changed in ({}, {_LIMIT: "90000000\n"})
     )
-    assert [str(each) for each in differences(before, after)] == ["power limits: 125 W → 90 W"]
+    assert [str(change) for change in differences(before, after)] == ["power limits: 125 W → 90 W"]
 
 
-@pytest.mark.parametrize(("quota", "told"), [("max 100000", "none"), ("150000 100000", "1.5 CPUs"), ("rubbish", None)])
-def test_the_quota_of_the_cgroups_above_is_a_fact(quota: str, told: str | None) -> None:
+@pytest.mark.parametrize(("quota", "fact"), [("max 100000", "none"), ("150000 100000", "1.5 CPUs"), ("rubbish", None)])
+def test_quota_of_the_parent_cgroups_is_a_fact(quota: str, fact: str | None) -> None:
     folder = "/sys/fs/cgroup/ci"
     files = {
         "/proc/self/cgroup": "0::/ci\n",
@@ -208,11 +208,11 @@ def test_the_quota_of_the_cgroups_above_is_a_fact(quota: str, told: str | None) 
         f"{folder}/cpu.max": f"{quota}\n",
         f"{folder}/cpu.stat": "nr_throttled 0\n",
     }
-    assert _target_facts(files)["CPU quota"] == told
+    assert _target_facts(files)["CPU quota"] == fact
 
 
-def test_each_fact_has_the_files_that_it_is_read_from_and_each_kernel_its_own_vulnerabilities() -> None:
-    assert all(paths_of(of_class, name) for of_class, named in _facts().items() for name in named)
+def test_each_fact_has_its_files_and_each_kernel_its_own_vulnerabilities() -> None:
+    assert all(paths_of(of_class, name) for of_class, facts in _facts().items() for name in facts)
     assert paths_of(FactClass.KERNEL, "vulnerability mds") == ("/sys/devices/system/cpu/vulnerabilities/mds",)
     assert paths_of(FactClass.HARDWARE, "vulnerability mds") is None
     assert paths_of(FactClass.HARDWARE, "memry") is None

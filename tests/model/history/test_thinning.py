@@ -1,4 +1,4 @@
-"""Of a long history the newest entries are kept as they are, and older ones evenly over time."""
+"""Thinning of a long history: the newest entries are kept, older ones evenly over time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from noisewatch.model.history.thinning import Thinning
 _MINUTE_S, _DAY_S = 60, 86_400
 
 
-def _kept(times: Sequence[float], facts: Sequence[object] | None = None, accepted: int = 0) -> list[int]:
-    """The numbers of those kept, the oldest first."""
+def _kept_numbers(times: Sequence[float], facts: Sequence[object] | None = None, accepted: int = 0) -> list[int]:
+    """Return the numbers of the kept entries, the oldest first."""
     thinning: Thinning[int] = Thinning()
     for number in reversed(range(len(times))):
-        told = facts[number] if facts is not None else None
-        thinning.add("series", times[number], told, number, is_usual=number >= accepted)
+        fact = facts[number] if facts is not None else None
+        thinning.add("series", times[number], fact, number, is_usual=number >= accepted)
     return sorted(thinning.kept)
 
 
@@ -25,13 +25,13 @@ def _every(seconds: float, count: int) -> list[float]:
     return [1.79e9 + seconds * number for number in range(count)]
 
 
-def test_up_to_200_are_all_kept() -> None:
+def test_up_to_200_entries_are_all_kept() -> None:
     for seconds in (1, 600, 7 * _DAY_S):
-        assert _kept(_every(seconds, 200)) == list(range(200))
+        assert _kept_numbers(_every(seconds, 200)) == list(range(200))
 
 
-def test_the_newest_40_are_as_they_are_and_older_ones_lie_evenly_back_to_the_first() -> None:
-    kept = _kept(_every(10 * _MINUTE_S, 4 * 7 * 144))
+def test_newest_40_entries_are_kept_and_older_ones_evenly_back_to_the_first() -> None:
+    kept = _kept_numbers(_every(10 * _MINUTE_S, 4 * 7 * 144))
     assert kept[-40:] == list(range(4032 - 40, 4032))
     *_, last = older = kept[:-40]
     assert 80 <= len(older) <= 160
@@ -41,39 +41,39 @@ def test_the_newest_40_are_as_they_are_and_older_ones_lie_evenly_back_to_the_fir
     assert 4032 - 40 - last <= max(distances)
 
 
-def test_what_is_kept_once_stays_until_stretches_are_longer() -> None:
+def test_kept_entry_stays_until_stretches_get_longer() -> None:
     times = _every(10 * _MINUTE_S, 3000)
-    before, after = set(_kept(times[:2950])[:-40]), set(_kept(times)[:-40])
+    before, after = set(_kept_numbers(times[:2950])[:-40]), set(_kept_numbers(times)[:-40])
     assert before < after
 
 
-def test_the_first_entry_with_other_facts_is_kept() -> None:
+def test_first_entry_with_other_facts_is_kept() -> None:
     for changed in (700, 701, 702, 1500):
         facts = ["old"] * changed + ["new"] * (2000 - changed)
-        assert changed in _kept(_every(10 * _MINUTE_S, 2000), facts)
+        assert changed in _kept_numbers(_every(10 * _MINUTE_S, 2000), facts)
 
 
-def test_facts_that_change_all_the_time_leave_it_even() -> None:
-    older = _kept(_every(10 * _MINUTE_S, 4000), [number % 2 for number in range(4000)])[:-40]
+def test_constantly_changing_facts_leave_the_thinning_even() -> None:
+    older = _kept_numbers(_every(10 * _MINUTE_S, 4000), [number % 2 for number in range(4000)])[:-40]
     assert 80 <= len(older) <= 160
     assert sum(number < 2000 for number in older) >= 40
 
 
 @pytest.mark.parametrize("strange", [0.0, -5.0, 1e15, 1e308])
-def test_a_clock_that_is_wrong_now_and_then_costs_no_other_time(strange: float) -> None:
+def test_wrong_clock_of_some_entries_costs_no_other_entries(strange: float) -> None:
     times = _every(10 * _MINUTE_S, 4000)
     times[::500] = [strange] * len(times[::500])
-    older = _kept(times)[:-40]
+    older = _kept_numbers(times)[:-40]
     assert len(older) <= 160
     assert sum(number < 2000 for number in older) >= 30
 
 
-def test_of_what_does_not_count_as_usual_only_the_newest_are_kept() -> None:
-    assert _kept(_every(600, 300), accepted=280) == list(range(260, 300))
-    assert _kept(_every(600, 300), accepted=200) == list(range(200, 300))
+def test_of_entries_before_the_acceptance_only_the_newest_are_kept() -> None:
+    assert _kept_numbers(_every(600, 300), accepted=280) == list(range(260, 300))
+    assert _kept_numbers(_every(600, 300), accepted=200) == list(range(200, 300))
 
 
-def test_each_series_is_thinned_by_itself_and_of_many_the_newest_are_kept() -> None:
+def test_each_series_is_thinned_separately_and_only_the_newest_series_are_kept() -> None:
     thinning: Thinning[tuple[int, int]] = Thinning()
     for number in range(100):
         for series in range(20):

@@ -1,4 +1,4 @@
-"""The interval between a written machine's two moments."""
+"""Intervals of a written machine."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def interval_of(
         **options,  # type: ignore[arg-type]  # passed through
     )
     task_reader = TaskReader(asks_all_affinities=asks_all)
-    asked = SnapshotOptions(asks_runs=list if runs else None)
-    snapshots = [read_snapshot(machine, asked, task_reader)]
+    snapshot_options = SnapshotOptions(asks_runs=list if runs else None)
+    snapshots = [read_snapshot(machine, snapshot_options, task_reader)]
     while machine.has_next:
         machine.advance()
-        snapshots.append(read_snapshot(machine, asked, task_reader, snapshots[-1]))
+        snapshots.append(read_snapshot(machine, snapshot_options, task_reader, snapshots[-1]))
     first, *middle, last = snapshots
     return interval_between(first, last, middle)

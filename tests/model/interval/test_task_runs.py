@@ -1,4 +1,4 @@
-"""The CPUs on which threads ran, and the time that no thread accounts for."""
+"""CPUs on which threads ran, and the time that no thread explains."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def _shares(interval_cpu: int, before: dict[str, str], after: dict[str, str]) ->
     return {run.name: run.ran_ns / SECOND_NS for run in interval.runs_on(interval_cpu)}
 
 
-def test_a_thread_has_the_time_that_its_counter_grew() -> None:
+def test_thread_ran_for_the_growth_of_its_counter() -> None:
     before, after = process(900, "hog", 2, 5_000_000_000), process(900, "hog", 2, 6_500_000_000)
     assert _shares(2, before, after) == {"hog": 1.5}
 
 
-def test_a_thread_born_in_between_has_all_its_time_from_the_interval() -> None:
+def test_all_time_of_a_new_thread_is_of_the_interval() -> None:
     assert _shares(2, {}, process(900, "newborn", 2, 700_000_000)) == {"newborn": 0.7}
 
 
-def test_a_recycled_number_is_another_thread() -> None:
+def test_recycled_number_is_another_thread() -> None:
     before, after = process(900, "old", 2, 5_000_000_000), process(900, "new", 2, 300_000_000)
     after["/proc/900/stat"] = after["/proc/900/stat"].replace(" 1000 0 0 0 ", " 99999 0 0 0 ")
     assert "99999" in after["/proc/900/stat"]
     assert _shares(2, before, after) == {"new": 0.3}
 
 
-def test_our_own_time_is_kept_apart() -> None:
+def test_own_time_is_separate() -> None:
     before, after = process(900, "noisewatch", 2, 0), process(900, "noisewatch", 2, 600_000_000)
     interval = interval_of(before, after | {"/proc/stat": stat_file({2: 60}, 300)}, own_pids=[900])
     assert interval.runs_on(2) == []
@@ -43,7 +43,7 @@ def test_our_own_time_is_kept_apart() -> None:
     assert interval.busy_share(2) == 0
 
 
-def test_a_thread_seen_on_two_cpus_is_shared_out_by_what_is_unexplained_there() -> None:
+def test_time_of_a_thread_on_two_cpus_is_divided_by_unexplained_time() -> None:
     before = process(900, "wanderer", 2, 0)
     after = process(900, "wanderer", 3, 1_200_000_000) | {"/proc/stat": stat_file({2: 90, 3: 30}, 300)}
     interval = interval_of(before, after)
@@ -51,8 +51,8 @@ def test_a_thread_seen_on_two_cpus_is_shared_out_by_what_is_unexplained_there() 
     assert runs == {2: (900_000_000, True), 3: (300_000_000, True)}
 
 
-def _moving(cpu: int, ran_ns: int, moves: int, allowed: str = "0-3", name: str = "hopper") -> dict[str, str]:
-    """A thread that has gone to another CPU so often since it was born."""
+def _moving_thread(cpu: int, ran_ns: int, moves: int, allowed: str = "0-3", name: str = "hopper") -> dict[str, str]:
+    """Return the files of a thread that has moved to another CPU `moves` times since it started."""
     sched = f"{name} (900, #threads: 1)\nse.nr_migrations    :      {moves}\nnr_switches   :     40\n"
     return process(900, name, cpu, ran_ns, allowed=allowed) | {"/proc/900/sched": sched}
 
@@ -65,35 +65,35 @@ _BUSY = {"/proc/stat": stat_file({0: 6, 2: 30, 3: 30}, 300)}
 
 
 @pytest.mark.parametrize("last", [2, 3])
-def test_a_thread_that_moved_unseen_has_its_time_where_nobody_else_explains_it(last: int) -> None:
+def test_thread_that_moved_unobserved_ran_where_time_is_unexplained(last: int) -> None:
     """A thread of SCHED_DEADLINE, for example, moves to another CPU with each period."""
-    interval = interval_of(_moving(last, 100_000_000, 9), _moving(last, 700_000_000, 99) | _BUSY)
+    interval = interval_of(_moving_thread(last, 100_000_000, 9), _moving_thread(last, 700_000_000, 99) | _BUSY)
     assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
     assert [interval.unexplained_ns(cpu) for cpu in (2, 3)] == [0, 0]
 
 
-def test_a_thread_that_never_moved_has_its_time_measured() -> None:
-    interval = interval_of(_moving(2, 100_000_000, 9), _moving(2, 400_000_000, 9) | _BUSY)
+def test_time_of_a_thread_that_never_moved_is_measured() -> None:
+    interval = interval_of(_moving_thread(2, 100_000_000, 9), _moving_thread(2, 400_000_000, 9) | _BUSY)
     assert _seconds_by_cpu(interval) == {2: (0.3, False)}
     assert interval.unexplained_ns(3) == 300_000_000
 
 
-def test_a_thread_that_moved_as_often_as_was_seen_was_nowhere_else() -> None:
+def test_thread_without_unobserved_moves_ran_on_no_other_cpu() -> None:
     busy = {"/proc/stat": stat_file({0: 6, 1: 90, 2: 30, 3: 30}, 300)}
-    interval = interval_of(_moving(2, 100_000_000, 9), _moving(3, 700_000_000, 10) | busy)
+    interval = interval_of(_moving_thread(2, 100_000_000, 9), _moving_thread(3, 700_000_000, 10) | busy)
     assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
     assert interval.unexplained_ns(1) == 900_000_000
 
 
-def test_a_thread_that_moved_was_on_no_cpu_that_it_may_not_use() -> None:
-    after = _moving(3, 700_000_000, 99, allowed="2-3")
+def test_thread_did_not_run_where_it_is_not_allowed() -> None:
+    after = _moving_thread(3, 700_000_000, 99, allowed="2-3")
     busy = {"/proc/stat": stat_file({0: 6, 1: 90, 2: 30, 3: 30}, 300)}
-    interval = interval_of(_moving(3, 100_000_000, 9, allowed="2-3"), after | busy)
+    interval = interval_of(_moving_thread(3, 100_000_000, 9, allowed="2-3"), after | busy)
     assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
     assert interval.unexplained_ns(1) == 900_000_000
 
 
-def test_a_thread_that_was_looked_at_in_between_was_there_too() -> None:
+def test_thread_also_ran_where_a_look_in_between_found_it() -> None:
     looks = [process(900, "hopper", cpu, 200_000_000 * at) for at, cpu in enumerate([3, 2, 3])]
     interval = interval_of(
         looks[0], looks[2] | {"/proc/stat": stat_file({0: 6, 2: 20, 3: 20}, 600)}, between=[looks[1]]
@@ -101,45 +101,43 @@ def test_a_thread_that_was_looked_at_in_between_was_there_too() -> None:
     assert _seconds_by_cpu(interval) == {2: (0.2, True), 3: (0.2, True)}
 
 
-def test_what_a_thread_cannot_have_had_where_it_was_seen_it_had_where_there_is_room() -> None:
+def test_time_beyond_that_of_the_observed_cpu_was_on_a_cpu_with_unexplained_time() -> None:
     before, after = (process(900, "hopper", 3, ns, allowed="0-3") for ns in (0, 600_000_000))
     interval = interval_of(before, after | {"/proc/stat": stat_file({0: 6, 2: 40, 3: 30}, 300)}, asks_all=True)
     assert _seconds_by_cpu(interval) == {2: (0.3, True), 3: (0.3, True)}
     assert interval.unexplained_ns(2) == 100_000_000
 
 
-def test_a_thread_of_our_own_was_only_where_it_was_seen() -> None:
-    before, after = _moving(3, 100_000_000, 9), _moving(3, 400_000_000, 99)
+def test_own_thread_ran_only_where_it_was_observed() -> None:
+    before, after = _moving_thread(3, 100_000_000, 9), _moving_thread(3, 400_000_000, 99)
     interval = interval_of(before, after | _BUSY, own_pids=[900])
     assert interval.own_ns(2) == 0
     assert interval.busy_share(2) == pytest.approx(0.1)
 
 
-def test_a_worker_of_any_cpu_may_have_been_elsewhere_although_nobody_can_move_it() -> None:
-    found = []
+def test_unbound_worker_may_have_run_elsewhere() -> None:
+    results = []
     for name in ("kworker/u8:1", "kworker/2:1"):
         looks = [process(900, name, 2, ns, flags=0x0420_0000) for ns in (0, 300_000_000)]
         before, after = (without(files, "/proc/900/status") for files in looks)
-        found.append(_seconds_by_cpu(interval_of(before, after | _BUSY))[2])
-    assert found == [(0.3, True), (0.3, False)]
+        results.append(_seconds_by_cpu(interval_of(before, after | _BUSY))[2])
+    assert results == [(0.3, True), (0.3, False)]
 
 
-def test_time_that_no_thread_explains_is_a_culprit() -> None:
+def test_unexplained_time_is_a_culprit() -> None:
     interval = interval_of({}, {"/proc/stat": stat_file({2: 60}, 300)})
-    (found,) = [each for each in disturbances_of(interval, 2) if each.kind == "unexplained"]
-    assert found.stolen_ns == 600_000_000
-    assert found.share == pytest.approx(0.2)
+    (culprit,) = [disturbance for disturbance in disturbances_of(interval, 2) if disturbance.kind == "unexplained"]
+    assert culprit.stolen_ns == 600_000_000
+    assert culprit.share == pytest.approx(0.2)
 
 
-def test_what_the_ticks_may_be_off_by_is_not_blamed_on_anyone() -> None:
+def test_unexplained_time_within_the_error_of_ticks_is_ignored() -> None:
     interval = interval_of({}, {"/proc/stat": stat_file({2: 3}, 300)})
-    assert [each for each in disturbances_of(interval, 2) if each.kind == "unexplained"] == []
+    assert [disturbance for disturbance in disturbances_of(interval, 2) if disturbance.kind == "unexplained"] == []
 
 
 @pytest.mark.parametrize(("lags_s", "unexplained_s"), [((0.1, 0.1), 0.3), ((0.4, 0.1), 0.0), ((0.1, 0.4), 0.3)])
-def test_what_ran_while_the_tasks_were_read_late_is_not_blamed_on_anyone(
-    lags_s: tuple[float, float], unexplained_s: float
-) -> None:
+def test_time_while_tasks_were_read_late_is_not_unexplained(lags_s: tuple[float, float], unexplained_s: float) -> None:
     before = process(900, "hog", 2, 0, allowed="2")
     after = process(900, "hog", 2, 2_700_000_000, allowed="2") | {"/proc/stat": stat_file({2: 300}, 300)}
     first, second = (round(lag * 1e9) for lag in lags_s)
@@ -153,13 +151,13 @@ def test_what_ran_while_the_tasks_were_read_late_is_not_blamed_on_anyone(
     assert skewed.unexplained_ns(3) == 0
 
 
-def test_a_late_reading_excuses_no_time_of_a_cpu_where_nothing_known_ran() -> None:
+def test_late_reading_explains_no_time_of_a_cpu_without_known_threads() -> None:
     interval = interval_of({}, {"/proc/stat": stat_file({2: 20}, 300)})
     skewed = replace(interval, before=replace(interval.before, tasks_lag_ns=500_000_000))
     assert skewed.unexplained_ns(2) == 200_000_000
 
 
-def test_a_late_reading_excuses_all_of_it_on_the_cpu_that_we_read_from() -> None:
+def test_late_reading_explains_all_time_of_the_cpu_that_reads() -> None:
     own = process(950, "noisewatch", 2, 0, allowed="2"), process(950, "noisewatch", 2, 10_000_000, allowed="2")
     interval = interval_of(own[0], own[1] | {"/proc/stat": stat_file({2: 20}, 300)}, own_pids={950})
     assert interval.unexplained_ns(2) == 190_000_000
@@ -170,7 +168,7 @@ def test_a_late_reading_excuses_all_of_it_on_the_cpu_that_we_read_from() -> None
 _SCHEDSTAT = "version 17\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 {{}} 0 0\n" for cpu in range(4))
 
 
-def test_an_exact_count_settles_what_the_ticks_leave_open() -> None:
+def test_exact_count_settles_the_error_of_ticks() -> None:
     before = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 0, 0)}
     after = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 20_000_000, 0)}
     interval = interval_of(before, after)
@@ -179,32 +177,32 @@ def test_an_exact_count_settles_what_the_ticks_leave_open() -> None:
     interval = interval_of(before, elsewhere | {"/proc/stat": stat_file({2: 5}, 300)})
     assert interval.unexplained_ns(2) == 0
     interval = interval_of(before, before | {"/proc/stat": stat_file({2: 5}, 300)})
-    assert interval.unexplained_ns(2) == 50_000_000  # where it stood still on all CPUs it settles nothing
+    assert interval.unexplained_ns(2) == 50_000_000  # a count that is constant on all CPUs settles nothing
 
 
-def test_an_exact_count_that_comes_late_is_bounded_by_the_ticks() -> None:
+def test_late_exact_count_is_bounded_by_ticks() -> None:
     before = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 0, 0)}
     after = {"/proc/schedstat": _SCHEDSTAT.format(0, 0, 90_000_000_000, 0)}
     assert (interval_of(before, after).unexplained_ns(2) or 0) <= 30_000_000
 
 
-def test_children_that_came_and_went_leave_their_time_with_their_parent() -> None:
+def test_time_of_short_lived_children_is_listed_with_their_parent() -> None:
     before = process(900, "loop", 2, 0, children=500)
     after = process(900, "loop", 2, 1_000_000_000, children=650) | {"/proc/stat": stat_file({2: 270}, 300)}
     runs = [run for run in interval_of(before, after).runs_on(2) if run.are_children]
     assert [(run.name, run.pid, run.ran_ns) for run in runs] == [("loop", 900, 1_500_000_000)]
 
 
-def test_a_thread_that_has_ended_had_what_it_had_when_it_was_seen_last() -> None:
-    seen, busy = process(900, "hog", 2, 2_500_000_000), {"/proc/stat": stat_file({2: 270}, 600)}
-    interval = interval_of({}, busy, between=[seen])
+def test_ended_thread_ran_until_it_was_last_observed() -> None:
+    hog, busy = process(900, "hog", 2, 2_500_000_000), {"/proc/stat": stat_file({2: 270}, 600)}
+    interval = interval_of({}, busy, between=[hog])
     assert [(run.name, run.ran_ns) for run in interval.runs_on(2)] == [("hog", 2_500_000_000)]
     assert interval.unexplained_ns(2) == 200_000_000
-    known = interval_of(process(900, "hog", 2, 2_000_000_000), busy, between=[seen])
-    assert [(run.name, run.ran_ns) for run in known.runs_on(2)] == [("hog", 500_000_000)]
+    growth = interval_of(process(900, "hog", 2, 2_000_000_000), busy, between=[hog])
+    assert [(run.name, run.ran_ns) for run in growth.runs_on(2)] == [("hog", 500_000_000)]
 
 
-def test_a_child_that_was_seen_and_has_ended_is_not_its_parents_time_as_well() -> None:
+def test_time_of_an_observed_ended_child_is_not_its_parents_again() -> None:
     parent, child = process(900, "loop", 2, 0), process(901, "child", 2, 1_000_000_000, parent=900)
     after = process(900, "loop", 2, 1_000, children=120) | {"/proc/stat": stat_file({2: 290}, 600)}
     runs = interval_of(parent, after, between=[parent | child]).runs_on(2)
@@ -215,21 +213,21 @@ def test_a_child_that_was_seen_and_has_ended_is_not_its_parents_time_as_well() -
     ]
 
 
-def test_a_child_that_ran_for_hours_before_is_not_blamed_for_them_when_it_ends() -> None:
+def test_earlier_time_of_an_ended_child_is_not_of_the_interval() -> None:
     before = process(900, "loop", 2, 0) | process(901, "old-child", 3, 100_000_000_000, parent=900)
     after = process(900, "loop", 2, 1_000_000, children=10_010) | {"/proc/stat": stat_file({2: 290}, 300)}
     runs = [run for run in interval_of(before, after).runs_on(2) if run.are_children]
     assert [run.ran_ns for run in runs] == [100_000_000]
 
 
-def test_children_get_no_more_than_is_unexplained_on_their_parents_cpu() -> None:
+def test_children_have_at_most_the_unexplained_time_of_their_parents_cpu() -> None:
     before = process(900, "make", 2, 0)
     after = process(900, "make", 2, 1_000, children=5_000) | {"/proc/stat": stat_file({2: 20}, 300)}
     runs = [run for run in interval_of(before, after).runs_on(2) if run.are_children]
     assert [run.ran_ns for run in runs] == [199_999_000]
 
 
-def test_threads_that_sleep_at_every_tick_count_as_load_all_the_same() -> None:
+def test_threads_that_sleep_at_every_tick_count_as_load() -> None:
     before, after = process(900, "timer", 2, 0), process(900, "timer", 2, 300_000_000)
     assert interval_of(before, after).busy_share(2) == pytest.approx(0.1)
 
@@ -239,18 +237,18 @@ def _schedstat(ran_ns: int, stays: int) -> dict[str, str]:
     return {"/proc/schedstat": "version 15\n" + "".join(rows)}
 
 
-def test_what_runs_between_two_ticks_is_told_with_its_true_size() -> None:
+def test_time_between_ticks_has_its_true_size() -> None:
     interval = interval_of(_schedstat(0, 0), _schedstat(1_200_000_000, 800))
     assert interval.unexplained_ns(2) == 1_200_000_000
     assert interval.busy_share(2) == pytest.approx(0.4)
 
 
-def test_what_somebody_had_before_is_not_taken_for_what_runs_between_two_ticks() -> None:
+def test_time_before_the_interval_is_not_taken_for_time_between_ticks() -> None:
     interval = interval_of(_schedstat(0, 0), _schedstat(2_500_000_000, 4))
     assert (interval.busy_share(2) or 0) <= 0.05 / 3 + 1e-9
 
 
-def test_what_interrupts_threads_is_nobodys_hidden_time() -> None:
+def test_interrupts_of_threads_are_not_hidden_time() -> None:
     rows = stat_file({2: 150}, 300).splitlines(keepends=True)
     words = rows[3].split()
     words[4], words[7] = str(int(words[4]) - 60), str(int(words[7]) + 60)
@@ -264,7 +262,7 @@ def test_what_interrupts_threads_is_nobodys_hidden_time() -> None:
     assert interval.busy_share(2) == pytest.approx(0.7)
 
 
-def test_the_root_of_cpuacct_tells_of_what_hides_as_schedstat_does() -> None:
+def test_root_of_cpuacct_reveals_hidden_time_as_schedstat_does() -> None:
     folder = "/sys/fs/cgroup/cpuacct"
     mounts = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\ncgroup /sys/fs/cgroup/cpuacct cgroup rw,cpuacct 0 0\n"
     files = {"/proc/self/mounts": mounts, f"{folder}/release_agent": "\n"}
@@ -288,8 +286,8 @@ def _hog(ran_ns: int) -> TaskRun:
     )
 
 
-def test_threads_that_were_looked_at_later_than_the_cpus_have_no_more_than_the_interval_is_long() -> None:
-    """A stall of the machine between the two makes the threads' interval seconds longer."""
+def test_threads_that_were_read_later_than_the_cpus_have_at_most_the_interval() -> None:
+    """A pause of the machine between the two makes the threads' interval seconds longer."""
     load = {2: CpuLoad(1_020_000_000, None, 0, 0, 0, 0)}
     hog = _hog(2_800_000_000)
     (cut,) = fit_to_interval([hog], load, SECOND_NS, later_ns=1_820_000_000)
@@ -298,19 +296,21 @@ def test_threads_that_were_looked_at_later_than_the_cpus_have_no_more_than_the_i
     assert [run.ran_ns for run in shared] == [933_333_333, 66_666_666]
 
 
-def test_threads_keep_what_the_counters_of_their_cpu_hold_and_never_less_than_an_even_share() -> None:
+def test_threads_keep_the_time_of_their_cpus_counters_and_at_least_an_even_share() -> None:
     hog = _hog(600_000_000)
-    busy, unseen = ({2: CpuLoad(tasks_ns, None, 0, 0, 0, 0)} for tasks_ns in (500_000_000, 0))
+    busy, idle = ({2: CpuLoad(tasks_ns, None, 0, 0, 0, 0)} for tasks_ns in (500_000_000, 0))
     assert [run.ran_ns for run in fit_to_interval([hog], busy, SECOND_NS, SECOND_NS)] == [530_000_000]
-    assert [run.ran_ns for run in fit_to_interval([hog], unseen, SECOND_NS, SECOND_NS)] == [300_000_000]
-    assert fit_to_interval([hog], unseen, SECOND_NS) == [hog]
+    assert [run.ran_ns for run in fit_to_interval([hog], idle, SECOND_NS, SECOND_NS)] == [300_000_000]
+    assert fit_to_interval([hog], idle, SECOND_NS) == [hog]
 
 
-def _told(interval: Interval, cpu: int) -> dict[str, float]:
-    """Return the seconds of each thread, and of unattributed time, on the CPU."""
+def _seconds_by_name(interval: Interval, cpu: int) -> dict[str, float]:
+    """Return the seconds of each thread, and the unattributed seconds, on the CPU."""
     kinds = ("thread", "unexplained")
     return {
-        each.name: (each.stolen_ns or 0) / SECOND_NS for each in disturbances_of(interval, cpu) if each.kind in kinds
+        disturbance.name: (disturbance.stolen_ns or 0) / SECOND_NS
+        for disturbance in disturbances_of(interval, cpu)
+        if disturbance.kind in kinds
     }
 
 
@@ -319,93 +319,93 @@ def _pool(busy: int, ran_ns: int = 0) -> dict[str, str]:
     return process(900, "pool", 0, ran_ns, allowed="0-3", busy=busy)
 
 
-def test_ended_threads_are_their_process_where_it_lives_on() -> None:
+def test_ended_threads_are_listed_with_their_living_process() -> None:
     after = _pool(215, 50_000_000) | {"/proc/stat": stat_file({0: 11, 2: 210}, 300)}
     interval = interval_of(_pool(0), after)
-    (found,) = [each for each in disturbances_of(interval, 2) if each.kind == "thread"]
-    assert (found.name, found.pid, found.tid, found.is_inferred) == ("ended threads of pool", 900, None, True)
-    assert found.stolen_ns == 2_100_000_000
+    (culprit,) = [disturbance for disturbance in disturbances_of(interval, 2) if disturbance.kind == "thread"]
+    assert (culprit.name, culprit.pid, culprit.tid, culprit.is_inferred) == ("ended threads of pool", 900, None, True)
+    assert culprit.stolen_ns == 2_100_000_000
     assert interval.unexplained_ns(2) == 0
 
 
-def test_ended_threads_have_no_more_than_their_cpu_misses() -> None:
+def test_ended_threads_have_at_most_the_missing_time_of_their_cpu() -> None:
     after = (
         _pool(290, 1_000)
         | process(901, "hog", 2, SECOND_NS, allowed="2")
         | {"/proc/stat": stat_file({0: 6, 2: 160}, 300)}
     )
     interval = interval_of(_pool(0) | process(901, "hog", 2, 0, allowed="2"), after)
-    assert _told(interval, 2) == {"hog": 1.0, "ended threads of pool": 0.6}
+    assert _seconds_by_name(interval, 2) == {"hog": 1.0, "ended threads of pool": 0.6}
 
 
-def test_time_that_no_process_has_had_stays_nobodys() -> None:
+def test_time_of_no_process_stays_unattributed() -> None:
     interval = interval_of(_pool(0), _pool(100, 1_000) | {"/proc/stat": stat_file({0: 6, 2: 250}, 300)})
-    assert _told(interval, 2) == {"ended threads of pool": 0.999_999, "unattributed time": 1.500_001}
+    assert _seconds_by_name(interval, 2) == {"ended threads of pool": 0.999_999, "unattributed time": 1.500_001}
 
 
-def test_what_the_threads_that_live_on_have_had_is_not_told_twice() -> None:
+def test_time_of_living_threads_is_not_counted_again() -> None:
     before, after = crowd(900, "pool", [0, 2], "0-3"), crowd(900, "pool", [0, 2], "0-3")
     after["/proc/900/stat"] = process(900, "pool", 0, 0, busy=200, threads=2)["/proc/900/stat"]
     after["/proc/900/task/901/schedstat"] = f"{SECOND_NS} 0 0\n"
     interval = interval_of(before, after | {"/proc/stat": stat_file({2: 200}, 300)})
-    assert _told(interval, 2) == {"pool": 1.0, "ended threads of pool": 1.0}
+    assert _seconds_by_name(interval, 2) == {"pool": 1.0, "ended threads of pool": 1.0}
 
 
-def test_what_a_process_had_by_steps_of_ten_milliseconds_is_no_thread() -> None:
-    """Each of user and system time may seem to have grown by one such step more than it has."""
+def test_rounding_to_ticks_is_not_an_ended_thread() -> None:
+    """User and system time may each seem to have grown by one tick of 10 ms more than they have."""
     stat = {"/proc/stat": stat_file({2: 60}, 300)}
-    assert "ended threads of pool" not in _told(interval_of(_pool(0), _pool(32, 300_000_000) | stat), 2)
-    assert "ended threads of pool" in _told(interval_of(_pool(0), _pool(33, 300_000_000) | stat), 2)
+    assert "ended threads of pool" not in _seconds_by_name(interval_of(_pool(0), _pool(32, 300_000_000) | stat), 2)
+    assert "ended threads of pool" in _seconds_by_name(interval_of(_pool(0), _pool(33, 300_000_000) | stat), 2)
 
 
-def test_a_process_that_ended_did_not_have_the_time_of_its_ended_threads_as_its_parents_child() -> None:
+def test_time_of_ended_threads_of_an_ended_process_is_not_of_the_interval() -> None:
     before = process(900, "loop", 2, 0) | process(901, "child", 3, 1_000, parent=900, busy=10_000)
     after = process(900, "loop", 2, 1_000_000, children=10_010) | {"/proc/stat": stat_file({2: 290}, 300)}
-    assert _told(interval_of(before, after), 2)["children of loop"] == 0.1
+    assert _seconds_by_name(interval_of(before, after), 2)["children of loop"] == 0.1
 
 
-def test_a_grandchild_that_ran_for_hours_before_is_not_blamed_for_them() -> None:
+def test_earlier_time_of_a_grandchild_is_not_of_the_interval() -> None:
     old = process(901, "middle", 3, 0, parent=900) | process(902, "old", 3, 100 * SECOND_NS, parent=901)
     after = process(900, "loop", 2, 1_000_000, children=10_010) | {"/proc/stat": stat_file({2: 290}, 300)}
-    assert _told(interval_of(process(900, "loop", 2, 0) | old, after), 2)["children of loop"] == 0.1
+    assert _seconds_by_name(interval_of(process(900, "loop", 2, 0) | old, after), 2)["children of loop"] == 0.1
 
 
-def test_children_that_did_not_run_where_their_parent_did_are_told_where_time_is_missing() -> None:
+def test_children_elsewhere_are_listed_where_time_is_missing() -> None:
     after = process(900, "make", 0, 1_000, children=250, allowed="0-3")
     interval = interval_of(process(900, "make", 0, 0), after | {"/proc/stat": stat_file({2: 200, 3: 100}, 300)})
-    both = [_told(interval, cpu)["children of make"] for cpu in (2, 3)]
+    both = [_seconds_by_name(interval, cpu)["children of make"] for cpu in (2, 3)]
     assert (round(sum(both), 1), both[0] > both[1]) == (2.5, True)
 
 
-def test_children_of_a_pinned_parent_hide_between_the_ticks_of_its_cpu() -> None:
+def test_children_of_a_pinned_parent_hide_between_ticks_of_its_cpu() -> None:
     before = process(900, "loop", 2, 0, allowed="2")
     after = process(900, "loop", 2, 100_000_000, allowed="2", children=140) | {"/proc/stat": stat_file({2: 3}, 300)}
     interval = interval_of(before, after)
-    assert _told(interval, 2) == {"children of loop": 1.4, "loop": 0.1}
+    assert _seconds_by_name(interval, 2) == {"children of loop": 1.4, "loop": 0.1}
     assert interval.busy_share(2) == 0.5
 
 
-def test_children_of_a_pinned_parent_that_others_ticks_explain_hide_nowhere() -> None:
+def test_children_of_a_pinned_parent_do_not_hide_if_other_ticks_explain_them() -> None:
     before = process(900, "loop", 2, 0, allowed="2")
     after = process(900, "loop", 2, 1_000_000, allowed="2", children=140) | {"/proc/stat": stat_file({3: 150}, 300)}
-    assert "children of loop" not in _told(interval_of(before, after), 2)
+    assert "children of loop" not in _seconds_by_name(interval_of(before, after), 2)
 
 
-def test_a_count_to_the_nanosecond_lets_nothing_hide() -> None:
+def test_exact_count_leaves_no_hidden_time() -> None:
     schedstat = "version 15\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 {{}} 0 {{}}\n" for cpu in range(4))
     before = process(900, "loop", 2, 0, allowed="2") | {"/proc/schedstat": schedstat.format(*[0] * 8)}
     after = process(900, "loop", 2, 1_000_000, allowed="2", children=140)
     exact = {"/proc/schedstat": schedstat.format(0, 0, 0, 0, 600_000_000, 400, 0, 0)}
-    assert _told(interval_of(before, after | exact), 2) == {"children of loop": 0.599, "loop": 0.001}
+    assert _seconds_by_name(interval_of(before, after | exact), 2) == {"children of loop": 0.599, "loop": 0.001}
 
 
-def test_children_have_what_is_missing_beside_the_idleness_of_their_cpu() -> None:
-    """A third of the CPU, unseen by the ticks: less than the whole interval is accounted for."""
+def test_children_have_the_time_that_is_neither_explained_nor_idle() -> None:
+    """A third of the CPU is missing from the ticks: they account for less than the whole interval."""
     rows = stat_file({2: 3}, 300).splitlines(keepends=True)
     rows[3] = stat_file({2: 3}, 200).splitlines(keepends=True)[3]
     after = process(900, "loop", 2, 30_000_000, children=110) | {"/proc/stat": "".join(rows)}
     interval = interval_of(process(900, "loop", 2, 0), after)
-    assert _told(interval, 2) == {"children of loop": 1.0, "loop": 0.03}
+    assert _seconds_by_name(interval, 2) == {"children of loop": 1.0, "loop": 0.03}
     assert interval.busy_share(2) == 1.03 / 3
 
 
@@ -414,59 +414,59 @@ _NONE_YET = {"/proc/schedstat": _EXACT.format(*[0] * 8)}
 
 
 def _script(ran_ns: int, children: int, **more: int) -> dict[str, str]:
-    """One that waits on CPU 0 for what it has started."""
+    """Return the files of a script that waits on CPU 0 for its children."""
     return process(900, "script", 0, ran_ns, children=children, allowed="0", **more)
 
 
-def test_children_that_were_sent_to_another_cpu_are_told_there() -> None:
+def test_children_that_were_moved_to_another_cpu_are_listed_there() -> None:
     before = _script(0, 0) | process(950, "work", 2, 1_000, allowed="2", parent=900)
     after = _script(1_000, 90) | process(951, "work", 2, 1_000, allowed="2", parent=900)
     interval = interval_of(before, after | {"/proc/stat": stat_file({0: 80, 2: 120}, 300)}, asks_all=True)
-    told = _told(interval, 2)
-    assert (told["children of script"], told["unattributed time"]) == (0.899_999, 0.3)
-    assert "children of script" not in _told(interval, 0)
+    seconds_by_name = _seconds_by_name(interval, 2)
+    assert (seconds_by_name["children of script"], seconds_by_name["unattributed time"]) == (0.899_999, 0.3)
+    assert "children of script" not in _seconds_by_name(interval, 0)
 
 
-def test_children_of_children_that_came_and_went_are_told_where_those_were() -> None:
+def test_grandchildren_are_listed_on_the_cpu_of_the_children() -> None:
     shell = process(949, "sh", 0, 0, parent=900, allowed="0")
     before = _script(0, 0) | shell | process(950, "work", 2, 1_000, allowed="2", parent=949)
     after = _script(1_000, 90) | {"/proc/stat": stat_file({0: 80, 2: 120}, 300)}
-    assert _told(interval_of(before, after, asks_all=True), 2)["children of script"] == 0.899_999
+    assert _seconds_by_name(interval_of(before, after, asks_all=True), 2)["children of script"] == 0.899_999
 
 
-def test_children_that_were_seen_where_their_parent_may_be_are_told_where_it_was_first() -> None:
+def test_children_observed_on_their_parents_cpus_are_listed_there_first() -> None:
     before = _script(0, 0) | process(950, "work", 0, 1_000, allowed="0", parent=900)
     after = _script(1_000, 90) | {"/proc/stat": stat_file({0: 100, 2: 120}, 300)}
-    assert "children of script" not in _told(interval_of(before, after, asks_all=True), 2)
+    assert "children of script" not in _seconds_by_name(interval_of(before, after, asks_all=True), 2)
 
 
-def test_those_who_may_have_been_on_one_cpu_only_come_before_those_who_find_room_elsewhere() -> None:
+def test_children_bound_to_one_cpu_take_precedence_over_children_that_fit_elsewhere() -> None:
     before = process(800, "make", 2, 0) | process(900, "script", 2, 0, allowed="2")
     after = process(800, "make", 2, 1_000, children=200, allowed="0-3")
     after |= process(900, "script", 2, 1_000, children=90, allowed="2")
     interval = interval_of(before, after | {"/proc/stat": stat_file({0: 6, 2: 100, 3: 190}, 300)}, asks_all=True)
-    assert _told(interval, 2)["children of script"] == 0.9
-    assert _told(interval, 3)["children of make"] == 1.9
+    assert _seconds_by_name(interval, 2)["children of script"] == 0.9
+    assert _seconds_by_name(interval, 3)["children of make"] == 1.9
 
 
-def test_what_found_no_room_where_nothing_hides_was_had_on_another_cpu() -> None:
-    """No child was seen on CPU 2, but the time of each CPU is known to the nanosecond."""
+def test_time_that_does_not_fit_on_an_exactly_counted_cpu_was_on_another() -> None:
+    """No child was observed on CPU 2, but the time of each CPU is exact."""
     exact = {"/proc/schedstat": _EXACT.format(60_001_000, 99, 0, 0, 1_000_000_000, 99, 0, 0)}
     interval = interval_of(_script(0, 0) | _NONE_YET, _script(1_000, 90) | exact)
-    assert _told(interval, 2) == {"children of script": 0.9, "unattributed time": 0.1}
+    assert _seconds_by_name(interval, 2) == {"children of script": 0.9, "unattributed time": 0.1}
 
 
-def test_who_has_become_another_program_is_told_by_both_names() -> None:
-    """`bash -c 'for …; sleep 60'`: the last command takes the place of the shell, and of its books."""
+def test_process_that_replaced_its_program_is_listed_by_both_names() -> None:
+    """`bash -c 'for …; sleep 60'`: the last command replaces the shell and inherits its times."""
     before, after = process(900, "bash", 2, 0), process(900, "sleep", 2, 1_000, children=90)
-    told = _told(interval_of(before, after | {"/proc/stat": stat_file({0: 6, 2: 90}, 300)}), 2)
-    assert "children of bash, now sleep" in told
+    seconds_by_name = _seconds_by_name(interval_of(before, after | {"/proc/stat": stat_file({0: 6, 2: 90}, 300)}), 2)
+    assert "children of bash, now sleep" in seconds_by_name
 
 
-def test_neither_children_nor_threads_are_told_where_their_process_may_not_run() -> None:
+def test_children_and_threads_are_not_listed_where_their_process_is_not_allowed() -> None:
     for before, after in (
         (process(900, "make", 0, 0), process(900, "make", 0, 1_000, children=250)),
         (process(900, "pool", 0, 0), process(900, "pool", 0, 1_000, busy=250)),
     ):
         interval = interval_of(before, after | {"/proc/stat": stat_file({2: 200}, 300)})
-        assert _told(interval, 2) == {"unattributed time": 2.0}
+        assert _seconds_by_name(interval, 2) == {"unattributed time": 2.0}

@@ -19,7 +19,7 @@ _MS = 1_000_000
 
 
 def _moment(number: int, stopped_ms: int, ran_ms: int = 1500) -> Files:
-    """Three seconds each, in which bench has CPU 2 for `ran_ms` and is stopped for `stopped_ms`."""
+    """Return the files of a moment: every 3 s before it bench ran for `ran_ms` and was stopped for `stopped_ms`."""
     stat = stat_file({2: number * ran_ms // 10}, number * 300)
     stopped_us = number * stopped_ms * 1000
     return (
@@ -37,10 +37,10 @@ def _moment(number: int, stopped_ms: int, ran_ms: int = 1500) -> Files:
     )
 
 
-def _interval(*gone: str, stopped_ms: int = 1400, ran_ms: int = 1500, more: Sequence[Files] = ({}, {}, {})) -> Interval:
+def _interval(*lost: str, stopped_ms: int = 1400, ran_ms: int = 1500, more: Sequence[Files] = ({}, {}, {})) -> Interval:
     """Return the interval from the second moment to the third; the first two show which processes work."""
     machine = WrittenMachine(
-        *(without(_moment(number, stopped_ms, ran_ms), *gone) | dict(more[number]) for number in range(3)),
+        *(without(_moment(number, stopped_ms, ran_ms), *lost) | dict(more[number]) for number in range(3)),
         answers=ANSWERS,
     )
     task_reader = TaskReader()
@@ -53,10 +53,10 @@ def _interval(*gone: str, stopped_ms: int = 1400, ran_ms: int = 1500, more: Sequ
 
 
 def _quotas(interval: Interval, cpu: int = 2) -> list[Disturbance]:
-    return [each for each in disturbances_of(interval, cpu) if each.kind == "quota"]
+    return [disturbance for disturbance in disturbances_of(interval, cpu) if disturbance.kind == "quota"]
 
 
-def test_the_group_of_whoever_works_there_is_named_with_the_time_that_it_was_stopped() -> None:
+def test_quota_of_a_working_process_is_named_with_its_stopped_time() -> None:
     interval = _interval()
     (quota,) = _quotas(interval)
     assert quota.name == f"CPU quota of {_GROUP}: 50 ms in each 100 ms"
@@ -70,12 +70,12 @@ def test_the_group_of_whoever_works_there_is_named_with_the_time_that_it_was_sto
     )
 
 
-def test_more_than_it_did_not_run_is_not_told_of_the_cpu() -> None:
+def test_stopped_time_is_at_most_the_time_that_the_process_did_not_run() -> None:
     (quota,) = _quotas(_interval(stopped_ms=9000))
     assert quota.stolen_ns == 1500 * _MS
 
 
-def test_it_is_told_whoever_uses_the_cpu_meanwhile_and_a_cpu_loses_no_more_than_all() -> None:
+def test_quota_is_charged_while_others_use_the_cpu_and_stolen_time_is_at_most_all_of_it() -> None:
     others = [process(950, "hog", 2, number * 1450 * _MS, allowed="2") for number in range(3)]
     interval = _interval(more=others)
     (quota,) = _quotas(interval)
@@ -84,14 +84,14 @@ def test_it_is_told_whoever_uses_the_cpu_meanwhile_and_a_cpu_loses_no_more_than_
     assert line.stolen_ns_per_s == 1_000 * _MS
 
 
-def test_who_is_not_stopped_or_hardly_works_or_cannot_be_asked_has_no_quota_to_name() -> None:
+def test_process_that_is_not_stopped_or_idle_or_of_unknown_group_has_no_quota_to_name() -> None:
     assert _quotas(_interval(stopped_ms=0)) == []
     assert _quotas(_interval(ran_ms=0)) == []
     assert _quotas(_interval("/proc/900/cgroup")) == []
     assert _quotas(_interval(f"{_GROUP}/cpu.stat")) == []
 
 
-def test_nobody_is_asked_for_its_groups_where_nobody_works() -> None:
+def test_groups_of_processes_are_not_read_where_no_process_works() -> None:
     machine = WrittenMachine(quiet_files(), quiet_files(3.0), answers=ANSWERS)
     task_reader = TaskReader()
     first = read_snapshot(machine, SnapshotOptions(), task_reader)

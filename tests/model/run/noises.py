@@ -16,17 +16,17 @@ _CV = 0.01
 
 
 def normal(rng: np.random.Generator, runs: int) -> Times:
-    """Independent, and of one size."""
+    """Return independent times of constant spread."""
     return 1 + _CV * rng.standard_normal(runs)
 
 
 def skewed(rng: np.random.Generator, runs: int) -> Times:
-    """Lognormal: most runs are fast, few slow."""
+    """Return lognormal times: most runs are fast, few slow."""
     return 1 + _CV * (rng.lognormal(0, 1, runs) - math.exp(0.5)) / 2.16
 
 
 def spikes(rng: np.random.Generator, runs: int) -> Times:
-    """One run of twenty is hit by something that takes 8 % on average."""
+    """Return times of which one in twenty is 8 % longer on average."""
     return normal(rng, runs) + (rng.random(runs) < 0.05) * rng.exponential(0.08, runs)
 
 
@@ -36,12 +36,12 @@ def two_modes(rng: np.random.Generator, runs: int) -> Times:
 
 
 def drifting(rng: np.random.Generator, runs: int) -> Times:
-    """The last run takes 20 % more than the first."""
+    """Return times that grow by 20 % from the first run to the last."""
     return normal(rng, runs) + 0.2 * np.arange(runs) / runs
 
 
 def warming_up(rng: np.random.Generator, runs: int) -> Times:
-    """The first runs take up to 10 % more."""
+    """Return times of which the first ones are up to 10 % longer."""
     return normal(rng, runs) + 0.1 * np.exp(-np.arange(runs) / 5)
 
 
@@ -51,7 +51,7 @@ def stepping(rng: np.random.Generator, runs: int) -> Times:
 
 
 def correlated(rho: float) -> Noise:
-    """Each run resembles the one before it: autoregressive, of first order."""
+    """Return autoregressive noise of first order: each run resembles the one before it."""
 
     def noise(rng: np.random.Generator, runs: int) -> Times:
         steps = rng.standard_normal(runs)
@@ -63,7 +63,7 @@ def correlated(rho: float) -> Noise:
 
 
 def all_at_once(rng: np.random.Generator, runs: int) -> Times:
-    """Skewed, drifting by 5 %, and each run resembles the one before it."""
+    """Return skewed times that drift by 5 %, each resembling the one before it."""
     steps = (correlated(0.5)(rng, runs) - 1) / _CV
     return 1 + _CV * (np.exp(steps) - math.exp(0.5)) / 2.16 + 0.05 * np.arange(runs) / runs
 
@@ -98,7 +98,7 @@ NOISES: dict[str, Noise] = {
 
 
 def fixed_order(pairs: int, seed: int = 0) -> tuple[bool, ...]:
-    """A B B A A B B A …"""
+    """Return the order A B B A A B B A …"""
     return tuple(number % 2 == 0 for number in range(pairs))
 
 
@@ -109,7 +109,7 @@ def pairs_of(
     share: float = 0.0,
     draw: Callable[[int, int], tuple[bool, ...]] = drawn_order,
 ) -> list[RunPair]:
-    """A series in which B takes so much more than A."""
+    """Return a series in which B takes longer than A by `share`."""
     order = draw(pairs, int(rng.integers(1 << 30)))
     times = noise(rng, 2 * pairs)
     is_b = np.array([turn != is_a_first for is_a_first in order for turn in (True, False)])

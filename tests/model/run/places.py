@@ -12,7 +12,7 @@ from noisewatch.model.run.placement_tally import PlacementTally
 
 
 def place(cpu: int, *, node: int | None, kind: str | None = "none", core: int | None = None) -> CpuPlace:
-    """A CPU, which is its own core unless `core` is its first CPU."""
+    """Return a CPU, which is its own core unless `core` is its first CPU."""
     siblings = frozenset({cpu}) if core is None else frozenset({core, cpu})
     return CpuPlace(
         cpu=cpu,
@@ -36,7 +36,7 @@ ALL = frozenset(range(4))
 def placement_of(
     looks: Iterable[CommandLook], target: CpuSet, topology: Mapping[int, CpuPlace], memory: MemoryElsewhere
 ) -> Placement:
-    """Return the placement by the looks of one repetition, which have to be in order."""
+    """Return the placement from the looks of one repetition, in order."""
     tally = PlacementTally(target, topology)
     for look in looks:
         tally.add(look)

@@ -1,4 +1,4 @@
-"""Where the threads of a command ran, from looks at them."""
+"""Placement of a command's threads, from looks at them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _looks(*moments: list[ThreadLook]) -> list[CommandLook]:
     return [CommandLook(at * 100_000_000, by_tid(*threads)) for at, threads in enumerate(moments)]
 
 
-def _placed(*moments: list[ThreadLook]) -> Placement:
+def _placement_of(*moments: list[ThreadLook]) -> Placement:
     return placement_of(_looks(*moments), ALL, TWO_NODES, NOWHERE_ELSE)
 
 
@@ -30,32 +30,32 @@ def _only(placement: Placement) -> ThreadPlacement:
     return thread
 
 
-def test_time_is_counted_for_the_cpu_on_which_both_looks_found_the_thread() -> None:
-    thread = _only(_placed([thread_look(9, 2, 10)], [thread_look(9, 2, 110)]))
+def test_time_counts_for_the_cpu_of_both_looks() -> None:
+    thread = _only(_placement_of([thread_look(9, 2, 10)], [thread_look(9, 2, 110)]))
     assert thread.ns_by_cpu == {2: 110}
     assert (thread.moves, thread.ran_ns) == (0, 110)
 
 
-def test_time_around_a_move_is_half_of_each_cpu() -> None:
-    thread = _only(_placed([thread_look(9, 2, 10)], [thread_look(9, 1, 110)]))
+def test_time_around_a_move_is_divided_between_both_cpus() -> None:
+    thread = _only(_placement_of([thread_look(9, 2, 10)], [thread_look(9, 1, 110)]))
     assert thread.ns_by_cpu == {2: 60, 1: 50}
     assert thread.moves == 1
 
 
-def test_a_move_to_another_node_is_told_from_one_within() -> None:
-    thread = _only(_placed([thread_look(9, 0)], [thread_look(9, 1, 10)], [thread_look(9, 2, 20)]))
+def test_move_to_another_node_is_distinguished_from_one_within() -> None:
+    thread = _only(_placement_of([thread_look(9, 0)], [thread_look(9, 1, 10)], [thread_look(9, 2, 20)]))
     assert (thread.moves, thread.node_moves, thread.kind_moves) == (2, 1, 0)
     assert thread.ns_by_node == {0: 15, 1: 5}
 
 
-def test_a_move_to_another_kind_of_core_is_told() -> None:
+def test_move_to_another_kind_of_core_is_counted() -> None:
     looks = _looks([thread_look(9, 1)], [thread_look(9, 2, 10)])
     thread = _only(placement_of(looks, ALL, TWO_KINDS, NOWHERE_ELSE))
     assert (thread.node_moves, thread.kind_moves) == (0, 1)
     assert thread.ns_by_kind == {"performance": 5, "efficiency": 5}
 
 
-def test_where_nodes_are_not_known_no_move_between_them_is_claimed() -> None:
+def test_unknown_nodes_have_no_moves_between_them() -> None:
     looks = _looks([thread_look(9, 1)], [thread_look(9, 2, 10)])
     placement = placement_of(looks, ALL, {}, NOWHERE_ELSE)
     assert (_only(placement).moves, _only(placement).node_moves) == (1, 0)
@@ -68,39 +68,39 @@ def test_siblings_are_one_core() -> None:
     assert thread.ns_by_core == {0: 8}
 
 
-def test_migrations_are_counted_from_the_first_look_on() -> None:
-    thread = _only(_placed([thread_look(9, migrations=4)], [thread_look(9, ran_ns=1, migrations=9)]))
+def test_migrations_count_from_the_first_look() -> None:
+    thread = _only(_placement_of([thread_look(9, migrations=4)], [thread_look(9, ran_ns=1, migrations=9)]))
     assert (thread.migrations, thread.least_moves) == (5, 5)
 
 
-def test_all_migrations_of_a_thread_that_started_later_are_the_commands() -> None:
-    placement = _placed([], [thread_look(9, migrations=4)])
+def test_all_migrations_of_a_later_thread_count() -> None:
+    placement = _placement_of([], [thread_look(9, migrations=4)])
     assert _only(placement).migrations == 4
 
 
-def test_migrations_that_nobody_counted_are_unknown() -> None:
-    assert _only(_placed([thread_look(9)], [thread_look(9, ran_ns=1, migrations=9)])).migrations is None
+def test_migrations_are_unknown_if_a_look_has_no_count() -> None:
+    assert _only(_placement_of([thread_look(9)], [thread_look(9, ran_ns=1, migrations=9)])).migrations is None
 
 
-def test_a_number_that_is_used_again_is_another_thread() -> None:
-    placement = _placed([thread_look(9, 0, 50)], [thread_look(9, 2, 30, started_ticks=101)])
+def test_reused_thread_number_is_another_thread() -> None:
+    placement = _placement_of([thread_look(9, 0, 50)], [thread_look(9, 2, 30, started_ticks=101)])
     assert [(thread.ran_ns, thread.node_moves) for thread in placement.threads] == [(50, 0), (30, 0)]
 
 
-def test_threads_that_ended_stay_and_the_busiest_comes_first() -> None:
-    placement = _placed([thread_look(8, ran_ns=5), thread_look(9, ran_ns=7)], [thread_look(8, ran_ns=6)])
+def test_ended_threads_are_kept_and_the_busiest_comes_first() -> None:
+    placement = _placement_of([thread_look(8, ran_ns=5), thread_look(9, ran_ns=7)], [thread_look(8, ran_ns=6)])
     assert [(thread.tid, thread.ran_ns) for thread in placement.threads] == [(9, 7), (8, 6)]
 
 
-def test_many_short_threads_are_added_up() -> None:
+def test_many_short_threads_are_summed() -> None:
     count = 3 * MOST_EXITED
-    placement = _placed(*([thread_look(tid, ran_ns=tid)] for tid in range(1, count + 1)))
+    placement = _placement_of(*([thread_look(tid, ran_ns=tid)] for tid in range(1, count + 1)))
     assert len(placement.threads) <= 2 * MOST_EXITED + 1
     assert placement.seen_ns == sum(range(1, count + 1))
     assert placement.threads[0].tid == count
 
 
-def test_the_seen_share_is_of_all_cpu_time() -> None:
+def test_seen_share_is_of_all_cpu_time() -> None:
     tally = PlacementTally(ALL, TWO_NODES)
     tally.add(_looks([thread_look(9, ran_ns=25)])[0])
     assert tally.placement(NOWHERE_ELSE, used_ns=100).seen_share == 0.25
@@ -111,8 +111,8 @@ def _ready(tid: int, cpu: int) -> ThreadLook:
     return thread_look(tid, cpu, state="R")
 
 
-def test_threads_that_are_ready_on_one_cpu_while_another_is_free_are_stacked() -> None:
-    placement = _placed([_ready(8, 2), _ready(9, 2)], [_ready(8, 2), _ready(9, 3)])
+def test_ready_threads_on_one_cpu_while_another_is_free_are_stacked() -> None:
+    placement = _placement_of([_ready(8, 2), _ready(9, 2)], [_ready(8, 2), _ready(9, 3)])
     stacking = placement.stacking
     assert stacking is not None
     assert (stacking.share, stacking.most_ready) == (0.5, 2)
@@ -131,11 +131,11 @@ def test_threads_that_are_ready_on_one_cpu_while_another_is_free_are_stacked() -
     ],
     ids=["apart", "one sleeps", "no CPU free", "on no target CPU"],
 )
-def test_other_threads_are_not(threads: list[ThreadLook]) -> None:
-    assert _placed(threads).stacking is None
+def test_other_threads_are_not_stacked(threads: list[ThreadLook]) -> None:
+    assert _placement_of(threads).stacking is None
 
 
-def test_a_cpu_that_a_thread_without_a_turn_may_need_is_not_free() -> None:
+def test_cpu_that_a_thread_without_a_turn_may_need_is_not_free() -> None:
     threads = by_tid(_ready(7, 3), _ready(8, 2), _ready(9, 2))
     target = frozenset({2, 3})
     with_turn = placement_of([CommandLook(0, threads, frozenset())], target, ONE_NODE, NOWHERE_ELSE)
@@ -143,24 +143,25 @@ def test_a_cpu_that_a_thread_without_a_turn_may_need_is_not_free() -> None:
     assert (with_turn.stacking, without.stacking) == (None, None)
 
 
-def test_a_cpu_that_others_used_was_not_free() -> None:
+def test_cpu_that_other_processes_used_is_not_free() -> None:
     tally = PlacementTally(frozenset({2, 3}), ONE_NODE)
     for look in _looks(*[[_ready(8, 2), _ready(9, 2)]] * 4):
         tally.add(look)
     shares = [
-        None if found is None else found.share
-        for found in (tally.placement(NOWHERE_ELSE, idle_share_by_cpu={3: idle}).stacking for idle in (1.0, 0.25, 0.0))
+        None if stacking is None else stacking.share
+        for idle in (1.0, 0.25, 0.0)
+        for stacking in [tally.placement(NOWHERE_ELSE, idle_share_by_cpu={3: idle}).stacking]
     ]
     assert shares == [1.0, 0.25, None]
 
 
-def test_a_thread_without_a_turn_has_no_time_and_no_move() -> None:
+def test_thread_without_a_turn_has_no_time_and_no_move() -> None:
     first = CommandLook(0, by_tid(thread_look(9, 2, 10)))
     second = CommandLook(1, by_tid(thread_look(9, 2, 10)), frozenset({9}))
     assert _only(placement_of([first, second], ALL, TWO_NODES, NOWHERE_ELSE)).ns_by_cpu == {2: 10}
 
 
-def test_idle_is_what_nobody_ran_in() -> None:
+def test_idle_share_is_the_time_without_running_tasks() -> None:
     moments = [quiet_files(at) | {"/proc/stat": stat_file({2: 25 * at, 3: 0}, 100 * at)} for at in (0, 1)]
     span = repeat(*moments, seconds=1.0).span
     assert idle_shares(span.before, span.after, frozenset({2, 3, 9})) == {2: 0.75, 3: 1.0}
@@ -171,10 +172,10 @@ _STEPS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9), st.booleans())
 
 
 @given(st.dictionaries(st.integers(1, 9), _STEPS))
-def test_no_run_time_is_lost_or_made(steps_by_tid: dict[int, list[tuple[int, int, bool]]]) -> None:
-    """Each thread goes from CPU to CPU, runs for a while there, and may have no turn in the look that follows."""
+def test_run_time_is_neither_lost_nor_invented(steps_by_tid: dict[int, list[tuple[int, int, bool]]]) -> None:
+    """Threads move between CPUs, run there, and may have no turn in the next look."""
     tally, ran = PlacementTally(ALL, TWO_NODES), dict.fromkeys(steps_by_tid, 0)
-    told = dict(ran)
+    expected = dict(ran)
     for at in range(max(map(len, steps_by_tid.values()), default=0)):
         threads, without_turn = [], set()
         for tid, steps in steps_by_tid.items():
@@ -182,13 +183,13 @@ def test_no_run_time_is_lost_or_made(steps_by_tid: dict[int, list[tuple[int, int
             ran[tid] += more
             threads.append(thread_look(tid, cpu, ran[tid]))
             if has_turn:
-                told[tid] = ran[tid]
+                expected[tid] = ran[tid]
             else:
                 without_turn.add(tid)
         tally.add(CommandLook(at, by_tid(*threads), frozenset(without_turn)))
     placement = tally.placement(NOWHERE_ELSE)
     assert {thread.tid: thread.ran_ns for thread in placement.threads if thread.ran_ns} == {
-        tid: ns for tid, ns in told.items() if ns
+        tid: ns for tid, ns in expected.items() if ns
     }
     for thread in placement.threads:
         for parts in (thread.ns_by_core, thread.ns_by_node, thread.ns_by_kind):
@@ -196,27 +197,27 @@ def test_no_run_time_is_lost_or_made(steps_by_tid: dict[int, list[tuple[int, int
         assert thread.node_moves <= thread.moves <= 11
 
 
-def test_pages_that_other_nodes_gave_away_bound_what_the_command_has_there() -> None:
+def test_pages_allocated_for_other_nodes_bound_the_commands_remote_memory() -> None:
     before = {0: NodePages(100, 10), 1: NodePages(50, 5)}
     after = {0: NodePages(400, 110), 1: NodePages(350, 5)}
-    found = elsewhere_by_pages(before, after, frozenset({1}), 4096)
-    assert (found.share, found.size_bytes, found.is_bound) == (0.25, 100 * 4096, True)
+    memory = elsewhere_by_pages(before, after, frozenset({1}), 4096)
+    assert (memory.share, memory.size_bytes, memory.is_bound) == (0.25, 100 * 4096, True)
 
 
-def test_no_page_of_another_node_is_certain() -> None:
+def test_absence_of_remote_pages_is_certain() -> None:
     pages = {0: NodePages(100, 10), 1: NodePages(50, 5)}
-    found = elsewhere_by_pages(pages, {0: NodePages(900, 10), 1: NodePages(90, 9)}, frozenset({1}), 4096)
-    assert (found.share, found.size_bytes, found.is_bound) == (0.0, 0, False)
+    memory = elsewhere_by_pages(pages, {0: NodePages(900, 10), 1: NodePages(90, 9)}, frozenset({1}), 4096)
+    assert (memory.share, memory.size_bytes, memory.is_bound) == (0.0, 0, False)
 
 
-def test_a_count_that_ran_backwards_is_unknown() -> None:
-    found = elsewhere_by_pages({0: NodePages(1, 9)}, {0: NodePages(1, 2)}, frozenset({1}), 4096)
-    assert (found.share, found.reason is None) == (None, False)
+def test_count_that_ran_backwards_is_unknown() -> None:
+    memory = elsewhere_by_pages({0: NodePages(1, 9)}, {0: NodePages(1, 2)}, frozenset({1}), 4096)
+    assert (memory.share, memory.reason is None) == (None, False)
 
 
-def test_a_thread_that_looks_found_stopped_was_so_for_half_of_the_time_before_and_behind_each() -> None:
+def test_look_at_a_stopped_thread_counts_half_of_the_time_on_both_sides() -> None:
     ran, stopped = thread_look(9, 2, 10), replace(thread_look(9, 2, 10), state="T")
     moments = [[ran], [stopped], [stopped, thread_look(8, 2, 50)], [ran]]
-    assert _placed(*moments).stopped_ns == 200_000_000
-    assert _placed([ran], [ran], [ran]).stopped_ns == 0
-    assert _placed([stopped]).stopped_ns == 50_000_000
+    assert _placement_of(*moments).stopped_ns == 200_000_000
+    assert _placement_of([ran], [ran], [ran]).stopped_ns == 0
+    assert _placement_of([stopped]).stopped_ns == 50_000_000

@@ -1,4 +1,4 @@
-"""A description that a person wrote: what it asks, and each error with its line."""
+"""Parsing of a machine description: what it asks for, and each error with its line."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ governor = 'performance'
 """
 
 
-def test_a_fact_is_exact_one_of_several_at_least_something_or_not_asked() -> None:
-    described = parse_description(_WRITTEN.encode(), "machine.toml")
-    assert described.facts == (
+def test_fact_is_exact_or_one_of_several_or_at_least_a_value_or_not_asked_for() -> None:
+    description = parse_description(_WRITTEN.encode(), "machine.toml")
+    assert description.facts == (
         WantedFact(FactClass.IDENTITY, "CPU model", ("AMD EPYC 7451 *", "AMD EPYC 7551 *")),
         WantedFact(FactClass.HARDWARE, "packages", ("1",)),
         WantedFact(FactClass.HARDWARE, "memory", at_least="64 GiB"),
@@ -45,7 +45,7 @@ _FORMS = 'a text, a whole number, a list of these, { at_least = … } or "any"'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "m:1: wanted at least one fact, found none"),
         ("# nothing\n[hardware]\n", "m:1: wanted at least one fact, found none"),
@@ -100,19 +100,19 @@ _FORMS = 'a text, a whole number, a list of these, { at_least = … } or "any"'
     ],
     ids=lambda value: value[:60],
 )
-def test_what_is_wrong_is_told_with_its_line(text: str, said: str) -> None:
+def test_error_names_its_line(text: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_description(text.encode(), "m")
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert str(raised.value).isprintable()
 
 
-def test_what_is_no_utf_8_is_told_with_its_line() -> None:
+def test_invalid_utf_8_names_its_line() -> None:
     with pytest.raises(UsageError, match="m:3: wanted UTF-8, found the byte 0xff"):
         parse_description(b"[hardware]\n\nnodes = '\xff'\n", "m")
 
 
-def test_a_line_is_counted_through_values_of_several_lines() -> None:
+def test_line_number_counts_the_lines_of_multiline_values() -> None:
     strings = '"""\n[hardware]\nnodes = 1.5\n"""'
     lists = "[\n  1, # ]\n  2,\n]"
     text = f"[identity]\nboard = {strings}\n[hardware]\r\npackages = {lists}\n\nnodes = 1.5\n"
@@ -120,7 +120,7 @@ def test_a_line_is_counted_through_values_of_several_lines() -> None:
         parse_description(text.encode(), "m")
 
 
-def _said_of(content: bytes) -> str:
+def _file_or_error(content: bytes) -> str:
     try:
         return parse_description(content, "m").file
     except UsageError as error:
@@ -128,5 +128,5 @@ def _said_of(content: bytes) -> str:
 
 
 @given(st.binary(max_size=200) | st.text().map(lambda text: f"[hardware]\nnodes = {text}".encode()))
-def test_any_text_is_understood_or_refused_in_one_line(content: bytes) -> None:
-    assert _said_of(content).isprintable()
+def test_any_text_is_parsed_or_rejected_in_one_printable_line(content: bytes) -> None:
+    assert _file_or_error(content).isprintable()

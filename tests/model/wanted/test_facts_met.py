@@ -1,4 +1,4 @@
-"""Whether a machine's fact is what is wanted: exactly, any of several, at least so much, or not comparable."""
+"""Comparison of a machine's fact with the wanted one: exactly, any of several, at least a value, or not comparable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = "efficiency cores: L2 4096K, L3 30720K; performance cores: L2 2048K, L3
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted", "found", "is_met"),
+    ("name", "wanted", "fact", "is_met"),
     [
         ("memory", "16 GiB", "16316412 kB", True),
         ("memory", "15.6 GB", "16316412 kB", True),
@@ -70,12 +70,12 @@ _KINDS = "efficiency cores: L2 4096K, L3 30720K; performance cores: L2 2048K, L3
         ("isolated CPUs", "1", "none", False),
     ],
 )
-def test_at_least(name: str, wanted: str, found: str, is_met: bool | None) -> None:
-    assert _at_least(name, wanted).is_met_by(found) is is_met
+def test_fact_meets_a_wanted_minimum(name: str, wanted: str, fact: str, is_met: bool | None) -> None:
+    assert _at_least(name, wanted).is_met_by(fact) is is_met
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted", "found", "is_met"),
+    ("name", "wanted", "fact", "is_met"),
     [
         ("CPU model", "A", "A", True),
         ("CPU model", "A", "a", False),
@@ -103,17 +103,17 @@ def test_at_least(name: str, wanted: str, found: str, is_met: bool | None) -> No
         ("kernel", "6.14", "6.14.0", False),
     ],
 )
-def test_exactly(name: str, wanted: str, found: str, is_met: bool) -> None:
-    assert _exactly(name, wanted).is_met_by(found) is is_met
-    assert _exactly(name, "another", wanted).is_met_by(found) is is_met
+def test_fact_meets_an_exact_value_or_pattern(name: str, wanted: str, fact: str, is_met: bool) -> None:
+    assert _exactly(name, wanted).is_met_by(fact) is is_met
+    assert _exactly(name, "another", wanted).is_met_by(fact) is is_met
 
 
-def test_what_has_no_order_does_not_compare() -> None:
+def test_unordered_fact_does_not_compare_with_a_minimum() -> None:
     assert _at_least("CPU model", "A").is_met_by("A") is None
 
 
 @given(st.lists(st.text(alphabet="ab"), min_size=1), st.text(alphabet="ab"))
-def test_a_star_stands_for_any_text(parts: list[str], between: str) -> None:
+def test_star_matches_any_text(parts: list[str], between: str) -> None:
     assert _exactly("board", "*".join(parts)).is_met_by(between.join(parts)) is True
 
 
@@ -127,5 +127,5 @@ def test_a_star_stands_for_any_text(parts: list[str], between: str) -> None:
         (_exactly("board", "x" * 500), f'"{"x" * 160}…"'),
     ],
 )
-def test_it_is_told_in_words(wanted: WantedFact, words: str) -> None:
+def test_wanted_fact_reads_as_text(wanted: WantedFact, words: str) -> None:
     assert str(wanted) == words

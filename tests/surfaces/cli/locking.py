@@ -1,6 +1,6 @@
 """`preflight --lock` of this host with the lock in another file: `python -m tests.surfaces.cli.locking FILE OPTION…`.
 
-Prints the verdict and what the check says. Nothing else is asked, so that nothing else decides.
+Prints the verdict and the answer of the check. No other check is selected, so that no other one decides.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from noisewatch.surfaces.cli.commands.preflight import preflight_options, status
 from noisewatch.surfaces.cli.live import TerminalListener
 from noisewatch.surfaces.reports.verdict.formats import FORMATS
 
-_ASKED = ("preflight", "--no-config", "--no-calibration", "--sample", "0", "--select", "machine-locked", "--lock")
+_COMMAND = ("preflight", "--no-config", "--no-calibration", "--sample", "0", "--select", "machine-locked", "--lock")
 
 
 class LockedElsewhere(LiveMachine):
-    """This host, whose lock is another file."""
+    """This host with another lock file."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -31,14 +31,14 @@ class LockedElsewhere(LiveMachine):
 
 
 def main() -> int:
-    """The exit status is the verdict's."""
+    """Print the verdict and return its exit status."""
     path, *options = sys.argv[1:]
-    arguments = parse_arguments([*_ASKED, *options])
+    arguments = parse_arguments([*_COMMAND, *options])
     machine = LockedElsewhere(path)
     lock = Lock(machine, path)
     verdict = preflight(machine, preflight_options(arguments), TerminalListener(), lock).verdict
-    (found,) = [each for each in verdict.findings if each.check.id == "machine-locked"]
-    print(f"{verdict.verdict}: {found.answer.reason or found.answer.said}", flush=True)
+    (finding,) = [finding for finding in verdict.findings if finding.check.id == "machine-locked"]
+    print(f"{verdict.verdict}: {finding.answer.reason or finding.answer.said}", flush=True)
     return FORMATS["text"].exit_status(verdict, on_unknown=status_if_unknown(arguments, lock))
 
 

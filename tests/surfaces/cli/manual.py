@@ -1,4 +1,4 @@
-"""Writes the manual page anew from the parser: `python -m tests.surfaces.cli.manual`."""
+"""Write the manual page from the parser: `python -m tests.surfaces.cli.manual`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _ABOUT = {
 
 def newest_release() -> tuple[str, str]:
     """Return the version and the date of the newest release in the list of changes."""
-    found = re.search(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", CHANGES.read_text(), re.MULTILINE)
-    assert found is not None
-    return found[1], found[2]
+    match = re.search(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", CHANGES.read_text(), re.MULTILINE)
+    assert match is not None
+    return match[1], match[2]
 
 
 def manual() -> str:
@@ -39,7 +39,7 @@ def manual() -> str:
         page = str(Manpage(build_parsers()[0], _ABOUT | {"date": day}, "single-commands-section"))
     finally:
         os.environ["COLUMNS"] = columns
-    return page.replace(day.replace("-", "\\-"), day)  # a hyphen of a date is none to be escaped
+    return page.replace(day.replace("-", "\\-"), day)  # the hyphens of a date are not escaped
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from noisewatch.surfaces.cli.parser import did_you_mean
 from tests.surfaces.running import Run, record
 from tests.written.quiet_machine import CPUS, quiet_files
 
-# The command line, with RULES, TREE, FILE and SPACE to be replaced, and what its line must name.
+# Command lines, with RULES, TREE, FILE and SPACE to be replaced, and a text that the error must contain.
 _REFUSED = [
     (f"preflight --samples {'9' * 5000} --sysroot TREE", "wanted a number of samples"),
     ("show --sysroot TREE --cpus 5-", "--cpus 5-"),
@@ -151,63 +151,65 @@ _REFUSED = [
     ("RULES --expect soon", "wanted seconds from 0"),
 ]  # fmt: skip
 
-_LATER = b'{"noisewatch_recording": 99}\n'
+_NEWER_FORMAT = b'{"noisewatch_recording": 99}\n'
 
 
 @pytest.mark.parametrize(("line", "named"), _REFUSED, ids=lambda value: value)
-def test_it_is_told_in_one_line(run: Run, tmp_path: Path, unchanged_tree: Path, line: str, named: str) -> None:
+def test_bad_input_is_reported_in_one_line(
+    run: Run, tmp_path: Path, unchanged_tree: Path, line: str, named: str
+) -> None:
     file = tmp_path / "file"
     file.write_text("no recording\n")
     rules = "preflight --sysroot TREE --sample 0 --no-config"
     places = {"RULES": rules, "TREE": unchanged_tree, "FILE": file, "SPACE": tmp_path}
     for word, place in places.items():
         line, named = line.replace(word, str(place)), named.replace(word, str(place))
-    ran = run(*("" if word == "''" else word for word in line.split()))
-    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert ran.err.startswith("noisewatch: ")
-    assert named in ran.err
+    result = run(*("" if word == "''" else word for word in line.split()))
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
+    assert result.err.startswith("noisewatch: ")
+    assert named in result.err
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\x1f\x8b", b"[]\n", b"{}\n", b"null\n", b"\xff\xfe\n", b"[" * 100_000, _LATER]
+    "content", [b"", b"\x1f\x8b", b"[]\n", b"{}\n", b"null\n", b"\xff\xfe\n", b"[" * 100_000, _NEWER_FORMAT]
 )
-def test_what_is_gzip_but_no_recording_of_a_known_format_is_told(run: Run, tmp_path: Path, content: bytes) -> None:
+def test_gzip_without_a_known_recording_format_is_rejected(run: Run, tmp_path: Path, content: bytes) -> None:
     recording = tmp_path / "other.nw"
     recording.write_bytes(gzip.compress(content))
-    ran = run("show", "--replay", recording)
-    assert (ran.status, ran.err.count("\n")) == (2, 1)
-    assert str(recording) in ran.err
-    assert "format 99" in ran.err or content != _LATER
+    result = run("show", "--replay", recording)
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert str(recording) in result.err
+    assert "format 99" in result.err or content != _NEWER_FORMAT
 
 
-def test_a_header_without_a_moment_and_what_is_not_ours_inside_are_told(run: Run, tmp_path: Path) -> None:
-    ran = run("show", "--replay", record(tmp_path / "empty.nw"))
-    assert (ran.status, "contains no snapshot" in ran.err) == (2, True)
+def test_a_recording_without_snapshots_and_another_file_format_are_rejected(run: Run, tmp_path: Path) -> None:
+    result = run("show", "--replay", record(tmp_path / "empty.nw"))
+    assert (result.status, "contains no snapshot" in result.err) == (2, True)
     recording = record(tmp_path / "machine.nw", quiet_files())
     recording.write_bytes(b"PK\x03\x04" + recording.read_bytes()[4:])
-    ran = run("preflight", "--replay", recording)
-    assert (ran.status, ran.err.count("\n")) == (2, 1)
+    result = run("preflight", "--replay", recording)
+    assert (result.status, result.err.count("\n")) == (2, 1)
 
 
-def test_a_cpu_that_is_offline_may_be_asked_for(run: Run) -> None:
+def test_an_offline_cpu_may_be_requested(run: Run) -> None:
     assert run("show", {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}, "--cpus", "3").status == 0
 
 
 @pytest.mark.parametrize(("text", "cpus"), [("all", [0, 1, 2, 3]), ("1-N", [1, 2, 3]), ("0-3:1/2", [0, 2]), ("N", [3])])
-def test_cpus_are_written_as_for_the_kernel(run: Run, text: str, cpus: list[int]) -> None:
-    ran = run("show", "--format", "json", {}, "--cpus", text)
-    assert ran.json["cpus"]["target"] == cpus
+def test_cpus_are_given_in_the_kernels_list_format(run: Run, text: str, cpus: list[int]) -> None:
+    result = run("show", "--format", "json", {}, "--cpus", text)
+    assert result.json["cpus"]["target"] == cpus
 
 
-def test_options_may_stand_before_the_command(run: Run) -> None:
+def test_options_may_precede_the_command(run: Run) -> None:
     assert run({}, "--cpus", "1", "show") == run("show", {}, "--cpus", "1")
 
 
 @pytest.mark.parametrize("rest", [("--", "./b", "--foo"), ("./b", "--foo")])
 def test_an_option_of_run_is_not_confused_with_those_of_its_command(run: Run, rest: tuple[str, ...]) -> None:
-    ran = run("run", "--rnus", "5", *rest)
+    result = run("run", "--rnus", "5", *rest)
     message = "noisewatch run: there is no option --rnus; did you mean --runs? (see noisewatch run --help)\n"
-    assert (ran.status, ran.err) == (125, message)
+    assert (result.status, result.err) == (125, message)
 
 
 @pytest.mark.parametrize("line", ["show --cpus", "plan -1", "record --dur 5", "show -v --format yaml"])

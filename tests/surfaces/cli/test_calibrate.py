@@ -1,4 +1,4 @@
-"""`noisewatch calibrate` on recordings, and on this host for a moment."""
+"""`noisewatch calibrate` of recordings, and briefly on this host."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ from tests.written.quiet_machine import process, quiet_files
 
 _MOMENTS = (quiet_files(), quiet_files(3.0))
 _CPU = max(os.sched_getaffinity(0))
-
-
 _AGAINST = ("--cpus", "2", "--against", "3")
-_ANSWERS: dict[tuple[str, ...], Ran] = {}  # by options: predicting the noise takes long
+_RESULTS: dict[tuple[str, ...], Ran] = {}  # by options: predicting the noise takes long
 
 
 @pytest.fixture(scope="module")
@@ -36,22 +34,22 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def asked(run: Run, recording: Path) -> Callable[..., Ran]:
-    """Return what `calibrate` with these options prints of the recording; it is asked once."""
+def calibrate(run: Run, recording: Path) -> Callable[..., Ran]:
+    """`noisewatch calibrate` of the recording; equal options are run once."""
 
-    def ask(*options: str) -> Ran:
-        if options not in _ANSWERS:
-            _ANSWERS[options] = run("calibrate", "--replay", recording, *options)
-        return _ANSWERS[options]
+    def calibrate_recording(*options: str) -> Ran:
+        if options not in _RESULTS:
+            _RESULTS[options] = run("calibrate", "--replay", recording, *options)
+        return _RESULTS[options]
 
-    return ask
+    return calibrate_recording
 
 
-def test_the_text_says_what_was_measured_and_what_may_be_trusted(asked: Callable[..., Ran]) -> None:
-    ran = asked()
-    assert ran.status == 0
-    assert ran.out.startswith("noisewatch calibrate · CPUs 2-3 · 3.0 s · native core")
-    for wanted in (
+def test_the_text_shows_measurements_and_noise_floors(calibrate: Callable[..., Ran]) -> None:
+    result = calibrate()
+    assert result.status == 0
+    assert result.out.startswith("noisewatch calibrate · CPUs 2-3 · 3.0 s · native core")
+    for phrase in (
         "gaps/s",
         "noise",
         "3.000",
@@ -60,11 +58,11 @@ def test_the_text_says_what_was_measured_and_what_may_be_trusted(asked: Callable
         "by kind of work: ",
         "Welch",
     ):
-        assert wanted in ran.out
+        assert phrase in result.out
 
 
-def test_json_has_the_promised_keys(asked: Callable[..., Ran]) -> None:
-    answer = asked("--format", "json").json
+def test_json_has_the_promised_keys(calibrate: Callable[..., Ran]) -> None:
+    answer = calibrate("--format", "json").json
     assert answer["settling"] is None
     assert (answer["schema"], answer["target"], answer["against"]) == (1, [2, 3], None)
     calibration = answer["calibration"]
@@ -82,50 +80,52 @@ def test_json_has_the_promised_keys(asked: Callable[..., Ran]) -> None:
     assert [floor["extrapolated"] for floor in answer["noise_floor"]] == [False, False, False, True]
 
 
-def test_it_begins_with_the_change_that_shows_here(asked: Callable[..., Ran]) -> None:
-    for ran in (asked(), asked("--format", "markdown")):
-        assert " Here a change of " in ran.words.partition("how long each gap lasted")[0]
-        assert "samples of each version" not in ran.out
+def test_reports_begin_with_the_smallest_detectable_change(calibrate: Callable[..., Ran]) -> None:
+    for result in (calibrate(), calibrate("--format", "markdown")):
+        assert " Here a change of " in result.words.partition("how long each gap lasted")[0]
+        assert "samples of each version" not in result.out
 
 
 @pytest.mark.parametrize("options", [(), _AGAINST], ids=["alone", "against"])
-def test_how_many_samples_show_a_change_is_told_on_request(asked: Callable[..., Ran], options: tuple[str, ...]) -> None:
-    for wanted in ("text", "markdown"):
-        ran = asked("--format", wanted, "--detect", "2%", *options)
-        assert "samples of each version that show a change of 2%" in ran.words
-    detect = asked("--format", "json", "--detect", "2%", *options).json["detect"]
+def test_the_samples_that_show_a_change_are_printed_on_request(
+    calibrate: Callable[..., Ran], options: tuple[str, ...]
+) -> None:
+    for form in ("text", "markdown"):
+        result = calibrate("--format", form, "--detect", "2%", *options)
+        assert "samples of each version that show a change of 2%" in result.words
+    detect = calibrate("--format", "json", "--detect", "2%", *options).json["detect"]
     assert (detect["share"], detect["reason"], len(detect["rows"])) == (0.02, None, 20)
     assert detect["rows"][0] == {"work": "latency", "sample_ns": 10**6, "samples": 2, "reason": None}
-    assert asked("--format", "json", *options).json["detect"] is None
+    assert calibrate("--format", "json", *options).json["detect"] is None
 
 
-def test_without_a_trace_each_gap_has_a_class_and_those_who_were_seen_are_suspects(run: Run, tmp_path: Path) -> None:
+def test_without_a_trace_gaps_have_a_class_and_running_threads_are_suspects(run: Run, tmp_path: Path) -> None:
     before = quiet_files() | process(901, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(901, "hog", 2, 40_000_000, allowed="0-3")
     calibration = written_calibration(gaps=((10_000_000, 5_000_000, 1, 0), (70_000_000, 4_000, 0, 0)))
     recording = record(tmp_path / "untraced.nw", before, after, calibration=calibration, calibrated_after=1)
-    ran = run("calibrate", "--cpus", "2", "--replay", recording)
-    told = ran.out.partition("culprits of the gaps on CPU 2")[2]
-    assert "Suspects (seen there meanwhile): hog (pid 901) ~1.33%" in told
-    rows = [" ".join(line.split()) for line in told.partition("longest gaps")[2].splitlines()]
+    result = run("calibrate", "--cpus", "2", "--replay", recording)
+    culprits = result.out.partition("culprits of the gaps on CPU 2")[2]
+    assert "Suspects (seen there meanwhile): hog (pid 901) ~1.33%" in culprits
+    rows = [" ".join(line.split()) for line in culprits.partition("longest gaps")[2].splitlines()]
     assert rows[2:4] == [
         "0.010000 s 5 ms another thread",
         "0.070000 s 4 µs a kernel interrupt, or outside the kernel",
     ]
     cpu = run("calibrate", "--cpus", "2", "--format", "json", "--replay", recording).json["calibration"]["cpus"][0]
     assert (cpu["suspects"][0]["name"], cpu["suspects"][0]["tid"]) == ("hog", 901)
-    assert [(each["length_ns"], each["traced_ns"], each["parts"]) for each in cpu["longest_gaps"]] == [
+    assert [(gap["length_ns"], gap["traced_ns"], gap["parts"]) for gap in cpu["longest_gaps"]] == [
         (5_000_000, None, []),
         (4_000, None, []),
     ]
 
 
-def test_another_length_of_samples_joins_the_table(asked: Callable[..., Ran]) -> None:
-    answer = asked("--format", "json", "--at", "20ms", "--samples", "7").json
+def test_another_sample_length_is_added_to_the_table(calibrate: Callable[..., Ran]) -> None:
+    answer = calibrate("--format", "json", "--at", "20ms", "--samples", "7").json
     assert [(floor["sample_ns"], floor["samples"]) for floor in answer["noise_floor"]][2] == (20 * 10**6, 7)
 
 
-def test_pyperf_reads_what_is_written_for_it(run: Run, recording: Path, tmp_path: Path) -> None:
+def test_pyperf_reads_its_format(run: Run, recording: Path, tmp_path: Path) -> None:
     file = tmp_path / "calibration.json"
     assert run("calibrate", "--format", "pyperf", "--output", file, "--replay", recording).status == 0
     suite = pyperf.BenchmarkSuite.load(str(file))
@@ -135,10 +135,10 @@ def test_pyperf_reads_what_is_written_for_it(run: Run, recording: Path, tmp_path
     assert benchmark.get_nvalue() in (100, 200, 500, 1_000, 2_000)
 
 
-def test_two_sets_of_cpus_stand_side_by_side(asked: Callable[..., Ran]) -> None:
-    ran = asked(*_AGAINST)
-    assert ran.status == 0
-    for wanted in (
+def test_two_sets_of_cpus_are_compared_in_text(calibrate: Callable[..., Ran]) -> None:
+    result = calibrate(*_AGAINST)
+    assert result.status == 0
+    for phrase in (
         "CPU 2 and CPU 3 do not differ",
         "interpreted piece p50",
         "longest",
@@ -146,11 +146,11 @@ def test_two_sets_of_cpus_stand_side_by_side(asked: Callable[..., Ran]) -> None:
         "× 1.00",
         "a change of",
     ):
-        assert wanted in ran.out
+        assert phrase in result.out
 
 
-def test_two_sets_of_cpus_are_compared_in_json(asked: Callable[..., Ran]) -> None:
-    answer = asked("--format", "json", *_AGAINST).json
+def test_two_sets_of_cpus_are_compared_in_json(calibrate: Callable[..., Ran]) -> None:
+    answer = calibrate("--format", "json", *_AGAINST).json
     assert (answer["target"], answer["against"]) == ([2], [3])
     work = answer["comparison"]["work"]
     assert work["target"] == {"median_ns": WORK_NS, "deviation_ns": 0, "max_ns": WORK_NS}
@@ -165,21 +165,21 @@ def test_two_sets_of_cpus_are_compared_in_json(asked: Callable[..., Ran]) -> Non
 def test_the_text_has_the_histogram(run: Run, tmp_path: Path) -> None:
     gaps = tuple((at * 1_000_000, 2_000 + at, 0, 0) for at in range(0, 3_000, 7))
     moments = {"gaps": gaps, "seconds": 3.0}
-    file = record(tmp_path / "machine.nw", *_MOMENTS, calibration=written_calibration(**moments))  # type: ignore[arg-type]
-    drawn = run("calibrate", "--replay", file).out
-    assert "how long each gap lasted" in drawn
-    assert "▪" in drawn
+    path = record(tmp_path / "machine.nw", *_MOMENTS, calibration=written_calibration(**moments))  # type: ignore[arg-type]
+    text = run("calibrate", "--replay", path).out
+    assert "how long each gap lasted" in text
+    assert "▪" in text
 
 
-def _remembered(at_s: float, cv: float) -> dict[str, object]:
-    said = {"kind": "calibration", "at": at_s, "machine": machine_key(), "core": load_core().NAME, "cpus": [_CPU]}
-    return {**said, "cv": {"latency": {"1000000": cv}}}
+def _history_entry(at_s: float, cv: float) -> dict[str, object]:
+    entry = {"kind": "calibration", "at": at_s, "machine": machine_key(), "core": load_core().NAME, "cpus": [_CPU]}
+    return {**entry, "cv": {"latency": {"1000000": cv}}}
 
 
 def test_under_load_this_host_is_calibrated_twice_and_the_recording_replays_both(run: Run, tmp_path: Path) -> None:
     file, history = tmp_path / "host.nw", tmp_path / "history.jsonl"
-    changes = [_remembered(60 * number, 0.01 * 3 ** (number % 2)) for number in range(8)]
-    history.write_text("".join(json.dumps(each) + "\n" for each in changes))
+    entries = [_history_entry(60 * number, 0.01 * 3 ** (number % 2)) for number in range(8)]
+    history.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     options = ["calibrate", "--cpus", str(_CPU), "--format", "json", "--under-load", "1"]
     live = run(*options, "--duration", "0.5", "--record", file, "--history", history)
     assert live.status == 0
@@ -188,7 +188,7 @@ def test_under_load_this_host_is_calibrated_twice_and_the_recording_replays_both
     loaded = live.json["under_load"]
     assert (loaded["processes"], len(loaded["cpus"])) == (1, 1)
     assert 0 < loaded["busy_share"] <= 1
-    assert [each["cpu"] for each in loaded["calibration"]["cpus"]] == [_CPU]
+    assert [cpu["cpu"] for cpu in loaded["calibration"]["cpus"]] == [_CPU]
     assert set(loaded["comparison"]) >= {"work", "gaps", "difference", "noise_ratio", "noise_floor"}
     assert run(*options, "--replay", file).json == live.json
     assert run(*options, "--replay", file, "--history", "/dev/null").json == live.json, "the recording's own"
@@ -197,13 +197,13 @@ def test_under_load_this_host_is_calibrated_twice_and_the_recording_replays_both
 
 
 def test_a_recording_without_a_load_has_no_calibration_under_load(run: Run, recording: Path) -> None:
-    ran = run("calibrate", "--under-load", "--replay", recording)
-    assert (ran.status, ran.out) == (3, "")
-    assert "a calibration under load: not in the recording" in ran.err
+    result = run("calibrate", "--under-load", "--replay", recording)
+    assert (result.status, result.out) == (3, "")
+    assert "a calibration under load: not in the recording" in result.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_the_load_ends_with_the_command_however_that_ends(number: signal.Signals) -> None:
+def test_the_load_ends_with_the_command_whatever_the_signal(number: signal.Signals) -> None:
     options = ["calibrate", "--cpus", str(_CPU), "--under-load", "1", "--duration", "1", "--tracer", "none"]
     with subprocess.Popen([*NOISEWATCH, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
@@ -220,58 +220,58 @@ def test_the_load_ends_with_the_command_however_that_ends(number: signal.Signals
 @pytest.mark.parametrize("form", ["svg", "png", "markdown"])
 @pytest.mark.parametrize("options", [(), _AGAINST], ids=["alone", "against"])
 def test_the_picture_comes_in_other_formats(
-    asked: Callable[..., Ran], tmp_path: Path, form: str, options: tuple[str, ...]
+    calibrate: Callable[..., Ran], tmp_path: Path, form: str, options: tuple[str, ...]
 ) -> None:
     file = tmp_path / "picture"
-    assert asked("--format", form, "--output", str(file), *options).status == 0
-    drawn = file.read_bytes()
-    begins = {"svg": b"<svg", "png": b"\x89PNG", "markdown": b"## "}
-    assert drawn.startswith(begins[form])
+    assert calibrate("--format", form, "--output", str(file), *options).status == 0
+    content = file.read_bytes()
+    prefixes = {"svg": b"<svg", "png": b"\x89PNG", "markdown": b"## "}
+    assert content.startswith(prefixes[form])
     if form == "svg":
-        assert asked("--format", form, *options).out == drawn.decode(), "the same again"
-        assert "how\xa0long\xa0each\xa0gap" in drawn.decode()
-        assert "http" not in drawn.decode().replace('xmlns="http://www.w3.org/2000/svg"', "")
+        assert calibrate("--format", form, *options).out == content.decode(), "the same again"
+        assert "how\xa0long\xa0each\xa0gap" in content.decode()
+        assert "http" not in content.decode().replace('xmlns="http://www.w3.org/2000/svg"', "")
 
 
-def test_a_picture_for_paper_has_a_light_ground(asked: Callable[..., Ran]) -> None:
-    dark, light = asked("--format", "svg").out, asked("--format", "svg", "--theme", "light").out
+def test_the_light_theme_has_a_light_background(calibrate: Callable[..., Ran]) -> None:
+    dark, light = calibrate("--format", "svg").out, calibrate("--format", "svg", "--theme", "light").out
     assert THEMES["light"].background in light
     assert THEMES["light"].background not in dark
 
 
-def _settled(tmp_path: Path) -> Path:
+def _record_settling(tmp_path: Path) -> Path:
     speeds = {"cpu": 2, "times_ns": [5_800] * 27 + [12_200] * 20, "multiply_ns": 300, "add_ns": 100}
     answer = {"cpus": [{**speeds, "chain_length": 8_507}]}
     return record(tmp_path / "settled.nw", *_MOMENTS, asides={SETTLING: answer})
 
 
-def test_a_recording_tells_how_the_clock_settled(run: Run, tmp_path: Path) -> None:
-    file = _settled(tmp_path)
+def test_a_recording_shows_how_the_clock_settled(run: Run, tmp_path: Path) -> None:
+    file = _record_settling(tmp_path)
     assert "settled after 27 s: 4.40 → 2.09 GHz on CPU 2 (worked for 47 s)" in run("calibrate", "--replay", file).out
     assert run("calibrate", "--format", "json", "--replay", file).json["settling"]["settled_after_s"] == 27
 
 
-def test_a_recording_without_it_does_not_settle_when_it_is_told_to(run: Run, recording: Path) -> None:
-    ran = run("calibrate", "--settle", "--replay", recording)
-    assert (ran.status, ran.out) == (3, "")
-    assert "--settle: not in the recording" in ran.err
+def test_settle_needs_a_recording_of_it(run: Run, recording: Path) -> None:
+    result = run("calibrate", "--settle", "--replay", recording)
+    assert (result.status, result.out) == (3, "")
+    assert "--settle: not in the recording" in result.err
 
 
-def test_a_recording_without_a_calibration_says_so(run: Run, tmp_path: Path) -> None:
-    ran = run("calibrate", "--replay", record(tmp_path / "machine.nw", *_MOMENTS, calibration=None))
-    assert (ran.status, ran.out) == (3, "")
-    assert "not in the recording" in ran.err
+def test_a_recording_without_a_calibration_is_reported(run: Run, tmp_path: Path) -> None:
+    result = run("calibrate", "--replay", record(tmp_path / "machine.nw", *_MOMENTS, calibration=None))
+    assert (result.status, result.out) == (3, "")
+    assert "not in the recording" in result.err
 
 
 def test_a_copied_tree_cannot_be_calibrated(run: Run) -> None:
-    ran = run("calibrate", {})
-    assert (ran.status, ran.out) == (3, "")
-    assert "cannot calibrate: not available in a copied tree" in ran.err
+    result = run("calibrate", {})
+    assert (result.status, result.out) == (3, "")
+    assert "cannot calibrate: not available in a copied tree" in result.err
 
 
 def test_only_this_host_can_be_recorded(run: Run, recording: Path, tmp_path: Path) -> None:
-    ran = run("calibrate", "--replay", recording, "--record", tmp_path / "again.nw")
-    assert (ran.status, "only this host" in ran.err) == (2, True)
+    result = run("calibrate", "--replay", recording, "--record", tmp_path / "again.nw")
+    assert (result.status, "only this host" in result.err) == (2, True)
 
 
 def test_this_host_is_calibrated_and_the_recording_replays_the_same(run: Run, tmp_path: Path) -> None:
@@ -284,16 +284,16 @@ def test_this_host_is_calibrated_and_the_recording_replays_the_same(run: Run, tm
 
 
 def test_a_recording_is_not_reported_for_other_cpus_than_its_own(run: Run, recording: Path) -> None:
-    ran = run("calibrate", "--cpus", "1", "--replay", recording)
-    assert (ran.status, ran.out) == (3, "")
-    assert "CPU 1: not calibrated" in ran.err
+    result = run("calibrate", "--cpus", "1", "--replay", recording)
+    assert (result.status, result.out) == (3, "")
+    assert "CPU 1: not calibrated" in result.err
 
 
-def test_a_workload_that_fails_is_told(run: Run) -> None:
-    ran = run("calibrate", "--cpus", str(_CPU), "--duration", "0.5", "--workload", "false")
-    assert (ran.status, ran.out) == (3, "")
-    assert "the command ended with status 1" in ran.err
+def test_a_failing_workload_is_reported(run: Run) -> None:
+    result = run("calibrate", "--cpus", str(_CPU), "--duration", "0.5", "--workload", "false")
+    assert (result.status, result.out) == (3, "")
+    assert "the command ended with status 1" in result.err
 
 
-def test_the_question_is_the_one_that_recordings_hold() -> None:
+def test_the_question_is_the_one_in_recordings() -> None:
     assert QUESTION == "calibration"

@@ -1,4 +1,4 @@
-"""Colours are chosen by --color, then by the environment, and else used on terminals only."""
+"""Colours follow --color, then the environment, and otherwise whether the output is a terminal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Terminal(io.StringIO):
         ("NO_COLOR=1 FORCE_COLOR=1 CLICOLOR_FORCE=1", False, False),
     ],
 )
-def test_the_environment_decides_where_the_option_does_not(
+def test_the_environment_decides_unless_the_option_does(
     monkeypatch: pytest.MonkeyPatch, environment: str, on_terminal: bool, in_pipe: bool
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
@@ -96,7 +96,7 @@ def test_a_series_and_its_progress_have_the_chosen_colours() -> None:
     assert listener_of(parse_arguments(["calibrate", "--color", "never"]))._color == "never"
 
 
-def test_the_monitor_takes_no_colours_where_they_were_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_monitor_has_no_colours_with_never_or_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.environ", environment := {"NO_COLOR": "1"})
     monitor._choose_colours("auto")
     assert environment == {"NO_COLOR": "1"}
@@ -107,5 +107,5 @@ def test_the_monitor_takes_no_colours_where_they_were_refused(monkeypatch: pytes
 
 
 def test_another_choice_is_refused(run: Run) -> None:
-    ran = run("show", {}, "--color", "allways")
-    assert (ran.status, "did you mean always?" in ran.err) == (2, True)
+    result = run("show", {}, "--color", "allways")
+    assert (result.status, "did you mean always?" in result.err) == (2, True)

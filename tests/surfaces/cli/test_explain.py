@@ -1,4 +1,4 @@
-"""`explain` lists all checks and has a whole page for each."""
+"""`explain` lists all checks and has a page for each."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from noisewatch.surfaces.reports.topics import ALL_TOPICS, TOPICS
 from tests import CHECKOUT
 from tests.surfaces.running import Run
 
-_IDS = [each.id for each in CATALOGUE]
-_KNOWN = {*_IDS, *(each.area for each in CATALOGUE), *TOPICS, ALL_TOPICS}
+_IDS = [check.id for check in CATALOGUE]
+_ALL_NAMES = {*_IDS, *(check.area for check in CATALOGUE), *TOPICS, ALL_TOPICS}
 
 
 def test_the_list_has_one_row_for_each_check(run: Run) -> None:
-    ran = run("explain")
-    ids = [line.split()[0] for line in ran.out.partition("\n\n")[0].splitlines()]
+    result = run("explain")
+    ids = [line.split()[0] for line in result.out.partition("\n\n")[0].splitlines()]
     assert (ids[0], sorted(ids[1:])) == ("CHECK", sorted(_IDS))
-    assert (ran.status, ran.err) == (0, "")
+    assert (result.status, result.err) == (0, "")
 
 
-def test_a_row_tells_area_severity_and_question(run: Run) -> None:
+def test_a_row_shows_area_severity_and_question(run: Run) -> None:
     rows = {line.split()[0]: line for line in run("explain").out.partition("\n\n")[0].splitlines()}
     for check in CATALOGUE:
         assert rows[check.id].split()[1:3] == [check.area, check.severity]
@@ -40,8 +40,8 @@ def test_a_row_tells_area_severity_and_question(run: Run) -> None:
 
 
 @pytest.mark.parametrize("check", CATALOGUE, ids=lambda check: check.id)
-def test_a_page_has_all_sections_with_all_that_is_declared(run: Run, check: Check) -> None:
-    ran = run("explain", check.id)
+def test_a_page_has_all_sections_and_the_whole_declaration(run: Run, check: Check) -> None:
+    result = run("explain", check.id)
     sections = {
         f"{check.id} ({check.area}, {check.severity})": True,
         "Why it can block": check.ground,
@@ -54,7 +54,7 @@ def test_a_page_has_all_sections_with_all_that_is_declared(run: Run, check: Chec
         "What to do": True,
         "References": True,
     }
-    headings = [line for line in ran.out.splitlines() if line and not line.startswith(" ")]
+    headings = [line for line in result.out.splitlines() if line and not line.startswith(" ")]
     assert headings == [section for section, is_there in sections.items() if is_there]
     declared = [check.question, check.why, check.remedy, *check.reads, *check.sources]
     assert [text for text in declared if not text.strip()] == []
@@ -63,11 +63,11 @@ def test_a_page_has_all_sections_with_all_that_is_declared(run: Run, check: Chec
         limit.reason.removeprefix("half of the budget").removeprefix("a fifth of the budget") for limit in check.limits
     ]
     declared += [check.ground] if check.ground else []
-    assert [text for text in declared if " ".join(text.split()) not in ran.words] == []
-    assert ran.status == 0
+    assert [text for text in declared if " ".join(text.split()) not in result.words] == []
+    assert result.status == 0
 
 
-def test_a_limit_says_what_it_does_and_which_part_of_the_budget_it_is(run: Run) -> None:
+def test_a_limit_shows_its_effect_and_its_part_of_the_budget(run: Run) -> None:
     words = run("explain", "tasks-on-target").words
     assert (
         "passes: share of a target CPU that one task may take: warns from 0.2% (a fifth of the budget of 1%)" in words
@@ -90,7 +90,7 @@ def test_the_ground_on_which_a_check_blocks_is_in_all_formats(run: Run) -> None:
     assert run("explain", "cpu-quota", "--format", "json").json["ground"] == "invalidates"
 
 
-def test_the_topic_of_the_verdict_lists_what_can_block_as_it_is_declared(run: Run) -> None:
+def test_the_topic_verdict_lists_blocking_checks_with_their_grounds(run: Run) -> None:
     out, table = run("explain", "verdict").words, run("explain", "verdict", "--format", "markdown").out
     grounds = run("explain", "verdict", "--format", "json").json["grounds"]
     for check in CATALOGUE:
@@ -108,22 +108,22 @@ def test_prose_is_wrapped_to_the_terminal(run: Run, monkeypatch: pytest.MonkeyPa
     assert max(map(len, prose)) <= 100
 
 
-def test_the_list_goes_from_area_to_area(run: Run) -> None:
+def test_the_list_is_grouped_by_area(run: Run) -> None:
     areas = [line.split()[1] for line in run("explain").out.partition("\n\n")[0].splitlines()[1:]]
     changes = [area for area, before in zip(areas, ["", *areas], strict=False) if area != before]
     assert len(changes) == len(set(changes)) > 5
 
 
-def test_a_page_says_what_differs_between_profiles(run: Run) -> None:
+def test_a_page_shows_what_differs_between_profiles(run: Run) -> None:
     assert "parallel: not asked, as several threads need load balancing" in run("explain", "target-not-isolated").words
     assert "strict: blocking" in run("explain", "turbo-enabled").words
 
 
 def test_json_has_the_whole_declaration(run: Run) -> None:
-    listed = run("explain", "--format", "json").json
-    assert [each["id"] for each in listed] == _IDS
+    checks = run("explain", "--format", "json").json
+    assert [check["id"] for check in checks] == _IDS
     turbo = run("explain", "turbo-enabled", "--format", "json").json
-    assert turbo in listed
+    assert turbo in checks
     assert (turbo["severity"]["micro"], turbo["severity"]["strict"]) == ("warning", "blocking")
 
 
@@ -142,9 +142,9 @@ _NAMING = (  # where a text names checks: options and keys of the configuration,
 )
 
 
-def _named(text: str) -> set[str]:
-    found = [name for naming in _NAMING for name in re.findall(naming, text)]
-    return {name.strip(' "') for names in found for name in names.split(",")}
+def _names_in(text: str) -> set[str]:
+    matches = [name for naming in _NAMING for name in re.findall(naming, text)]
+    return {name.strip(' "') for names in matches for name in names.split(",")}
 
 
 def test_every_check_that_docs_and_examples_name_exists() -> None:
@@ -152,8 +152,8 @@ def test_every_check_that_docs_and_examples_name_exists() -> None:
     guides = sorted((package / "surfaces/reports/topics").glob("*.md"))
     paths = [CHECKOUT / "README.md", *guides, *sorted(package.rglob("*.py"))]
     texts = {path: path.read_text() for path in paths}
-    named = {path.relative_to(CHECKOUT).as_posix(): _named(text) for path, text in texts.items()}
-    assert {path: names - _KNOWN for path, names in named.items() if names - _KNOWN} == {}
+    named = {path.relative_to(CHECKOUT).as_posix(): _names_in(text) for path, text in texts.items()}
+    assert {path: names - _ALL_NAMES for path, names in named.items() if names - _ALL_NAMES} == {}
     assert named["noisewatch/surfaces/cli/configuration.py"] == {
         *("temporary-files-far-away", "turbo-enabled", "target-cpu-busy")
     }
@@ -165,8 +165,8 @@ def test_every_check_that_docs_and_examples_name_exists() -> None:
 
 def test_every_check_that_a_help_names_exists() -> None:
     parser, commands = build_parsers()
-    helps = "".join(each.format_help() for each in [parser, *commands.values()])
-    assert _named(helps) <= _KNOWN
+    helps = "".join(command.format_help() for command in [parser, *commands.values()])
+    assert _names_in(helps) <= _ALL_NAMES
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -180,10 +180,10 @@ def test_a_shell_reads_the_completions(run: Run, shell: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("word", "area"), [("irq", "interrupts"), ("interupts", "interrupts"), ("cpufreq", "clock")])
-def test_a_word_that_is_no_check_has_the_area_and_near_names_suggested(run: Run, word: str, area: str) -> None:
-    ran = run("explain", word)
-    assert ran.status == 2
-    assert f"no such check, area, topic or term; did you mean {area}" in ran.err
+def test_an_unknown_word_suggests_areas_and_similar_names(run: Run, word: str, area: str) -> None:
+    result = run("explain", word)
+    assert result.status == 2
+    assert f"no such check, area, topic or term; did you mean {area}" in result.err
 
 
 @pytest.mark.parametrize("command", ["preflight", "calibrate", "screenshot"])
@@ -203,11 +203,13 @@ def test_a_page_does_not_import_the_other_checks() -> None:
         "try:\n    main(['explain', 'cpu-quota'])\nexcept SystemExit:\n    pass\n"
         "print(*sys.modules, file=sys.stderr)"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded = {name for name in ran.stderr.split() if name.startswith("noisewatch.judgement.checks.")}
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name for name in result.stderr.split() if name.startswith("noisewatch.judgement.checks.")}
     assert loaded >= {"noisewatch.judgement.checks.cgroup.quota"}
-    assert not loaded & ({each.answer.__module__ for each in CATALOGUE} - {"noisewatch.judgement.checks.cgroup.quota"})
-    assert ran.stdout.startswith("cpu-quota (quota, blocking)")
+    assert not loaded & (
+        {check.answer.__module__ for check in CATALOGUE} - {"noisewatch.judgement.checks.cgroup.quota"}
+    )
+    assert result.stdout.startswith("cpu-quota (quota, blocking)")
 
 
 def test_a_narrow_page_ends_its_lines_between_words(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

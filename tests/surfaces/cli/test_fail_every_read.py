@@ -1,4 +1,4 @@
-"""Whatever read goes wrong, `show` and `preflight` have something to print, and `show` says what failed."""
+"""`show` and `preflight` print a report whichever read fails, and `show` lists the failed files."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_preflight_ends_in_its_verdict_and_show_has_a_text_and_a_json(fault: object) -> None:
-    """Every third read goes wrong in one of the ways, which is enough for reports."""
+def test_preflight_ends_with_its_verdict_and_show_has_text_and_json(fault: object) -> None:
+    """Fail every third read, which is enough for reports."""
     moments = (quiet_files(), quiet_files(3.0))
     sound = WrittenMachine(*moments, answers=ANSWERS)
     judged(sound)
@@ -43,7 +43,7 @@ def test_show_names_each_file_that_was_denied() -> None:
     for number in range(1, len(sound.reads) + 1):
         machine = FaultyMachine(quiet_files(), fault=denied, fails_at=number)
         unreadable = {
-            each["path"] for each in describe_snapshot(read_snapshot(machine, SnapshotOptions()))["unreadable"]
+            failure["path"] for failure in describe_snapshot(read_snapshot(machine, SnapshotOptions()))["unreadable"]
         }
         path = machine.failed_path or ""
         if path in quiet_files() and path not in unreadable:

@@ -1,4 +1,4 @@
-"""The help names commands by question and options by topic, and the manual page that ships is that of the parser."""
+"""The help groups commands by question and options by topic; the shipped manual page matches the parser."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PARSER, _COMMANDS = build_parsers()
 
 
 def test_the_help_lists_every_command_once_below_its_question() -> None:
-    listed = _PARSER.format_help().partition("\ncommands:\n")[2].partition("\noptions:\n")[0]
-    rows = re.findall(r"^(?:  (\S.*):|    (\S+) .*)$", listed, re.MULTILINE)
+    text = _PARSER.format_help().partition("\ncommands:\n")[2].partition("\noptions:\n")[0]
+    rows = re.findall(r"^(?:  (\S.*):|    (\S+) .*)$", text, re.MULTILINE)
     expected = [
         row for question, names in COMMANDS_BY_QUESTION.items() for row in ((question, ""), *(("", n) for n in names))
     ]
@@ -46,7 +46,7 @@ def test_the_help_has_five_examples_that_can_be_parsed() -> None:
 
 @pytest.mark.parametrize("command", ["", *_COMMANDS])
 def test_options_are_listed_in_groups_with_titles(command: str) -> None:
-    """Except those of a command with very few options."""
+    """Commands with very few options are exempt."""
     parser = _COMMANDS.get(command, _PARSER)
     (untitled,) = [group for group in parser._action_groups if group.title == "options"]
     names = {action.option_strings[-1] for action in untitled._group_actions} - {"--help", "--version"}
@@ -60,7 +60,7 @@ def test_no_two_groups_of_a_command_have_the_same_title(command: str) -> None:
 
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="each Python words usage lines in its own way")
-def test_the_manual_page_is_that_of_the_parser() -> None:
+def test_the_manual_page_matches_the_parser() -> None:
     assert PAGE.read_text() == manual(), "python -m tests.surfaces.cli.manual writes it anew"
 
 
@@ -70,16 +70,16 @@ def test_the_newest_release_in_the_list_of_changes_is_this_version() -> None:
 
 @pytest.mark.skipif(shutil.which("mandoc") is None, reason="Debian's package mandoc is not installed")
 def test_the_manual_page_is_well_formed() -> None:
-    checked = subprocess.run(
+    result = subprocess.run(
         ["mandoc", "-T", "lint", "-W", "warning", PAGE], capture_output=True, text=True, check=False
     )
-    assert (checked.stdout, checked.returncode) == ("", 0)
+    assert (result.stdout, result.returncode) == ("", 0)
 
 
-def test_the_help_names_the_least_that_settle_takes_as_the_error_does(run: Run) -> None:
+def test_help_and_error_name_the_same_minimum_of_settle(run: Run) -> None:
     error = run("calibrate", "--settle", "1").err
-    least = error.partition("wanted seconds from ")[2].partition(" ")[0]
+    minimum = error.partition("wanted seconds from ")[2].partition(" ")[0]
     program = [sys.executable, "-m", "noisewatch", "calibrate", "--help"]
-    told = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert f"for SECONDS at most ({least} or more, " in " ".join(told.split())
+    text = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert f"for SECONDS at most ({minimum} or more, " in " ".join(text.split())
     assert "+" not in error

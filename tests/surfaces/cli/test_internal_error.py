@@ -12,7 +12,7 @@ import pytest
 
 from noisewatch.surfaces import cli
 
-# The run of a command that goes wrong in a way that nobody has thought of.
+# A command that raises an unexpected exception.
 _PROGRAM = """\
 import sys
 from noisewatch.surfaces.cli import tell_internal_error
@@ -21,29 +21,33 @@ raise ZeroDivisionError("division\\nby zero")
 """
 
 
+def _run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command, environment = [sys.executable, *arguments], os.environ | variables
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
 @pytest.mark.parametrize(("form", "status"), [("text", 2), ("nagios", 3)])
-def test_it_is_told_in_one_line_with_the_status_of_an_error(form: str, status: int) -> None:
-    command = [sys.executable, "-c", _PROGRAM, "preflight", "--format", form]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    told = "internal error: ZeroDivisionError: division by zero (<string>:4)"
-    assert (ran.returncode, ran.stderr) == (status, f"noisewatch: {told}; please report it\n")
-    assert (told in ran.stdout) == (form == "nagios")  # which reads nothing else
+def test_an_internal_error_is_one_line_with_the_status_of_an_error(form: str, status: int) -> None:
+    result = _run("-c", _PROGRAM, "preflight", "--format", form)
+    message = "internal error: ZeroDivisionError: division by zero (<string>:4)"
+    assert (result.returncode, result.stderr) == (status, f"noisewatch: {message}; please report it\n")
+    assert (message in result.stdout) == (form == "nagios")  # Nagios reads only standard output
 
 
-def test_it_is_told_apart_from_what_the_command_says() -> None:
-    ran = subprocess.run([sys.executable, "-c", _PROGRAM, "run", "true"], capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stderr[:31]) == (125, "noisewatch run: internal error:")
+def test_an_internal_error_of_run_has_its_own_status_and_prefix() -> None:
+    result = _run("-c", _PROGRAM, "run", "true")
+    assert (result.returncode, result.stderr[:31]) == (125, "noisewatch run: internal error:")
 
 
-@pytest.mark.parametrize(("words", "told", "status"), [
+@pytest.mark.parametrize(("words", "prefix", "status"), [
     (("preflight",), "noisewatch", 2), (("run", "true"), "noisewatch run", 125),
 ])  # fmt: skip
-def test_a_library_that_is_gone_is_no_verdict(tmp_path: Path, words: tuple[str, ...], told: str, status: int) -> None:
+def test_a_missing_library_is_not_a_verdict(tmp_path: Path, words: tuple[str, ...], prefix: str, status: int) -> None:
     path = os.pathsep.join([str(tmp_path), *sys.path])
     (tmp_path / "argparse.py").write_text("raise ImportError('no\\nlibrary')\n")
-    command = [sys.executable, "-m", "noisewatch", *words]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
-    assert (ran.returncode, ran.stdout, ran.stderr) == (status, "", f"{told}: cannot start: ImportError: no library\n")
+    result = _run("-m", "noisewatch", *words, PYTHONPATH=path)
+    message = f"{prefix}: cannot start: ImportError: no library\n"
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", message)
 
 
 def _interrupt(arguments: Namespace) -> int:
@@ -54,14 +58,14 @@ def _interrupt_a_class(arguments: Namespace) -> int:
     raise RuntimeError("Error calling __set_name__ on 'Field' instance") from KeyboardInterrupt()
 
 
-def _go_wrong(arguments: Namespace) -> int:
+def _raise_a_fault(arguments: Namespace) -> int:
     raise RuntimeError("Error calling __set_name__ on 'Field' instance") from ValueError()
 
 
-def test_ctrl_c_while_a_class_is_made_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_a_class_is_created_is_not_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "command_of", lambda _: _interrupt_a_class)
     assert cli.main(["explain"]) == 130
-    monkeypatch.setattr(cli, "command_of", lambda _: _go_wrong)
+    monkeypatch.setattr(cli, "command_of", lambda _: _raise_a_fault)
     with pytest.raises(RuntimeError):
         cli.main(["explain"])
 
@@ -74,23 +78,25 @@ def test_ctrl_c_while_a_class_is_made_is_no_fault(monkeypatch: pytest.MonkeyPatc
         (["-m", "noisewatch"], ["preflight", "--cpus", "x"], 2),
     ],
 )
-def test_where_nobody_can_be_told_the_status_is_the_same(program: list[str], words: list[str], status: int) -> None:
+def test_the_status_is_the_same_without_a_writable_standard_error(
+    program: list[str], words: list[str], status: int
+) -> None:
     with open("/dev/full", "w") as full:
-        ran = subprocess.run([sys.executable, *program, *words], stderr=full, stdout=subprocess.DEVNULL, check=False)
-    assert ran.returncode == status
+        result = subprocess.run([sys.executable, *program, *words], stderr=full, stdout=subprocess.DEVNULL, check=False)
+    assert result.returncode == status
 
 
 @pytest.mark.parametrize("command", ["preflight", "calibrate", "trace"])
-def test_a_measurement_that_is_interrupted_says_that_nothing_is_kept(
+def test_an_interrupted_measurement_reports_that_nothing_is_kept(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli, "command_of", lambda _: _interrupt)
     assert cli.main([command]) == 130
-    said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "noisewatch: interrupted: nothing is kept\n")
+    output = capsys.readouterr()
+    assert (output.out, output.err) == ("", "noisewatch: interrupted: nothing is kept\n")
 
 
-def test_nothing_is_said_where_nothing_was_measured(
+def test_an_interrupt_without_a_measurement_prints_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli, "command_of", lambda _: _interrupt)

@@ -15,7 +15,7 @@ _ANSWERS = [["show"], ["show", "--format", "json"], ["preflight", "--sample", "0
 
 
 @pytest.mark.parametrize("command", _ANSWERS, ids=" ".join)
-def test_the_file_holds_what_would_have_been_printed(
+def test_the_file_contains_what_would_have_been_printed(
     run: Run, tmp_path: Path, unchanged_tree: Path, command: list[str]
 ) -> None:
     root, file = unchanged_tree, tmp_path / "answer"
@@ -72,7 +72,7 @@ def test_a_link_stays_a_link_to_the_file_that_is_replaced(run: Run, tmp_path: Pa
     assert "target CPUs" in file.read_text()
 
 
-def test_a_verdict_that_is_not_stable_is_written_all_the_same(run: Run, tmp_path: Path) -> None:
+def test_a_verdict_that_is_not_stable_is_written_too(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "answer"
     assert run("preflight", {}, "--output", file).status == 3
     assert file.read_text().splitlines()[-1].startswith("UNKNOWN: ")
@@ -84,12 +84,12 @@ def test_a_pipe_is_written_directly(run: Run, tmp_path: Path) -> None:
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
     reader.start()
-    ran = run("show", {}, "--output", pipe)
+    result = run("show", {}, "--output", pipe)
     reader.join(10)
-    assert ran.status == 0
+    assert result.status == 0
     assert "target CPUs" in read[0]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["pipe"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe"]
 
 
 def test_the_null_device_is_written_directly_and_stays_a_device(run: Run) -> None:

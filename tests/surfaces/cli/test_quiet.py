@@ -1,4 +1,4 @@
-"""`--quiet` leaves the answer, and of preflight's printed text the verdict."""
+"""`--quiet` prints only the answer, and for `preflight` only the verdict."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tests.surfaces.running import NOISEWATCH, Run
 def test_a_quiet_preflight_prints_its_last_line_and_keeps_its_status(
     run: Run, unchanged_tree: Path, option: str
 ) -> None:
-    asked = ("preflight", "--sysroot", unchanged_tree)
-    whole, quiet = run(*asked), run(*asked, option)
-    assert len(whole.out.splitlines()) > 3
-    assert quiet.out == whole.out.splitlines()[-1] + "\n"
+    command = ("preflight", "--sysroot", unchanged_tree)
+    full, quiet = run(*command), run(*command, option)
+    assert len(full.out.splitlines()) > 3
+    assert quiet.out == full.out.splitlines()[-1] + "\n"
     assert quiet.out.startswith("UNKNOWN: ")
-    assert (quiet.status, quiet.err) == (whole.status, "")
+    assert (quiet.status, quiet.err) == (full.status, "")
 
 
-def test_a_file_and_other_formats_are_whole(run: Run, unchanged_tree: Path, tmp_path: Path) -> None:
-    asked = ("preflight", "--sysroot", unchanged_tree, "-q")
-    assert run(*asked, "--output", tmp_path / "report").out == ""
-    assert (tmp_path / "report").read_text() == run(*asked[:-1]).out
-    assert json.loads(run(*asked, "--format", "json").out)["findings"]
+def test_files_and_other_formats_are_complete(run: Run, unchanged_tree: Path, tmp_path: Path) -> None:
+    command = ("preflight", "--sysroot", unchanged_tree, "-q")
+    assert run(*command, "--output", tmp_path / "report").out == ""
+    assert (tmp_path / "report").read_text() == run(*command[:-1]).out
+    assert json.loads(run(*command, "--format", "json").out)["findings"]
 
 
 def test_quiet_and_verbose_exclude_each_other(run: Run) -> None:
@@ -37,7 +37,7 @@ def test_quiet_and_verbose_exclude_each_other(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["preflight", "calibrate", "trace", "record r.nw"])
-def test_remarks_are_left_out(capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_quiet_omits_remarks(capsys: pytest.CaptureFixture[str], command: str) -> None:
     for options, remarks in (("", "noisewatch: so it is\n"), ("-q", "")):
         listener = listener_of(parse_arguments([*command.split(), *options.split()]))
         listener.on_sampling("sampling", 1.0, 3.0)
@@ -47,30 +47,30 @@ def test_remarks_are_left_out(capsys: pytest.CaptureFixture[str], command: str) 
         assert capsys.readouterr().err == remarks
 
 
-def test_errors_stay(run: Run, tmp_path: Path) -> None:
+def test_quiet_keeps_errors(run: Run, tmp_path: Path) -> None:
     assert "no such file" in run("calibrate", "-q", "--replay", tmp_path / "none").err
 
 
 def test_a_quiet_recording_is_not_reported(tmp_path: Path) -> None:
     command = [*NOISEWATCH, "record", "-q", "--duration", "0", str(tmp_path / "r.nw")]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert (ended.stdout, ended.stderr) == ("", "")
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("", "")
     assert (tmp_path / "r.nw").stat().st_size > 0
 
 
 def test_a_quiet_single_run_reports_nothing(tmp_path: Path) -> None:
     receipt = tmp_path / "r.json"
-    ended = _ended("--output", str(receipt), "--format", "json", "--", "sh", "-c", "echo hello; exit 7")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (7, "hello\n", "")
+    result = _run_quietly("--output", str(receipt), "--format", "json", "--", "sh", "-c", "echo hello; exit 7")
+    assert (result.returncode, result.stdout, result.stderr) == (7, "hello\n", "")
     assert json.loads(receipt.read_text())
 
 
 def test_a_quiet_series_has_its_report() -> None:
-    ended = _ended("--runs", "2", "--calibration", "0", "--tracer", "none", "--", "true")
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout
+    result = _run_quietly("--runs", "2", "--calibration", "0", "--tracer", "none", "--", "true")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout
 
 
-def _ended(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The end of a process of its own, as `run` pins the process that it runs in."""
+def _run_quietly(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run it in a separate process, because `run` pins its own process."""
     return subprocess.run([*NOISEWATCH, "run", "-q", *arguments], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What is asked, and how much it weighs, comes from options or from a file; what they name must exist."""
+"""Checks, severities and limits are set by options or by a file; a name that does not exist is an error."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _turbo(run: Run, *options: str) -> dict[str, Any]:
-    ran = run(*SETTINGS, _BOOSTED, "--format", "json", *options)
-    (found,) = [each for each in ran.json["findings"] if each["id"] == "turbo-enabled"]
-    return {**found, "exit": ran.status, "profile": ran.json["profile"], "file": ran.json["configured_by"]}
+    result = run(*SETTINGS, _BOOSTED, "--format", "json", *options)
+    (finding,) = [finding for finding in result.json["findings"] if finding["id"] == "turbo-enabled"]
+    return {**finding, "exit": result.status, "profile": result.json["profile"], "file": result.json["configured_by"]}
 
 
 def test_a_profile_is_chosen_by_name(run: Run) -> None:
@@ -57,13 +57,13 @@ busy-sibling.passes = 0.5
 """
 
 
-def test_options_may_stand_in_a_file_here_or_overlays(run: Run) -> None:
+def test_options_are_read_from_a_file_here_or_in_a_parent_folder(run: Run) -> None:
     Path("../noisewatch.toml").write_text(_FILE)
-    found = _turbo(run)
-    assert (found["profile"], found["exit"]) == ("strict", 1)
-    assert found["file"].endswith("work/noisewatch.toml")
-    said = run("preflight", _BOOSTED, "--sample", "0").out
-    assert f"with options of {found['file']}" in said
+    turbo = _turbo(run)
+    assert (turbo["profile"], turbo["exit"]) == ("strict", 1)
+    assert turbo["file"].endswith("work/noisewatch.toml")
+    text = run("preflight", _BOOSTED, "--sample", "0").out
+    assert f"with options of {turbo['file']}" in text
 
 
 def test_the_command_line_outranks_the_file(run: Run) -> None:
@@ -73,14 +73,14 @@ def test_the_command_line_outranks_the_file(run: Run) -> None:
     assert _turbo(run, "--no-config")["file"] is None
 
 
-def test_cpus_that_stand_before_the_command_outrank_the_file(run: Run) -> None:
+def test_cpus_before_the_command_outrank_the_file(run: Run) -> None:
     Path("noisewatch.toml").write_text('cpus = "3"\n')
     options = ("preflight", _BOOSTED, "--sample", "0", "--format", "json")
     assert run(*options).json["target"] == [3]
     assert run("--cpus", "2", *options).json["target"] == [2]
 
 
-def test_another_tools_file_may_hold_a_table_for_us(run: Run) -> None:
+def test_options_are_read_from_a_table_in_pyproject(run: Run) -> None:
     Path("pyproject.toml").write_text('[tool.noisewatch]\nprofile = "io"\n')
     assert _turbo(run)["profile"] == "io"
     Path("pyproject.toml").write_text('[project]\nname = "x"\n')
@@ -89,41 +89,43 @@ def test_another_tools_file_may_hold_a_table_for_us(run: Run) -> None:
 
 @pytest.mark.parametrize(("text", "is_kept"), [("history = true", True), ("history = false", False), ("", False)])
 @pytest.mark.parametrize("file", ["noisewatch.toml", "pyproject.toml"])
-def test_a_file_may_have_calibrations_remembered(
+def test_a_file_may_turn_on_the_history(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_kept: bool, file: str
 ) -> None:
-    """Remember in the usual file, as --history does; it is another user's here, so that nothing is measured."""
+    """The default history file is used, as with --history; here it is invalid, so that nothing is measured."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    kept = tmp_path / "state" / "noisewatch" / "history.jsonl"
-    kept.parent.mkdir(parents=True)
-    kept.write_text("somebody else's")
+    history = tmp_path / "state" / "noisewatch" / "history.jsonl"
+    history.parent.mkdir(parents=True)
+    history.write_text("somebody else's")
     Path(file).write_text(text if file == "noisewatch.toml" else f"[tool.noisewatch]\n{text}\n")
-    ran = run(*SETTINGS, "--exit-zero")
-    assert (ran.status, f"{kept}: not a history of noisewatch" in ran.err) == ((2, True) if is_kept else (0, False))
+    result = run(*SETTINGS, "--exit-zero")
+    assert (result.status, f"{history}: not a history of noisewatch" in result.err) == (
+        (2, True) if is_kept else (0, False)
+    )
 
 
 def test_a_file_may_name_the_exit_status_of_an_unknown_verdict(run: Run) -> None:
     Path("noisewatch.toml").write_text('on-unknown = "fail"\n')
-    asked = ("preflight", _BOOSTED, "--no-calibration")
-    assert run(*asked).status == 1
-    assert run(*asked, "--on-unknown", "pass").status == 0
-    assert run(*asked, "--no-config").status == 3
+    command = ("preflight", _BOOSTED, "--no-calibration")
+    assert run(*command).status == 1
+    assert run(*command, "--on-unknown", "pass").status == 0
+    assert run(*command, "--no-config").status == 3
 
 
-def test_nothing_is_looked_for_overlays_the_repository(run: Run) -> None:
+def test_files_above_the_repository_are_ignored(run: Run) -> None:
     Path("../../noisewatch.toml").write_text(_FILE)
     assert _turbo(run)["file"] is None
 
 
-def test_outside_of_a_repository_the_file_of_a_folder_overlays_may_be_anybodys(run: Run) -> None:
+def test_outside_of_a_repository_files_in_parent_folders_are_ignored(run: Run) -> None:
     Path("../noisewatch.toml").write_text(_FILE)
     Path("../.git").rmdir()
     assert _turbo(run)["file"] is None
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("profil = 'io'", "there is no key 'profil'; did you mean profile?"),
         ("xyz = 1", "there is no key 'xyz'; there is profile"),
@@ -142,12 +144,12 @@ def test_outside_of_a_repository_the_file_of_a_folder_overlays_may_be_anybodys(r
         ("\n\xff", "noisewatch.toml:2: wanted UTF-8, found the byte 0xff"),
     ],
 )
-def test_a_file_that_is_wrong_is_named(run: Run, text: str, said: str) -> None:
+def test_a_mistake_in_a_file_is_reported_with_its_name(run: Run, text: str, message: str) -> None:
     Path("noisewatch.toml").write_bytes(text.encode("latin-1"))
-    ran = run("preflight", _BOOSTED, "--sample", "0")
-    assert (ran.status, ran.out) == (2, "")
-    assert said in ran.err
-    assert "noisewatch.toml" in ran.err
+    result = run("preflight", _BOOSTED, "--sample", "0")
+    assert (result.status, result.out) == (2, "")
+    assert message in result.err
+    assert "noisewatch.toml" in result.err
 
 
 _MISTAKES = """
@@ -184,42 +186,42 @@ _MESSAGES = (
 )
 def test_all_mistakes_of_a_file_are_reported_at_once_with_their_lines(run: Run, file: str, above: str) -> None:
     Path(file).write_text(above + _MISTAKES.replace("[limit]", "[tool.noisewatch.limit]" if above else "[limit]"))
-    ran = run("preflight", _BOOSTED, "--sample", "0")
-    assert (ran.status, ran.out) == (2, "")
+    result = run("preflight", _BOOSTED, "--sample", "0")
+    assert (result.status, result.out) == (2, "")
     messages = [f"noisewatch: {Path.cwd() / file}:{line + above.count(chr(10))}: {text}" for line, text in _MESSAGES]
-    assert [line[: len(message)] for line, message in zip(ran.err.splitlines(), messages, strict=True)] == messages
+    assert [line[: len(message)] for line, message in zip(result.err.splitlines(), messages, strict=True)] == messages
 
 
-def test_all_mistakes_of_a_file_are_one_line_of_a_monitoring_engine(run: Run) -> None:
+def test_nagios_gets_all_mistakes_of_a_file_in_one_line(run: Run) -> None:
     Path("noisewatch.toml").write_text("strict = 3\nhistory = 3\n")
-    ran = run("preflight", _BOOSTED, "--format", "nagios")
-    assert (ran.status, ran.out.count("\n"), ran.err.count("\n")) == (3, 1, 2)
-    assert "strict: wanted true or false, found 3; " in ran.out
+    result = run("preflight", _BOOSTED, "--format", "nagios")
+    assert (result.status, result.out.count("\n"), result.err.count("\n")) == (3, 1, 2)
+    assert "strict: wanted true or false, found 3; " in result.out
 
 
-def test_a_mistake_on_the_command_line_is_not_blamed_on_the_file(run: Run) -> None:
+def test_a_mistake_on_the_command_line_does_not_name_the_file(run: Run) -> None:
     Path("noisewatch.toml").write_text(_FILE)
     assert "noisewatch.toml" not in run("preflight", _BOOSTED, "--ignore", "clok").err
 
 
-def test_a_folder_that_cannot_be_looked_into_or_is_gone_has_no_file(
+def test_a_deleted_current_folder_has_no_options_file(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
     assert _turbo(run)["file"] is None
 
 
 @pytest.mark.parametrize("severity", ["info", "information"])
-def test_a_severity_may_be_cut_short(run: Run, severity: str) -> None:
+def test_a_severity_may_be_abbreviated(run: Run, severity: str) -> None:
     assert _turbo(run, "--severity", f"turbo-enabled={severity}")["severity"] == "information"
 
 
-def test_a_file_that_was_asked_for_must_be_there(run: Run) -> None:
-    ran = run("preflight", _BOOSTED, "--config", "none.toml")
-    assert (ran.status, ran.err) == (2, "noisewatch: none.toml: no such file or directory\n")
+def test_a_requested_file_must_exist(run: Run) -> None:
+    result = run("preflight", _BOOSTED, "--config", "none.toml")
+    assert (result.status, result.err) == (2, "noisewatch: none.toml: no such file or directory\n")
 
 
 def test_other_commands_read_no_file(run: Run) -> None:

@@ -28,10 +28,10 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "noisewatch.toml")
 
 
-def _rows(ran: Ran) -> dict[str, tuple[str, str]]:
-    """The value and the origin by option."""
-    assert (ran.status, ran.err) == (0, "")
-    heading, *rows, note = ran.out.splitlines()
+def _rows(result: Ran) -> dict[str, tuple[str, str]]:
+    """Return value and origin by option."""
+    assert (result.status, result.err) == (0, "")
+    heading, *rows, note = result.out.splitlines()
     assert heading.split() == ["OPTION", "VALUE", "FROM"]
     assert note.startswith("- stands for no value: ")
     parts = [[part.strip() for part in row.split("  ") if part.strip()] for row in rows]
@@ -80,9 +80,9 @@ def test_without_the_file_all_is_default(run: Run, file: str) -> None:
     assert {origin for _, origin in rows.values()} == {"default"}
 
 
-def test_mistakes_are_reported_instead(run: Run, file: str) -> None:
-    ran = run("preflight", "--show-options", "--ignore", "clok")
-    assert (ran.status, ran.out, "did you mean clock" in ran.err) == (2, "", True)
+def test_mistakes_are_reported_instead_of_options(run: Run, file: str) -> None:
+    result = run("preflight", "--show-options", "--ignore", "clok")
+    assert (result.status, result.out, "did you mean clock" in result.err) == (2, "", True)
 
 
 def test_the_table_can_be_written_to_a_file(run: Run, file: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Standard output that does not take the answer: a full disk, a reader that went away, a locale that is not UTF-8."""
+"""Standard output that cannot take the answer: a full disk, a closed pipe, a locale that is not UTF-8."""
 
 from __future__ import annotations
 
@@ -20,53 +20,53 @@ _ASCII = {**os.environ, "PYTHONIOENCODING": "ascii:strict", "COLUMNS": "100"}
 @pytest.mark.parametrize(
     "command", [["show"], ["preflight", "--sample", "0", "--no-calibration"], ["explain"], []], ids=" ".join
 )
-def test_a_full_disk_is_told_in_one_line_and_is_no_verdict(unchanged_tree: Path, command: list[str]) -> None:
+def test_a_full_disk_is_reported_in_one_line_and_is_not_a_verdict(unchanged_tree: Path, command: list[str]) -> None:
     machine = [] if command == ["explain"] else ["--sysroot", str(unchanged_tree)]
     with open("/dev/full", "wb") as full:
-        ran = subprocess.run(
+        result = subprocess.run(
             [*NOISEWATCH, *command, *machine], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert ran.returncode == 2
-    assert ran.stderr.count("\n") == 1
-    assert "no space left on device" in ran.stderr.lower()
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert "no space left on device" in result.stderr.lower()
 
 
-def test_a_reader_that_went_away_does_not_make_a_noisy_machine_stable(tmp_path: Path) -> None:
+def test_a_closed_pipe_does_not_make_a_noisy_machine_stable(tmp_path: Path) -> None:
     root = quiet_tree(tmp_path, {f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n"})
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:
         command = [*NOISEWATCH, "preflight", "--sample", "0", "--no-calibration", "--sysroot", str(root)]
-        ran = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
-    assert ran.stderr == ""
-    assert ran.returncode != 0
+        result = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.stderr == ""
+    assert result.returncode != 0
 
 
 def test_all_of_explain_can_be_printed_without_unicode() -> None:
-    ran = subprocess.run(
+    result = subprocess.run(
         [*NOISEWATCH, "explain", "device-interrupts-on-target"], capture_output=True, env=_ASCII, text=True, check=False
     )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.isascii()
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.isascii()
 
 
 def test_the_picture_without_a_terminal_can_be_printed_without_unicode(tmp_path: Path) -> None:
     before = quiet_files() | process(900, "h\x1bg", 2, 0)
     after = quiet_files(3.0) | process(900, "h\x1bg", 2, 60_000) | {"/proc/stat": stat_file({2: 1}, 300)}
     recording = record(tmp_path / "machine.nw", before, after)
-    ran = subprocess.run([*NOISEWATCH, "--replay", str(recording)], capture_output=True, env=_ASCII, check=False)
-    assert (ran.returncode, ran.stderr) == (0, b"")
-    assert b"target 2-3" in ran.stdout
+    result = subprocess.run([*NOISEWATCH, "--replay", str(recording)], capture_output=True, env=_ASCII, check=False)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert b"target 2-3" in result.stdout
 
 
 def test_the_report_can_be_printed_without_unicode(unchanged_tree: Path) -> None:
     command = [*NOISEWATCH, "preflight", "--sample", "0", "--no-calibration", "--sysroot", str(unchanged_tree)]
-    ran = subprocess.run(command, capture_output=True, env=_ASCII, check=False)
-    assert (ran.returncode, ran.stderr) == (0, b"")
+    result = subprocess.run(command, capture_output=True, env=_ASCII, check=False)
+    assert (result.returncode, result.stderr) == (0, b"")
 
 
-def test_what_fails_while_an_answer_is_made_leaves_standard_output_to_be_written() -> None:
-    """Nagios reads its line from standard output even after an error; only an unwritable stream is given up."""
+def test_standard_output_stays_writable_after_a_failed_answer() -> None:
+    """Nagios reads its line from standard output even after an error, so only an unwritable stream is abandoned."""
     program = (
         "from noisewatch.surfaces.output import opened_output, print_answer\n"
         "from noisewatch.errors import UsageError\n"
@@ -76,8 +76,8 @@ def test_what_fails_while_an_answer_is_made_leaves_standard_output_to_be_written
         "except UsageError:\n"
         "    print_answer('UNKNOWN\\n')\n"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "UNKNOWN\n", "")
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "UNKNOWN\n", "")
 
 
 _LOCALES = ("LANG", "LC_ALL", "LC_CTYPE", "PYTHONUTF8", "PYTHONIOENCODING")
@@ -85,25 +85,25 @@ _LOCALES = ("LANG", "LC_ALL", "LC_CTYPE", "PYTHONUTF8", "PYTHONIOENCODING")
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording of a machine that moved from one moment to the next."""
+    """A recording with two snapshots of the quiet machine."""
     return record(tmp_path_factory.mktemp("ascii") / "machine.nw", quiet_files(), quiet_files())
 
 
-def _ended(words: Sequence[str], *settings: str) -> bytes:
+def _stdout(words: Sequence[str], *settings: str) -> bytes:
     environment = {name: value for name, value in os.environ.items() if name not in _LOCALES}
     environment |= dict(setting.split("=") for setting in settings)
     return subprocess.run(words, capture_output=True, env=environment, check=False).stdout
 
 
-def _printed(recording: Path, command: str, *settings: str) -> bytes:
-    return _ended([*NOISEWATCH, *command.split(), "--replay", str(recording)], *settings)
+def _replay(recording: Path, command: str, *settings: str) -> bytes:
+    return _stdout([*NOISEWATCH, *command.split(), "--replay", str(recording)], *settings)
 
 
 @pytest.mark.parametrize(
     "command", ["", "preflight -v --no-calibration", "show", "trace", "calibrate --work latency", "plan 1"]
 )
 def test_all_commands_print_ascii_in_the_locale_c(recording: Path, command: str) -> None:
-    text = _printed(recording, command, "LC_ALL=C").decode("ascii")
+    text = _replay(recording, command, "LC_ALL=C").decode("ascii")
     assert text.strip() or command == "trace"
 
 
@@ -122,17 +122,17 @@ def test_all_commands_print_ascii_in_the_locale_c(recording: Path, command: str)
         (["LANG=C.UTF-8", "PYTHONIOENCODING=ascii"], True),
     ],
 )
-def test_a_locale_that_is_not_named_takes_utf8(settings: list[str], is_ascii: bool) -> None:
+def test_the_locale_decides_between_utf8_and_ascii(settings: list[str], is_ascii: bool) -> None:
     program = "import sys; from noisewatch.surfaces.output import is_utf8; print(is_utf8(sys.stdout))"
-    assert _ended([sys.executable, "-c", program], *settings) == (b"False\n" if is_ascii else b"True\n")
+    assert _stdout([sys.executable, "-c", program], *settings) == (b"False\n" if is_ascii else b"True\n")
 
 
-def test_the_monitors_picture_is_as_the_locale_is(recording: Path) -> None:
-    assert not _printed(recording, "", "LC_ALL=C.utf8", "LANG=C").isascii()
-    assert _printed(recording, "", "LANG=C.UTF-8", "PYTHONIOENCODING=ascii").isascii()
+def test_the_monitors_picture_follows_the_locale(recording: Path) -> None:
+    assert not _replay(recording, "", "LC_ALL=C.utf8", "LANG=C").isascii()
+    assert _replay(recording, "", "LANG=C.UTF-8", "PYTHONIOENCODING=ascii").isascii()
 
 
 def test_json_and_files_do_not_depend_on_the_locale(recording: Path, tmp_path: Path) -> None:
-    assert json.loads(_printed(recording, "preflight --no-calibration --format json", "LC_ALL=C"))["findings"]
-    _printed(recording, f"preflight -v --no-calibration --output {tmp_path / 'report'}", "LC_ALL=C")
+    assert json.loads(_replay(recording, "preflight --no-calibration --format json", "LC_ALL=C"))["findings"]
+    _replay(recording, f"preflight -v --no-calibration --output {tmp_path / 'report'}", "LC_ALL=C")
     assert not (tmp_path / "report").read_bytes().isascii()

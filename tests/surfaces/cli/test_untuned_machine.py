@@ -1,7 +1,7 @@
 """Machines that `pyperf system show` calls ready, and that are not.
 
-It has no criterion for isolation, the frequency window and interrupts, leaves the cable out of its verdict, and
-takes a turbo state that it cannot read for turbo switched off.
+pyperf does not check isolation, the frequency window and interrupts, ignores mains power in its verdict, and treats
+an unreadable turbo state as turbo switched off.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tests.surfaces.running import SETTINGS, Run
 from tests.written.quiet_machine import CPUS
 
 _OPTIONS = ("--cpus", "2-3", "--format", "json")
-_EACH = range(4)
+_ALL_CPUS = range(4)
 
 
 def _frequency(**texts: str) -> dict[str, str | None]:
-    return {f"{CPUS}/cpu{cpu}/cpufreq/{name}": text + "\n" for cpu in _EACH for name, text in texts.items()}
+    return {f"{CPUS}/cpu{cpu}/cpufreq/{name}": text + "\n" for cpu in _ALL_CPUS for name, text in texts.items()}
 
 
 _UNTUNED: dict[str, str | None] = {
@@ -41,29 +41,31 @@ _BOOSTED: dict[str, str | None] = {
 _UNREADABLE: dict[str, str | None] = {**_BOOSTED, f"{CPUS}/cpufreq/boost": None}
 
 
-def _judged(run: Run, machine: dict[str, str | None], *options: str) -> tuple[int, dict[str, Any]]:
-    ran = run(*SETTINGS, machine, *_OPTIONS, *options)
-    return ran.status, {each["id"]: (each["status"], each["severity"]) for each in ran.json["findings"]}
+def _judge(run: Run, machine: dict[str, str | None], *options: str) -> tuple[int, dict[str, Any]]:
+    result = run(*SETTINGS, machine, *_OPTIONS, *options)
+    return result.status, {
+        finding["id"]: (finding["status"], finding["severity"]) for finding in result.json["findings"]
+    }
 
 
-def test_an_untuned_machine_on_battery_is_unstable_for_its_governor_and_its_cable(run: Run) -> None:
-    status, found = _judged(run, _UNTUNED)
-    failed = {name for name, answer in found.items() if answer == ("fail", "blocking")}
+def test_an_untuned_machine_on_battery_is_unstable_because_of_governor_and_battery(run: Run) -> None:
+    status, findings = _judge(run, _UNTUNED)
+    failed = {name for name, answer in findings.items() if answer == ("fail", "blocking")}
     assert (status, failed) == (1, {"governor-not-performance", "on-battery"})
-    assert found["target-not-isolated"] == ("fail", "warning")
-    assert found["frequency-window-open"] == ("warn", "warning")
-    assert found["irq-routed-to-target"] == ("warn", "warning")
+    assert findings["target-not-isolated"] == ("fail", "warning")
+    assert findings["frequency-window-open"] == ("warn", "warning")
+    assert findings["irq-routed-to-target"] == ("warn", "warning")
 
 
-def test_boost_behind_an_active_driver_is_a_warning_and_in_a_laboratory_a_failure(run: Run) -> None:
-    status, found = _judged(run, _BOOSTED)
-    assert (status, found["turbo-enabled"]) == (0, ("fail", "warning"))
-    status, found = _judged(run, _BOOSTED, "--profile", "strict")
-    assert (status, found["turbo-enabled"]) == (1, ("fail", "blocking"))
+def test_boost_with_an_active_driver_is_a_warning_and_a_failure_with_profile_strict(run: Run) -> None:
+    status, findings = _judge(run, _BOOSTED)
+    assert (status, findings["turbo-enabled"]) == (0, ("fail", "warning"))
+    status, findings = _judge(run, _BOOSTED, "--profile", "strict")
+    assert (status, findings["turbo-enabled"]) == (1, ("fail", "blocking"))
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_turbo_state_that_cannot_be_read_is_never_a_pass(run: Run, profile: str) -> None:
-    status, found = _judged(run, _UNREADABLE, "--profile", profile)
-    assert found["turbo-enabled"][0] == "unknown"
+    status, findings = _judge(run, _UNREADABLE, "--profile", profile)
+    assert findings["turbo-enabled"][0] == "unknown"
     assert status == (3 if profile == "strict" else 0)

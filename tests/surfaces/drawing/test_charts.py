@@ -13,7 +13,7 @@ from noisewatch.surfaces.drawing.charts import strip, work_chart
 
 
 @given(st.lists(st.integers(0, 10**12), max_size=50), st.integers(1, 60))
-def test_a_strip_is_as_wide_as_it_was_asked_to_be(gaps: list[int], width: int) -> None:
+def test_a_strip_has_the_requested_width(gaps: list[int], width: int) -> None:
     assert len(strip(Histogram.of(gaps), width, " .:#")) == width
 
 
@@ -21,14 +21,14 @@ _STARTS = range(0, 3 * 10**9, 10**7)
 
 
 @pytest.mark.parametrize(("width", "height"), [(40, 12), (100, 12), (120, 20)])
-def test_work_over_time_keeps_to_its_size_and_says_what_it_shows(width: int, height: int) -> None:
+def test_work_over_time_fits_its_size_and_names_its_lines(width: int, height: int) -> None:
     lines = work_chart(_STARTS, [200_000 + at // 10_000 for at in _STARTS], width, height)
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
     assert all(word in "\n".join(lines) for word in ("median", "longest"))
 
 
-def test_of_little_work_or_without_plotext_there_is_no_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_work_or_no_plotext_gives_no_chart(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = [200_000 for _ in _STARTS]
     assert work_chart(_STARTS[:5], lengths[:5], 100, 12) == []
     assert work_chart(_STARTS, lengths, 20, 12) == []
@@ -36,7 +36,7 @@ def test_of_little_work_or_without_plotext_there_is_no_chart(monkeypatch: pytest
     assert work_chart(_STARTS, lengths, 100, 12) == []
 
 
-def test_the_axis_of_work_has_a_few_round_durations_and_the_names_of_the_lines_stand_above() -> None:
+def test_the_axis_of_work_has_a_few_round_durations_below_the_names_of_the_lines() -> None:
     names, *chart = work_chart(_STARTS, [190_000 if at % 3 else 12_000_000 for at in range(len(_STARTS))], 100, 12)
     assert names.split() == ["▚", "median", "⢕", "longest"]
     assert [line.split("┤")[0].strip() for line in chart if "┤" in line] == ["15 ms", "10 ms", "5 ms", "0"]

@@ -1,4 +1,4 @@
-"""`--format markdown`: what an issue shows."""
+"""`--format markdown`: a report for an issue."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ def test_the_first_line_is_the_verdict() -> None:
     ]
 
 
-def test_target_machine_and_noise_floor_are_told() -> None:
-    told = dict(row for row in tables(rendered("markdown", quiet_verdict()))[0])
-    assert told["target"] == "CPUs 2-3 (isolated)"
-    assert told["machine"] == "Linux 6.14.0 · A Processor @ 3.00GHz · bare metal"
-    assert told["measured"] == "3.0 s sample · 5.0 s calibration (native core)"
-    assert told["noise floor"].startswith("CV of samples of 100 ms: latency <0.01% (")
-    assert "; chance >99%)" in told["noise floor"]
-    assert told["chance"].startswith("25 samples of 100 ms stay within 1%: chance >99% (")
-    assert told["profile"] == "micro"
-    assert told["smallest change"].endswith(" shows here with 25 samples of 100 ms.")
+def test_the_first_table_shows_target_machine_and_noise_floor() -> None:
+    facts = dict(row for row in tables(rendered("markdown", quiet_verdict()))[0])
+    assert facts["target"] == "CPUs 2-3 (isolated)"
+    assert facts["machine"] == "Linux 6.14.0 · A Processor @ 3.00GHz · bare metal"
+    assert facts["measured"] == "3.0 s sample · 5.0 s calibration (native core)"
+    assert facts["noise floor"].startswith("CV of samples of 100 ms: latency <0.01% (")
+    assert "; chance >99%)" in facts["noise floor"]
+    assert facts["chance"].startswith("25 samples of 100 ms stay within 1%: chance >99% (")
+    assert facts["profile"] == "micro"
+    assert facts["smallest change"].endswith(" shows here with 25 samples of 100 ms.")
 
 
-def test_how_many_samples_show_a_change_is_a_block() -> None:
+def test_the_samples_needed_to_detect_a_change_are_a_block() -> None:
     case = quiet_verdict().case
     assert case.calibrated is not None
     budget = replace(case.calibrated.budget, detect=0.02)
-    asked = replace(case, calibrated=replace(case.calibrated, budget=budget))
+    detecting = replace(case, calibrated=replace(case.calibrated, budget=budget))
     heading = "samples of each version that show a change of 2%"
-    assert f"```text\n{heading}" in rendered("markdown", replace(quiet_verdict(), case=asked))
+    assert f"```text\n{heading}" in rendered("markdown", replace(quiet_verdict(), case=detecting))
     assert heading not in rendered("markdown", quiet_verdict())
 
 
-def test_the_profile_says_which_machine_decided_it() -> None:
+def test_the_profile_shows_which_kind_of_machine_selected_it() -> None:
     case = quiet_verdict().case
     rules = replace(case.rules, profile="shared", profile_reason="a virtual machine")
     report = rendered("markdown", replace(quiet_verdict(), case=replace(case, rules=rules)))
     assert dict(row for row in tables(report)[0])["profile"] == "shared (a virtual machine)"
 
 
-def test_the_name_of_the_machine_is_not_for_strangers() -> None:
+def test_the_name_of_the_machine_is_not_in_the_report() -> None:
     verdict = quiet_verdict()
     snapshot = replace(verdict.case.snapshot, machine_name="secret-host")
     report = rendered("markdown", replace(verdict, case=replace(verdict.case, snapshot=snapshot)))
     assert "secret-host" not in report
 
 
-def test_all_that_is_wrong_is_in_one_table_the_gravest_first() -> None:
+def test_all_faults_are_in_one_table_the_gravest_first() -> None:
     table = tables(rendered("markdown", failed_verdict()))[1]
     assert table == [
         ["status", "check", "severity", "what was found"],
@@ -80,7 +80,7 @@ def test_culprits_and_each_command_have_a_fence_of_their_own() -> None:
     assert [fence for fence in fences if fence not in section] == []
 
 
-def test_findings_of_one_cause_share_a_section_in_which_no_command_stands_twice() -> None:
+def test_findings_of_one_cause_share_a_section_without_repeated_commands() -> None:
     report = rendered("markdown", failed_verdict())
     names = "`tasks-on-target`, `device-interrupts-on-target`, `target-not-isolated`"
     section = report.partition(f"#### 1. {names}\n")[2].partition("####")[0]
@@ -88,12 +88,12 @@ def test_findings_of_one_cause_share_a_section_in_which_no_command_stands_twice(
     assert section.count("CPU 2: thread hog (pid 900)") == 1
 
 
-def test_what_passed_and_what_was_not_asked_is_folded_away() -> None:
+def test_passed_and_skipped_checks_are_folded_away() -> None:
     report = rendered("markdown", failed_verdict())
-    folded = report.partition("<details>\n")[2].partition("</details>")[0]
-    assert "- pass: `noise-floor-above-budget`" in folded
-    assert "- not applicable: `on-battery`: hog" in folded
-    assert "- not asked: `turbo-enabled`: hog" in folded
+    details = report.partition("<details>\n")[2].partition("</details>")[0]
+    assert "- pass: `noise-floor-above-budget`" in details
+    assert "- not applicable: `on-battery`: hog" in details
+    assert "- not asked: `turbo-enabled`: hog" in details
     assert report.count("<details>") == report.count("</details>") == 1
 
 
@@ -107,16 +107,16 @@ def test_an_ordinary_sentence_is_prose(plain: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "telling", ["@me", "a_b_c", "www.x.org", "http://x", "<b>", "#1", ":+1:", "a*b", "~~a~~", "a&lt;"]
+    "markup", ["@me", "a_b_c", "www.x.org", "http://x", "<b>", "#1", ":+1:", "a*b", "~~a~~", "a&lt;"]
 )
-def test_a_sentence_that_could_be_markup_is_code(telling: str) -> None:
-    report = rendered("markdown", hostile_verdict(telling))
-    assert f"`{telling}`" in report
-    assert telling in read_markdown(report)
+def test_a_sentence_that_could_be_markup_is_code(markup: str) -> None:
+    report = rendered("markdown", hostile_verdict(markup))
+    assert f"`{markup}`" in report
+    assert markup in read_markdown(report)
 
 
 @pytest.mark.parametrize("text", ["a", "`", "``a`", " a ", "`a", "a`", "a``` `` `b", " ` "])
-def test_a_code_span_holds_whatever_backticks_there_are(text: str) -> None:
+def test_a_code_span_can_contain_any_backticks(text: str) -> None:
     assert read_markdown(f"{code(text)}\n") == [text]
 
 

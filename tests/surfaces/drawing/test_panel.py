@@ -26,7 +26,7 @@ def test_a_frame_has_its_title_left_and_its_keys_right() -> None:
     ]
 
 
-def test_without_unicode_it_is_drawn_with_dashes() -> None:
+def test_without_unicode_a_frame_is_drawn_in_ascii() -> None:
     assert _lines(panel("a", [], 9, 2, ASCII)) == ["+- a ---+", "+-------+"]
 
 
@@ -41,7 +41,7 @@ def test_two_frames_share_an_edge() -> None:
     ]
 
 
-def test_frames_stand_side_by_side() -> None:
+def test_frames_are_drawn_side_by_side() -> None:
     one = panel("a", [], 8, 2, UNICODE)
     assert _lines(side_by_side(one, one))[1] == "╰──────╯╰──────╯"
 
@@ -55,7 +55,7 @@ _WORDS = st.text(st.sampled_from("ab ·漢é"), max_size=30)
 
 
 @given(_WORDS, _WORDS, st.lists(_WORDS, max_size=5), st.integers(0, 40), st.integers(0, 8))
-def test_it_has_the_size_that_was_asked_for(title: str, right: str, words: list[str], width: int, height: int) -> None:
-    rows = panel(title, [[(each, "plain")] for each in words], width, height, UNICODE, right)
+def test_a_frame_has_the_requested_size(title: str, right: str, words: list[str], width: int, height: int) -> None:
+    rows = panel(title, [[(word, "plain")] for word in words], width, height, UNICODE, right)
     assert [length(row) for row in rows] == [width] * height
     assert inner(width, height)[0] <= max(width - 4, 0)

@@ -13,7 +13,7 @@ from noisewatch.surfaces.reports.parts.sections import Section, Table, markdown_
 _CELLS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=12)
 
 
-def test_words_stand_left_and_numbers_right() -> None:
+def test_words_are_aligned_left_and_numbers_right() -> None:
     assert align([("NAME", "COUNT"), ("a", "7"), ("bcdef", "1234567")]) == (
         "NAME     COUNT\na            7\nbcdef  1234567"
     )
@@ -29,17 +29,17 @@ def test_words_stand_left_and_numbers_right() -> None:
         ("1", "", "10.2"),
     ],
 )
-def test_figures_with_their_units_stand_right(figures: tuple[str, ...]) -> None:
+def test_figures_with_units_are_aligned_right(figures: tuple[str, ...]) -> None:
     lines = align([("A HEADING", "x"), *((figure, "x") for figure in figures)]).split("\n")
     assert {line.index("x") for line in lines} == {11}
     assert [line[:9] for line in lines] == ["A HEADING", *(figure.rjust(9) for figure in figures)]
 
 
-def test_a_column_of_lists_and_numbers_stands_left() -> None:
+def test_a_column_of_lists_and_numbers_is_aligned_left() -> None:
     assert align([("CPUS",), ("0-3",), ("7",)]) == "CPUS\n0-3\n7"
 
 
-def test_no_rows_are_no_text() -> None:
+def test_no_rows_give_an_empty_text() -> None:
     assert align([]) == ""
 
 

@@ -24,6 +24,7 @@ from markdown_it.token import Token
 from prometheus_client.parser import text_string_to_metric_families
 
 from noisewatch.documents.schema import schema_text
+from tests.surfaces.running import parse_json
 
 COMMANDS = ("error", "warning", "notice", "debug", "group", "endgroup", "add-mask", "set-output", "stop-commands")
 _MARKUP = {"link_open", "image", "html_inline", "em_open", "strong_open", "s_open", "code_block", "hr"}
@@ -44,7 +45,7 @@ def read_text(report: str) -> list[str]:
 
 def read_json(report: str) -> list[str]:
     """Read a document that the published schema accepts."""
-    document = json.loads(report, parse_constant=_refuse)
+    document = parse_json(report)
     _schema("#/$defs/head").validate(document)
     _whole_schema().validate(document)
     return list(_texts(document))
@@ -52,7 +53,7 @@ def read_json(report: str) -> list[str]:
 
 def read_jsonl(report: str) -> list[str]:
     """Read a head line and one finding per line."""
-    head, *findings = (json.loads(line, parse_constant=_refuse) for line in report.removesuffix("\n").split("\n"))
+    head, *findings = (parse_json(line) for line in report.removesuffix("\n").split("\n"))
     _schema("#/$defs/head").validate(head)
     for finding in findings:
         _schema("#/$defs/finding").validate(finding)
@@ -225,10 +226,6 @@ def _texts(document: object) -> Iterator[str]:
     elif isinstance(document, dict | list):
         for value in document.values() if isinstance(document, dict) else document:
             yield from _texts(value)
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not valid JSON")
 
 
 CONSUMERS: Mapping[str, Callable[[str], list[str]]] = {

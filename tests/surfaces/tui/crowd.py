@@ -1,4 +1,4 @@
-"""A hundred intervals of a machine with many CPUs, on which all kinds of things happen: for the goldens."""
+"""A hundred intervals of a machine with any number of CPUs and all kinds of noise, for the goldens."""
 
 from __future__ import annotations
 
@@ -90,29 +90,29 @@ _FINDINGS = (
         said="no CPU tells whether it was throttled",
     ),
 )
-_OF_TURBO = CauseLine((("now", "echo 1 > …/no_turbo"), ("undo", "echo 0 > …/no_turbo")), ("turbo-enabled",))
+_TURBO_CAUSE = CauseLine((("now", "echo 1 > …/no_turbo"), ("undo", "echo 0 > …/no_turbo")), ("turbo-enabled",))
 _CAUSES = (
     CauseLine(
         (("now", "echo 0-1 > …"), ("undo", "echo 2 > …"), ("for good", "irqaffinity=0-1")),
         ("device-interrupts-on-target", "target-cpu-busy"),
     ),
-    _OF_TURBO,
+    _TURBO_CAUSE,
     CauseLine(said="a guest cannot answer 1 blocking question", is_open=True),
 )
 
 
 def frames_of(count: int) -> list[Frame]:
-    """An interval a second."""
+    """Return one interval for each second."""
     chance = Random(count)
     return [_frame(count, second, chance) for second in range(1, INTERVALS + 1)]
 
 
 @cache
 def crowded(count: int) -> ScreenModel:
-    """The model after all of it; it is shared, so a test draws a copy."""
+    """Return the model after all intervals; it is shared, so a test draws a copy."""
     model = ScreenModel()
-    for shown in frames_of(count):
-        model.add(shown)
+    for interval in frames_of(count):
+        model.add(interval)
     model.own_cost = OwnCost(cpu_share=0.01, wakeups_per_s=14.0, written_per_s=3_200.0)
     model.log.add(
         Event((INTERVALS - 3) * SECOND_NS, EventKind.DEVICE, "usb 2-1: a device was added (Keyboard)", INTERVALS - 4)
@@ -132,8 +132,8 @@ def _frame(count: int, second: int, chance: Random) -> Frame:
         turbo="off" if second < 60 else "on",
         verdict="unstable" if is_storm else "stable",
         findings=_FINDINGS if is_storm else (replace(_FINDINGS[3], cause=1), _FINDINGS[4]),
-        causes=_CAUSES if is_storm else (_OF_TURBO,),
-        gravities=_gravities({each.id: each.gravity for each in (_FINDINGS if is_storm else _FINDINGS[3:])}),
+        causes=_CAUSES if is_storm else (_TURBO_CAUSE,),
+        gravities=_gravities({line.id: line.gravity for line in (_FINDINGS if is_storm else _FINDINGS[3:])}),
         passed=84 if is_storm else 87,
         sampler_cpu_s=second * 0.004,
         irqs=_irqs(cpus, second),
@@ -142,15 +142,15 @@ def _frame(count: int, second: int, chance: Random) -> Frame:
 
 
 def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
-    return "".join(str(list(Gravity).index(gravity_by_id.get(each.id, Gravity.PASSED))) for each in CATALOGUE)
+    return "".join(str(list(Gravity).index(gravity_by_id.get(check.id, Gravity.PASSED))) for check in CATALOGUE)
 
 
 def _irq_settings(count: int) -> tuple[IrqSetting, ...]:
-    return tuple(each for each in _IRQ_SETTINGS if int(each.effective or 0) < count)
+    return tuple(setting for setting in _IRQ_SETTINGS if int(setting.effective or 0) < count)
 
 
 def _irqs(cpus: tuple[CpuLine, ...], second: int) -> tuple[IrqLine, ...]:
-    """The queues of a card on the first four CPUs, of which one storms, and the tick of all."""
+    """Return the queues of a card on the first three CPUs, one of which storms, and the tick of all CPUs."""
     online = tuple(line.cpu for line in cpus if line.role != Role.OFFLINE)
     storm, _ = _noisy(len(cpus))
     queues = tuple(
@@ -161,7 +161,7 @@ def _irqs(cpus: tuple[CpuLine, ...], second: int) -> tuple[IrqLine, ...]:
 
 
 def _role(cpu: int, count: int, second: int) -> Role:
-    """The second half of the CPUs are the other threads of the first half's cores; of two or four, each is a core."""
+    """Return the role of a CPU; of more than four CPUs, the second half are siblings of the first half."""
     if cpu == count - 1 and second >= _UNPLUGGED_AT and count > 2:
         return Role.OFFLINE
     half = count // 2 if count > 4 else count
@@ -192,7 +192,7 @@ def _cpu_line(cpu: int, count: int, second: int, chance: Random) -> CpuLine:
 
 
 def _noisy(count: int) -> tuple[int, int]:
-    """The CPU that the card storms at times, and the one that prometheus runs on every tenth second."""
+    """Return the CPU that the card storms at times, and the CPU of prometheus in every tenth second."""
     return min(2, count - 1), min(3, count - 1)
 
 
@@ -208,35 +208,35 @@ def _lost_ns(cpu: int, count: int, second: int, chance: Random) -> float:
 
 
 def _culprits(cpus: tuple[CpuLine, ...], second: int) -> tuple[CulpritLine, ...]:
-    """Return the culprits of one second, sorted and cut as the sampler does it."""
-    known = [line for line in cpus if line.stolen_ns_per_s is not None]
-    found = [_culprit(cpus, line.cpu, "tick", "Local timer interrupts", _TICK_NS, rate_per_s=1.0) for line in known]
-    found += [
+    """Return the culprits of one second, sorted and cut as by the sampler."""
+    measured = [line for line in cpus if line.stolen_ns_per_s is not None]
+    lines = [_culprit(cpus, line.cpu, "tick", "Local timer interrupts", _TICK_NS, rate_per_s=1.0) for line in measured]
+    lines += [
         _culprit(cpus, line.cpu, "ipi", "Function call interrupts", line.stolen_ns_per_s or 0, rate_per_s=9.0)
-        for line in known
+        for line in measured
         if _TICK_NS < (line.stolen_ns_per_s or 0) < 1_000_000
     ]
-    found += [
+    lines += [
         _culprit(cpus, 0, "thread", "postgres", 21e6, pid=1234, tid=1234),
         _culprit(cpus, 1, "thread", "データベース-collector", 9e6, pid=4_194_303, tid=4_194_304),
     ]
     storm, tenth = _noisy(len(cpus))
     if second in _STORM:
         nic = f"{203 + storm} ice-eth0-TxRx-{storm} (Ethernet Controller E810-C (eth0))"
-        found += [
+        lines += [
             _culprit(cpus, storm, "irq", nic, 90e6, rate_per_s=31_204.0, irq=203 + storm),
             _culprit(cpus, storm, "softirq", "NET_RX", 50e6, rate_per_s=31_204.0),
         ]
     if second % 10 == 0:
-        found += [
+        lines += [
             _culprit(cpus, tenth, "thread", "prometheus", 11e6, pid=2211, tid=2215),
             _culprit(cpus, storm, "kernel-thread", "kworker/2:1H-kblockd", 800e3, pid=312, tid=312),
             _culprit(cpus, storm, "outside", "hypervisor (steal time)", 300e3),
             _culprit(cpus, tenth, "unexplained", "unattributed time", 600e3),
         ]
-    there = [line for line in found if line.role != Role.OFFLINE]
-    there.sort(key=lambda line: (line.role == Role.HOUSEKEEPING, -line.stolen_ns_per_s))
-    return tuple(there[:MOST_CULPRITS])
+    online = [line for line in lines if line.role != Role.OFFLINE]
+    online.sort(key=lambda line: (line.role == Role.HOUSEKEEPING, -line.stolen_ns_per_s))
+    return tuple(online[:MOST_CULPRITS])
 
 
 def _culprit(cpus: tuple[CpuLine, ...], cpu: int, kind: str, name: str, lost_ns: float, **rest: Any) -> CulpritLine:

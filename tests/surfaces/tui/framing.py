@@ -1,7 +1,8 @@
-"""Frames for the screen, written by hand."""
+"""Synthetic frames, and the screens that show them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from noisewatch.operations.frame.frame import CpuLine, CulpritLine, FindingLine,
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE, Glyphs
 from noisewatch.surfaces.drawing.text_row import Row
 from noisewatch.surfaces.tui.draw.line_view import strip_of
+from noisewatch.surfaces.tui.overlays.overlay import Overlay
 from noisewatch.surfaces.tui.screens.overview import overview_rows
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
@@ -20,7 +22,7 @@ SECOND_NS = 1_000_000_000
 
 
 def cpu_line(cpu: int, role: str = Role.HOUSEKEEPING, lost_ns: float | None = 20_000.0, **rest: Any) -> CpuLine:
-    """One CPU that loses so much a second."""
+    """Return the line of a CPU that loses `lost_ns` per second."""
     figures = CpuLine(
         cpu, Role(role), lost_ns, interrupts_per_s=12.0, softirqs_per_s=3.0, busy_share=0.02, current_khz=3_000_000
     )
@@ -28,7 +30,7 @@ def cpu_line(cpu: int, role: str = Role.HOUSEKEEPING, lost_ns: float | None = 20
 
 
 def culprit(name: str, cpu: int = 2, lost_ns: float = 4_000_000.0, role: str = Role.TARGET, **rest: Any) -> CulpritLine:
-    """A thread that takes so much a second."""
+    """Return the line of a thread that takes `lost_ns` per second."""
     line = CulpritLine(
         cpu=cpu,
         role=Role(role),
@@ -44,7 +46,7 @@ def culprit(name: str, cpu: int = 2, lost_ns: float = 4_000_000.0, role: str = R
 
 
 def findings(failed: tuple[str, ...] = (), unknown: tuple[str, ...] = ()) -> tuple[FindingLine, ...]:
-    """Checks that failed, and checks without an answer that leave the verdict open."""
+    """Return findings of failed checks, and of unknown checks that leave the verdict open."""
     return (
         *(
             FindingLine(id=name, status="fail", weight="blocking", gravity=Gravity.FAILED, said=f"{name} was found")
@@ -67,11 +69,11 @@ def frame(
     unknown: tuple[str, ...] = (),
     **rest: Any,
 ) -> Frame:
-    """An interval of a second; `cpus` is a count, of which the last is the target, or the lines themselves."""
+    """Return an interval of one second; `cpus` are lines, or a count of CPUs of which the last is the target."""
     if isinstance(cpus, int):
         cpus = tuple(cpu_line(cpu, Role.TARGET if cpu == cpus - 1 else Role.HOUSEKEEPING) for cpu in range(cpus))
     target = tuple(line.cpu for line in cpus if line.role == Role.TARGET)
-    whole = Frame(
+    base = Frame(
         taken_at_ns=second * SECOND_NS,
         seconds=1.0,
         machine="benchmark-host",
@@ -88,19 +90,19 @@ def frame(
         culprits=culprits,
         sampler_cpu_s=None,
     )
-    whole = replace(whole, **rest)
-    return replace(whole, counts=counts_of(whole.findings, whole.passed or 0)) if whole.counts is None else whole
+    base = replace(base, **rest)
+    return replace(base, counts=counts_of(base.findings, base.passed or 0)) if base.counts is None else base
 
 
 def counts_of(findings: tuple[FindingLine, ...], passed: int) -> Counts:
     """Count the findings by status, next to `passed` other checks that have passed."""
-    fails, unknowns = ([each for each in findings if each.status == status] for status in ("fail", "unknown"))
+    fails, unknowns = ([finding for finding in findings if finding.status == status] for status in ("fail", "unknown"))
     return Counts(
         fail=len(fails),
-        blocking_fail=sum(each.gravity == Gravity.FAILED for each in fails),
-        warn=sum(each.status == "warn" for each in findings),
+        blocking_fail=sum(finding.gravity == Gravity.FAILED for finding in fails),
+        warn=sum(finding.status == "warn" for finding in findings),
         unknown=len(unknowns),
-        blocking_unknown=sum(each.gravity == Gravity.UNANSWERED for each in unknowns),
+        blocking_unknown=sum(finding.gravity == Gravity.UNANSWERED for finding in unknowns),
         passed=passed,
         not_applicable=0,
         ignored=0,
@@ -108,38 +110,58 @@ def counts_of(findings: tuple[FindingLine, ...], passed: int) -> Counts:
 
 
 def model_of(*frames: Frame) -> ScreenModel:
-    """The screen's model after these frames."""
+    """Return the screen's model after these frames."""
     model = ScreenModel()
-    for each in frames:
-        model.add(each)
+    for interval in frames:
+        model.add(interval)
     return model
 
 
 def text_of(row: Row) -> str:
-    """The row without its styles."""
+    """Return the row without its styles."""
     return "".join(text for text, _ in row)
 
 
+def text_of_rows(rows: Iterable[Row]) -> str:
+    """Return the rows as lines of one text."""
+    return "\n".join(map(text_of, rows))
+
+
+def overlay_text(overlay: Overlay[Any], width: int = 120, height: int = 40) -> str:
+    """Return the text of an overlay."""
+    return text_of_rows(overlay.rows(width, height, in_unicode=True))
+
+
 def screen(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
-    """The whole screen as the terminal shows it, a text a row, without the edges at the left."""
+    """Return the overview as the terminal shows it, one text per row, without its frame."""
     return [unframed(strip_of(row, width).text) for row in overview_rows(model, width, height, UNICODE)]
 
 
 def unframed(line: str) -> str:
-    """The line as it would be without a frame, in as many columns."""
+    """Return the line without the sides of a frame, in as many columns."""
     return f"{line[2:-2]}    " if line.startswith(("│ ", "| ")) else line
+
+
+def screen_text(model: ScreenModel, width: int = 120, height: int = 34) -> str:
+    """Return the text of the model's screen, with its frame."""
+    return text_of_rows(rows_of_screen(model, width, height, UNICODE))
+
+
+def framed_lines(model: ScreenModel, width: int = 120, height: int = 34) -> list[str]:
+    """Return the model's screen as the terminal shows it, one text per row, with its frame."""
+    return [strip_of(row, width).text for row in rows_of_screen(model, width, height, UNICODE)]
 
 
 def screen_of(
     model: ScreenModel, name: str, width: int = 100, height: int = 30, glyphs: Glyphs | None = UNICODE
 ) -> list[str]:
-    """Another screen of the monitor."""
+    """Return the named screen as the terminal shows it, one text per row, without its frame."""
     model.go_to(name)
     return [unframed(strip_of(row, width).text) for row in rows_of_screen(model, width, height, glyphs or ASCII)]
 
 
 def cpu_order(lines: list[str]) -> list[int]:
-    """The CPUs of the rows of the CPU panel, from its heading down to the culprits' heading."""
+    """Return the CPUs in the rows of the CPU panel, from its heading down to the culprits' heading."""
     first = next(number for number, line in enumerate(lines) if line.startswith("   CPU "))
     last = next(number for number, line in enumerate(lines) if line.lstrip().startswith("CPU kind"))
     return [int(line[3:6]) for line in lines[first + 1 : last] if line[3:6].strip().isdigit()]

@@ -1,4 +1,4 @@
-"""What the quiet machine has beside its CPUs: by family, a module with `files` and perhaps `ANSWERS`."""
+"""Files and answers of the quiet machine besides its CPUs: a module for each family, with `files` and `ANSWERS`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from noisewatch.machine import Json
 
 @cache
 def _modules() -> list[ModuleType]:
-    return [import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
+    return [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
 
 
 def files(seconds: float) -> dict[str, str]:
@@ -21,5 +21,5 @@ def files(seconds: float) -> dict[str, str]:
 
 
 def answers() -> dict[str, Json]:
-    """What no file says."""
+    """Return the answers to questions that no file answers."""
     return {question: answer for module in _modules() for question, answer in getattr(module, "ANSWERS", {}).items()}

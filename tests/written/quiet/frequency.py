@@ -1,4 +1,4 @@
-"""CPUs that ask for speed, stay cool with all the power that they are made for, and sleep lightly."""
+"""CPUs that ask for speed, stay cool at their full rated power, and sleep lightly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANSWERS: dict[str, Any] = {
 
 
 def _hints() -> dict[str, str]:
-    """What the drivers would show, whichever of them would be there."""
+    """Return the files that all drivers would show together."""
     written: dict[str, str] = {
         Knob.PSTATE_MAX_PERF: "100\n",
         Knob.PSTATE_MIN_PERF: "100\n",
@@ -74,7 +74,7 @@ def _cool() -> dict[str, str]:
 
 
 def _light_sleep() -> dict[str, str]:
-    """Their deep states are disabled."""
+    """Return the idle states, with deep ones disabled."""
     written: dict[str, str] = {Knob.IDLE_DRIVER: "intel_idle\n"}
     for cpu in range(4):
         written[f"{CPUS}/cpu{cpu}/power/pm_qos_resume_latency_us"] = "0\n"

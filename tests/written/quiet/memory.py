@@ -35,7 +35,7 @@ _COUNTERS = {
 
 
 def vmstat(**counts: int) -> str:
-    """The counters, some of which differ."""
+    """Return the counters, some of them with other counts."""
     return "".join(f"{name} {count}\n" for name, count in (_COUNTERS | counts).items())
 
 

@@ -44,7 +44,7 @@ WALL_NS = 1_795_000_000 * 10**9
 
 
 def compared(*deviations: float, error_ns: int = 4_000_000, seconds: int = 6) -> Json:
-    """CLOCK_MONOTONIC beside a real-time clock, by which it deviates so much from each reading to the next."""
+    """Return a comparison of CLOCK_MONOTONIC with a real-time clock, with its deviation between readings."""
     edges = [(0, 10**9)]
     for deviation in deviations:
         reference_ns, at_ns = edges[-1]
@@ -110,14 +110,14 @@ def _kernel() -> dict[str, str]:
 
 
 def diskstats(**busy_ms: int) -> str:
-    """Two disks of which one has a partition, an array, and a loop, that were busy for so long since boot."""
+    """Return the table of two disks, one with a partition, an array and a loop, with their busy times since boot."""
     names = ("loop0", "sda", "sda1", "sdb", "sdb1", "md0", "nvme0n1")
     rows = [(name, 1000 + busy_ms.get(name, 0)) for name in names]
     return "".join(f"   8   0 {name} {ms} 0 900 7 {ms} 0 800 9 0 {ms} 16 0 0 0 0 0 0\n" for name, ms in rows)
 
 
 def _disks(seconds: float) -> dict[str, str]:
-    """A request now and then."""
+    """Return the files of disks with an occasional request."""
     return {
         "/proc/diskstats": diskstats(nvme0n1=round(seconds * 4)),
         "/proc/mdstat": MDSTAT,

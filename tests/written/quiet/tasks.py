@@ -1,4 +1,4 @@
-"""A shell like any other, which has started noisewatch on the target CPUs; jobs for the night; and no lock."""
+"""An ordinary shell, which has started noisewatch on the target CPUs; jobs for the night; and no lock."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ ANSWERS: dict[str, Any] = {
 
 
 def _jobs() -> dict[str, str]:
-    """systemd runs, and what a cron would do is written down."""
+    """Return the files of systemd and of crontabs."""
     return {BOOTED: "", "/etc/crontab": CRONTAB, "/etc/cron.d/mdadm": "57 0 * * 0 root /usr/share/mdadm/checkarray\n"}
 
 
 def own_limits(**soft: str) -> str:
-    """/proc/self/limits; by the last two words of a name, other limits than the usual."""
+    """Return /proc/self/limits, with other soft limits by the last two words of their names."""
     head = ("Limit", "Soft Limit", "Hard Limit", "Units")
     rows = [(name, soft.get("_".join(name.split()[1:]), usual), hard, unit) for name, usual, hard, unit in _LIMITS]
     return "".join(f"{name:<25} {low:<20} {hard:<20} {unit:<10}\n" for name, low, hard, unit in (head, *rows))
 
 
 def own_stat(nice: int = 0, policy: int = 0) -> str:
-    """/proc/PID/stat of a process called by a trying name."""
+    """Return /proc/PID/stat of a process with a name that is hard to parse."""
     fields = [SHELL, *([0] * 14), nice, *([0] * 21), policy, *([0] * 11)]
     return f"4711 (a) R (b) R {' '.join(map(str, fields))}\n"
 
 
 def own_status(tracer: int = 0, capabilities: str = ROOTS_CAPABILITIES) -> str:
-    """/proc/self/status as far as it matters."""
+    """Return the relevant lines of /proc/self/status."""
     traced = f"Name:\tpython3\nTracerPid:\t{tracer}\nUid:\t0\t0\t0\t0\n"
     return f"{traced}CapEff:\t{capabilities}\nSeccomp:\t0\nMems_allowed_list:\t0\n"
 

@@ -1,4 +1,4 @@
-"""What comes after the sample, while the quiet machine is calibrated."""
+"""A sample of the quiet machine, and a calibration during which other files change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import NOT_TRACED, Trace
 from noisewatch.model.calibration.attribution import ConcurrentObservations
 from noisewatch.model.interval.interval import Interval, interval_between
-from tests.judgement.judging import calibrated_by, found_in
+from tests.judgement.judging import calibrated_by, finding_in
 from tests.written import WrittenMachine
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import ANSWERS, loaded_files, quiet_files
@@ -26,22 +26,22 @@ SPINNER, OURS = 900, 890
 def intervals_until(
     after: dict[str, str],
     sampled: dict[str, str] | None = None,
-    lost: Mapping[int, float] | None = None,
+    lost_share_by_cpu: Mapping[int, float] | None = None,
     before: dict[str, str] | None = None,
 ) -> list[Interval]:
-    """A sample, quiet but for `before` and `sampled`, and the time of a calibration after which there are these files.
+    """Return a sample, quiet but for `before` and `sampled`, and the interval of a calibration that ends with `after`.
 
-    The loops have `lost` such shares of their CPUs.
+    The loops of the calibration lost these shares of their CPUs.
     """
     files = [quiet_files() | (before or {}), quiet_files(3.0) | (sampled or {}), loaded_files() | after]
     machine = WrittenMachine(*files, answers=ANSWERS, own_pids=[OURS])
     task_reader = TaskReader(asks_all_affinities=True)
-    looks = [read_snapshot(machine, SnapshotOptions(), task_reader)]
+    snapshots = [read_snapshot(machine, SnapshotOptions(), task_reader)]
     while machine.has_next:
         machine.advance()
-        looks.append(read_snapshot(machine, SnapshotOptions(), task_reader, looks[-1]))
-    sample, loaded = pairwise(looks)
-    return [interval_between(*sample), interval_between(*loaded, loop_lost_share_by_cpu=lost)]
+        snapshots.append(read_snapshot(machine, SnapshotOptions(), task_reader, snapshots[-1]))
+    sample, loaded = pairwise(snapshots)
+    return [interval_between(*sample), interval_between(*loaded, loop_lost_share_by_cpu=lost_share_by_cpu)]
 
 
 def case_of(
@@ -51,14 +51,14 @@ def case_of(
     budget: Budget = DEFAULT.budget,
     written: Mapping[str, Any] | None = None,
 ) -> Case:
-    """Return the case of a sample and of a calibration of CPUs 2 and 3 that followed it, by default a quiet one."""
+    """Return the case of a sample and a later calibration of CPUs 2 and 3, by default a quiet one."""
     loops = {2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1}}
     meanwhile = ConcurrentObservations(trace, sample.after, loaded)
     calibrated = calibrated_by(written or written_calibration(changes=loops), budget, frozenset({2, 3}), meanwhile)
     return Case(sample.after, sample, calibrated=calibrated, under_load=loaded)
 
 
-def found_after(check_id: str, after: dict[str, str], trace: Trace | str = NOT_TRACED) -> Finding:
-    """Return the check's finding with the files `after` the calibration, under a budget that the noise floor meets."""
+def finding_after(check_id: str, after: dict[str, str], trace: Trace | str = NOT_TRACED) -> Finding:
+    """Return the check's finding where the calibration ends with the files `after`, and its noise floor passes."""
     sample, loaded = intervals_until(after)
-    return found_in(case_of(sample, loaded, trace), check_id)
+    return finding_in(case_of(sample, loaded, trace), check_id)

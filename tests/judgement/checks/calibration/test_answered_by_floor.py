@@ -1,4 +1,4 @@
-"""What a guest cannot know is answered by the noise floor, where that was measured and blocks by itself."""
+"""The noise floor answers checks whose files a guest cannot read, where it was measured and can block."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _FLOOR, _GOVERNOR = "noise-floor-above-budget", "governor-not-performance"
 _S = 1_000_000_000
 
 
-def _clock_that_moves(at_ns: int) -> int:
+def _moving_chain(at_ns: int) -> int:
     return CHAIN_NS * (100 + at_ns // (_S // 20) % 3 * 5) // 100
 
 
 def _verdict(budget: Budget | None = None, rules: Rules = DEFAULT, **written: Any) -> Verdict:
-    """Return the verdict on a guest without cpufreq, whose clock moves by 10%: no other measurement answers then."""
-    return verdict_of(guest(*NO_CPUFREQ), budget, rules, **{"chain": _clock_that_moves, **written})
+    """Return the verdict on a guest without cpufreq whose clock moves by 10%, so that only the floor can answer."""
+    return verdict_of(guest(*NO_CPUFREQ), budget, rules, **{"chain": _moving_chain, **written})
 
 
 def _statuses(verdict: Verdict) -> tuple[str, str, str | None]:
@@ -44,18 +44,18 @@ def test_a_floor_within_the_budget_answers_though_the_clock_moved() -> None:
     assert finding(verdict, "effective-frequency-moves").status == "fail"
     assert finding(verdict, _GOVERNOR).status == "unknown"
     assert _statuses(verdict) == ("stable", "pass", _FLOOR)
-    hidden = [each for each in verdict.findings if each.is_unknown_to_guests and each.check.ground is not None]
+    hidden = [result for result in verdict.findings if result.is_unknown_to_guests and result.check.ground is not None]
     assert len(hidden) > 2
-    assert all(each.answered_by is not None for each in hidden)
+    assert all(result.answered_by is not None for result in hidden)
 
 
 @pytest.mark.parametrize("check_id", ["clock-rate-wrong", "machine-checks", "burstable-instance"])
-def test_what_no_sample_shows_is_not_answered_by_the_floor(check_id: str) -> None:
+def test_the_floor_does_not_answer_checks_of_faults_that_no_sample_shows(check_id: str) -> None:
     """The floor passes, and a clock at a wrong rate would measure it wrongly too."""
     case = replace(_verdict().case, clock_comparison="for the test")
     verdict = judge(replace(case, rules=Rules(severity_by_id={check_id: Severity.BLOCKING})))
-    found = finding(verdict, check_id)
-    assert (found.status, found.answered_by, found.is_blocking_unknown) == ("unknown", None, True)
+    result = finding(verdict, check_id)
+    assert (result.status, result.answered_by, result.is_blocking_unknown) == ("unknown", None, True)
     assert verdict.verdict == "unknown"
     excused = finding(judge(replace(case, rules=Rules("shared"))), check_id)
     assert excused.status == "not-applicable"
@@ -66,12 +66,12 @@ def test_a_floor_above_the_budget_answers_as_it_blocks_itself() -> None:
     assert _statuses(_verdict(work=every_third_slow)) == ("unstable", "fail", _FLOOR)
 
 
-def test_a_floor_that_is_not_decided_answers_as_it_blocks_itself() -> None:
+def test_an_undecided_floor_answers_as_it_blocks_itself() -> None:
     calibrated = _verdict(work=every_third_slow).case.calibrated
     assert calibrated is not None
     assert calibrated.floor is not None
-    even = Budget(max_cv=calibrated.floor.cv_expected, work=Work.MIXED)
-    assert _statuses(_verdict(even, work=every_third_slow)) == ("unknown", "unknown", _FLOOR)
+    undecided = Budget(max_cv=calibrated.floor.cv_expected, work=Work.MIXED)
+    assert _statuses(_verdict(undecided, work=every_third_slow)) == ("unknown", "unknown", _FLOOR)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_floor_that_is_not_decided_answers_as_it_blocks_itself() -> None:
     ],
     ids=["ignored", "a warning", "information", "strict"],
 )
-def test_a_floor_that_does_not_block_answers_nothing_by_failing(rules: Rules) -> None:
+def test_a_floor_that_fails_without_blocking_answers_no_other_check(rules: Rules) -> None:
     verdict = _verdict(rules=rules, work=every_third_slow)
     governor = finding(verdict, _GOVERNOR)
     assert (governor.answered_by, governor.is_blocking_unknown) == (None, True)
@@ -94,12 +94,12 @@ def test_a_floor_that_does_not_block_answers_nothing_by_failing(rules: Rules) ->
 @pytest.mark.parametrize(
     "rules", [Rules(severity_by_id={_GOVERNOR: Severity.BLOCKING}), Rules(required=frozenset({_GOVERNOR}))]
 )
-def test_what_the_user_made_blocking_is_not_answered_by_the_floor(rules: Rules) -> None:
+def test_the_floor_does_not_answer_checks_that_the_user_made_blocking(rules: Rules) -> None:
     assert _statuses(_verdict(rules=rules)) == ("unknown", "pass", None)
     assert _statuses(_verdict(rules=replace(rules, profile="shared"))) == ("unknown", "pass", None)
 
 
-def test_under_strict_a_floor_that_passes_answers_nothing() -> None:
+def test_under_strict_a_floor_that_passes_answers_no_other_check() -> None:
     assert _statuses(_verdict(rules=Rules("strict")))[1:] == ("pass", None)
     assert _verdict(rules=Rules("strict")).verdict != "stable"
 
@@ -117,26 +117,26 @@ def test_a_floor_that_passes_answers_though_it_would_only_warn() -> None:
         (Budget(at_ns=10 * _S), {}),
         (None, {"changes": {3: {"lost_gaps": 5, "lost_gaps_ns": 10_000, "lost_gaps_max_ns": 3_000}}}),
     ],
-    ids=["no work", "CPUs that went offline", "too short", "extrapolated", "gaps that were not kept"],
+    ids=["no work", "CPUs that went offline", "too short", "extrapolated", "lost gaps"],
 )
-def test_a_floor_that_was_not_measured_answers_nothing(budget: Budget | None, written: dict[str, Any]) -> None:
+def test_a_floor_that_was_not_measured_answers_no_other_check(budget: Budget | None, written: dict[str, Any]) -> None:
     verdict = _verdict(budget, **written)
     assert _statuses(verdict) == ("unknown", "unknown", None)
     assert finding(verdict, _GOVERNOR).is_blocking_unknown
 
 
-def test_bare_metal_that_hides_its_settings_is_not_answered() -> None:
-    verdict = verdict_of(without(quiet_files(), *NO_CPUFREQ), chain=_clock_that_moves)
+def test_the_floor_does_not_answer_for_bare_metal_without_settings() -> None:
+    verdict = verdict_of(without(quiet_files(), *NO_CPUFREQ), chain=_moving_chain)
     assert _statuses(verdict) == ("unknown", "pass", None)
 
 
-def test_a_container_that_sees_its_machines_settings_is_bare_metal() -> None:
-    """What it cannot read, the machine does not export either; one that hides the settings is a guest."""
-    unread = {path: "rubbish\n" for path in quiet_files() if "throttle" in path} | {"/.dockerenv": ""}
+def test_the_floor_answers_in_a_container_only_where_settings_are_hidden() -> None:
+    """A container with visible settings counts as bare metal; one with hidden settings counts as a guest."""
+    unreadable = {path: "rubbish\n" for path in quiet_files() if "throttle" in path} | {"/.dockerenv": ""}
     budget = Budget(max_cv=0.2)
     rules = Rules("micro", budget=budget)
     for hidden, is_answered in (((), False), (NO_CPUFREQ, True)):
-        files = without(quiet_files() | unread, *hidden)
+        files = without(quiet_files() | unreadable, *hidden)
         verdict = verdict_of(files, budget, rules, work=lambda at_ns: round(WORK_NS * (1 + at_ns / (100 * _S))))
         assert (finding(verdict, "throttled").answered_by == _FLOOR) is is_answered
 
@@ -146,7 +146,7 @@ def test_a_check_that_raised_is_never_answered(monkeypatch: pytest.MonkeyPatch) 
         raise ZeroDivisionError
 
     monkeypatch.delenv(RAISED)
-    broken = [replace(each, answer=divide) if each.id == _GOVERNOR else each for each in CATALOGUE]
+    broken = [replace(check, answer=divide) if check.id == _GOVERNOR else check for check in CATALOGUE]
     for rules in (DEFAULT, Rules("shared")):
-        verdict = verdict_of(guest(*NO_CPUFREQ), rules=rules, checks=broken, chain=_clock_that_moves)
+        verdict = verdict_of(guest(*NO_CPUFREQ), rules=rules, checks=broken, chain=_moving_chain)
         assert _statuses(verdict) == ("unknown", "pass", None)

@@ -11,7 +11,7 @@ from noisewatch.judgement.noise.budget import Budget
 from noisewatch.judgement.verdict import Finding
 from noisewatch.kinds import Work
 from noisewatch.machine.spinning.calibration.buffer import CACHE, LATENCY, MEMORY, OF_WORK, STARTED, THROUGHPUT
-from tests.judgement.checks.calibration.calibrating import every_third_slow, verdict_of
+from tests.judgement.checks.calibration.calibrating import every_third_slow, interrupted_verdict, verdict_of
 from tests.judgement.judging import finding
 from tests.written.calibration import WORK_NS, Length, written_calibration
 
@@ -24,73 +24,69 @@ def _floor(others: Mapping[str, Length] | None = None, work: Work | None = None,
     return finding(verdict, "noise-floor-above-budget")
 
 
-def test_a_kind_that_is_over_the_budget_fails_and_the_ones_that_would_pass_are_named() -> None:
-    found = _floor(_SLOW_MEMORY)
-    assert found.status == "fail"
-    assert "over the budget on CPUs" in found.answer.said or "over the budget on CPU " in found.answer.said
-    assert ": memory, mainly" in found.answer.said
-    assert "--work latency would pass" in found.answer.said
-    by_work = found.answer.evidence["by_work"]
+def test_a_kind_over_the_budget_fails_and_kinds_that_would_pass_are_named() -> None:
+    result = _floor(_SLOW_MEMORY)
+    assert result.status == "fail"
+    assert "over the budget on CPUs" in result.answer.said or "over the budget on CPU " in result.answer.said
+    assert ": memory, mainly" in result.answer.said
+    assert "--work latency would pass" in result.answer.said
+    by_work = result.answer.evidence["by_work"]
     assert by_work["memory"]["cv_low"] > 0.01 > by_work["interruptions"]["cv_high"]
 
 
 @pytest.mark.parametrize(("work", "status"), [(Work.LATENCY, "pass"), (Work.MIXED, "pass"), (Work.MEMORY, "fail")])
-def test_the_kind_that_is_told_decides(work: Work, status: str) -> None:
-    found = _floor(_SLOW_MEMORY, work)
-    assert (found.status, found.answer.evidence["work"]) == (status, work)
+def test_the_requested_kind_decides(work: Work, status: str) -> None:
+    result = _floor(_SLOW_MEMORY, work)
+    assert (result.status, result.answer.evidence["work"]) == (status, work)
 
 
-def test_without_a_kind_all_have_to_pass() -> None:
+def test_without_a_requested_kind_all_kinds_have_to_pass() -> None:
     assert _floor().status == "pass"
     assert _floor({THROUGHPUT: every_third_slow}).status == "fail"
 
 
 def test_interruptions_are_the_same_for_all_kinds_and_fail_alone() -> None:
-    def interrupted(at_ns: int) -> int:
-        return WORK_NS + (2 * _MS if at_ns % (3 * _MS) < WORK_NS else 0)
-
-    gaps = tuple((at * _MS, 2 * _MS, 1, 0) for at in range(0, 5_000, 5))
-    found = finding(verdict_of(gaps=gaps, work=interrupted, budget=Budget(_MS)), "noise-floor-above-budget")
-    by_work = found.answer.evidence["by_work"]
-    assert found.status == "fail"
-    assert "would pass" not in found.answer.said
+    result = finding(interrupted_verdict(), "noise-floor-above-budget")
+    by_work = result.answer.evidence["by_work"]
+    assert result.status == "fail"
+    assert "would pass" not in result.answer.said
     assert all(floor["cv_expected"] > 0.1 for floor in by_work.values())
 
 
 @pytest.mark.parametrize("work", [Work.LATENCY, Work.THROUGHPUT, Work.INTERPRETER, Work.CACHE, Work.MEMORY])
-def test_interruptions_that_only_the_gaps_met_are_no_pass_of_any_kind(work: Work) -> None:
+def test_interruptions_that_only_the_gaps_show_make_every_kind_unknown(work: Work) -> None:
     gaps = tuple((at * _MS, 900_000, 1, 0) for at in range(10, 5_000, 20))
-    found = finding(verdict_of(gaps=gaps, budget=Budget(_MS, work=work)), "noise-floor-above-budget")
-    assert found.status == "unknown"
+    result = finding(verdict_of(gaps=gaps, budget=Budget(_MS, work=work)), "noise-floor-above-budget")
+    assert result.status == "unknown"
 
 
 def test_a_budget_inside_the_interval_of_one_kind_is_unknown_and_names_it() -> None:
     memory = _floor(_SLOW_MEMORY).answer.evidence["by_work"]["memory"]
-    found = _floor(_SLOW_MEMORY, max_cv=memory["cv_expected"])
-    assert found.status == "unknown"
-    assert 0.4 < found.answer.evidence["by_work"]["memory"]["chance"] < 0.7
-    assert re.search(r"chance (\d\d%) \(memory work\).*: passes from 90% \(memory: \1\)$", found.answer.reason or "")
+    result = _floor(_SLOW_MEMORY, max_cv=memory["cv_expected"])
+    assert result.status == "unknown"
+    assert 0.4 < result.answer.evidence["by_work"]["memory"]["chance"] < 0.7
+    assert re.search(r"chance (\d\d%) \(memory work\).*: passes from 90% \(memory: \1\)$", result.answer.reason or "")
 
 
 @pytest.mark.parametrize("cpus", [(2, 3), (3,)])
-def test_a_kind_that_one_cpu_did_not_measure_is_unknown_as_in_older_recordings(cpus: tuple[int, ...]) -> None:
+def test_a_kind_that_was_not_measured_on_one_cpu_is_unknown(cpus: tuple[int, ...]) -> None:
     missing = {LATENCY, MEMORY}
     slots = written_calibration((2,))["cpus"][0]["slots"]
     kept = [slot for slot in slots if STARTED.get(slot[0], slot[0]) not in missing]
     changes = {cpu: {"slots": kept, **{key: [] for key in missing}} for cpu in cpus}
-    found = finding(verdict_of(changes=changes), "noise-floor-above-budget")
-    assert found.status == "unknown"
-    assert "measured" in (found.answer.reason or "")
-    assert "latency, memory" in (found.answer.reason or "")
+    result = finding(verdict_of(changes=changes), "noise-floor-above-budget")
+    assert result.status == "unknown"
+    assert "measured" in (result.answer.reason or "")
+    assert "latency, memory" in (result.answer.reason or "")
     for work, status in ((Work.MEMORY, "unknown"), (Work.MIXED, "unknown"), (Work.INTERPRETER, "pass")):
         verdict = verdict_of(changes=changes, budget=Budget(work=work))
         assert finding(verdict, "noise-floor-above-budget").status == status, work
     slow = finding(verdict_of(changes=changes, others={THROUGHPUT: every_third_slow}), "noise-floor-above-budget")
-    assert slow.status == "fail", "what is known to be too much is so, whatever else is not known"
+    assert slow.status == "fail", "a kind over the budget fails although others are unknown"
 
 
-def test_the_cpu_that_is_worst_at_one_figure_does_not_hide_another_one() -> None:
-    """CPU 2 varies by a little all the time, CPU 3 by nothing, but for some long stops."""
+def test_a_cpu_with_the_worst_cv_does_not_hide_one_with_a_worse_chance() -> None:
+    """CPU 2 always varies a little; CPU 3 is steady except for some long stops."""
     stops = [(at * _MS, 30 * _MS, 1, 0) for at in range(50, 5_000, 200)]
     still = {**written_calibration((3,))["cpus"][0], "gaps": [word for stop in stops for word in stop]}
     uneven = lambda at_ns: WORK_NS + at_ns // (20 * _MS) % 2 * 2_000  # noqa: E731
@@ -104,17 +100,17 @@ def test_the_cpu_that_is_worst_at_one_figure_does_not_hide_another_one() -> None
 
 
 @pytest.mark.parametrize(("series", "work"), [(CACHE, Work.CACHE), (MEMORY, Work.MEMORY)])
-def test_the_cache_and_what_lies_beyond_it_are_kinds_of_their_own(series: str, work: Work) -> None:
+def test_cache_and_memory_are_separate_kinds(series: str, work: Work) -> None:
     by_work = _floor({series: every_third_slow}).answer.evidence["by_work"]
     assert [kind for kind, floor in by_work.items() if floor["cv_low"] > 0.01] == [work]
 
 
-def test_a_kind_that_was_not_measured_is_no_pass() -> None:
-    without: dict[int, dict[str, list[int]]] = {cpu: {series: [] for series in OF_WORK} for cpu in (2, 3)}
-    verdict = verdict_of(changes=without, budget=Budget(work=Work.LATENCY))
+def test_a_requested_kind_that_was_not_measured_is_unknown() -> None:
+    unmeasured: dict[int, dict[str, list[int]]] = {cpu: {series: [] for series in OF_WORK} for cpu in (2, 3)}
+    verdict = verdict_of(changes=unmeasured, budget=Budget(work=Work.LATENCY))
     assert finding(verdict, "noise-floor-above-budget").status == "unknown"
 
 
-def test_work_of_one_length_has_one_floor_whatever_the_kind() -> None:
+def test_work_of_constant_length_has_no_noise_in_any_kind() -> None:
     by_work = _floor({LATENCY: lambda at_ns: WORK_NS * 2}).answer.evidence["by_work"]
     assert all(floor["cv_expected"] < 1e-3 for floor in by_work.values())

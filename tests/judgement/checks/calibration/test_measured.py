@@ -1,4 +1,4 @@
-"""What a calibration measured: its faults, and the questions that it answers in place of files."""
+"""Faults that a calibration measures, and checks that it answers in place of files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MS = 1_000_000
 
 def test_a_quiet_calibration_passes_all() -> None:
     verdict = verdict_of()
-    assert {each: finding(verdict, each).status for each in CALIBRATION_CHECKS} == dict.fromkeys(
+    assert {check_id: finding(verdict, check_id).status for check_id in CALIBRATION_CHECKS} == dict.fromkeys(
         CALIBRATION_CHECKS, "pass"
     )
     assert verdict.verdict == "stable"
@@ -49,8 +49,8 @@ def test_a_quiet_calibration_passes_all() -> None:
     ],
 )
 def test_a_fault_is_found(check_id: str, status: str, written: dict[str, Any], named: str) -> None:
-    found = finding(verdict_of(**written), check_id)
-    assert (found.status, named in found.answer.said) == (status, True), found.answer.said
+    result = finding(verdict_of(**written), check_id)
+    assert (result.status, named in result.answer.said) == (status, True), result.answer.said
 
 
 @pytest.mark.parametrize(
@@ -64,16 +64,16 @@ def test_a_fault_is_found(check_id: str, status: str, written: dict[str, Any], n
         ("python", 2100, "fail", "from Python"),
     ],
 )
-def test_a_reading_of_the_clock_has_a_price_that_depends_on_who_reads(
+def test_limits_of_a_clock_reading_depend_on_the_core_that_reads(
     core: str, clock_ns: int, status: str, named: str
 ) -> None:
     spun_ns = written_calibration(core=core)["cpus"][0]["spun_ns"]
-    found = finding(verdict_of(core=core, changes={2: {"iterations": spun_ns // clock_ns}}), "slow-clock-reading")
-    assert (found.status, named in found.answer.said) == (status, True), found.answer.said
+    result = finding(verdict_of(core=core, changes={2: {"iterations": spun_ns // clock_ns}}), "slow-clock-reading")
+    assert (result.status, named in result.answer.said) == (status, True), result.answer.said
 
 
 @pytest.mark.parametrize("check_id", ["governor-not-performance", "turbo-enabled", "frequency-window-open"])
-def test_a_guest_that_cannot_see_its_clock_is_answered_by_the_measured_one(check_id: str) -> None:
+def test_checks_of_a_guest_without_cpufreq_are_answered_by_the_measured_clock(check_id: str) -> None:
     verdict = verdict_of(guest(*NO_CPUFREQ))
     assert finding(verdict, check_id).status == "unknown"
     assert finding(verdict, check_id).answered_by == "effective-frequency-moves"
@@ -92,21 +92,21 @@ def test_a_guest_whose_host_reports_no_steal_is_answered_by_the_gaps() -> None:
     assert not finding(verdict, "hypervisor-steal").is_blocking_unknown
 
 
-def test_a_clock_that_was_not_measured_answers_nothing() -> None:
+def test_a_clock_that_was_not_measured_answers_no_other_check() -> None:
     changed = {cpu: {"state": "moved"} for cpu in (2, 3)}
     verdict = verdict_of(guest(*NO_CPUFREQ), changes=changed)
     assert finding(verdict, "governor-not-performance").answered_by is None
 
 
-def test_without_the_compiled_core_steady_work_stands_for_a_steady_clock() -> None:
+def test_without_the_compiled_core_steady_work_proves_a_steady_clock() -> None:
     assert finding(verdict_of(core="python"), "effective-frequency-moves").status == "pass"
 
 
-def test_without_the_compiled_core_unsteady_work_says_nothing_of_the_clock() -> None:
+def test_without_the_compiled_core_unsteady_work_leaves_the_clock_unknown() -> None:
     assert finding(verdict_of(core="python", work=every_third_slow), "effective-frequency-moves").status == "unknown"
 
 
-def test_a_measured_clock_that_moves_answers_nothing_and_a_floor_within_the_budget_has_it_in_its_samples() -> None:
+def test_a_floor_within_the_budget_answers_in_place_of_a_moving_clock() -> None:
     verdict = verdict_of(guest(*NO_CPUFREQ), chain=lambda at_ns: CHAIN_NS + at_ns // (500 * _MS) * 500)
     assert finding(verdict, "effective-frequency-moves").status == "fail"
     assert finding(verdict, "governor-not-performance").answered_by == "noise-floor-above-budget"
@@ -114,7 +114,7 @@ def test_a_measured_clock_that_moves_answers_nothing_and_a_floor_within_the_budg
 
 
 def test_work_that_is_now_and_then_faster_is_unsteady_too() -> None:
-    found = finding(
+    result = finding(
         verdict_of(work=lambda at_ns: WORK_NS * (4 if at_ns // (50 * _MS) % 10 else 3)), "fixed-work-unsteady"
     )
-    assert found.status == "fail"
+    assert result.status == "fail"

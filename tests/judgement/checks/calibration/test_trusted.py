@@ -17,14 +17,15 @@ from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
 _MS = 1_000_000
+_STARVED: dict[str, Any] = {**{key: [] for key in OF_WORK}, "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
 
 
 def test_a_cpu_that_went_offline_is_unknown_and_named() -> None:
     verdict = verdict_of(changes={3: {"state": "moved"}})
-    found = finding(verdict, "noise-floor-above-budget")
-    assert (found.status, verdict.verdict) == ("unknown", "unknown")
-    assert "CPU 3: it went offline" in (found.answer.reason or "")
-    statuses = {finding(verdict, each).status for each in CALIBRATION_CHECKS}
+    result = finding(verdict, "noise-floor-above-budget")
+    assert (result.status, verdict.verdict) == ("unknown", "unknown")
+    assert "CPU 3: it went offline" in (result.answer.reason or "")
+    statuses = {finding(verdict, check_id).status for check_id in CALIBRATION_CHECKS}
     assert statuses == {"unknown"}
 
 
@@ -32,18 +33,18 @@ def test_a_noisy_cpu_fails_though_another_could_not_be_measured() -> None:
     assert verdict_of(work=every_third_slow, changes={3: {"state": "refused"}}).verdict == "unstable"
 
 
-def test_no_calibration_that_was_wanted_is_unknown_with_its_reason() -> None:
+def test_a_requested_calibration_that_is_missing_is_unknown_with_its_reason() -> None:
     machine = WrittenMachine(quiet_files(), answers=ANSWERS)
     case = Case(read_snapshot(machine, SnapshotOptions()), no_calibration_reason="not available in a copied tree")
     verdict = judge(case)
-    answers = {finding(verdict, each).answer.reason for each in CALIBRATION_CHECKS}
+    answers = {finding(verdict, check_id).answer.reason for check_id in CALIBRATION_CHECKS}
     assert answers == {"not available in a copied tree"}
     assert verdict.verdict == "unknown"
 
 
-def test_a_calibration_that_nobody_wanted_is_not_asked_for() -> None:
+def test_checks_of_a_calibration_that_was_not_requested_are_ignored() -> None:
     verdict = judge(Case(read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())))
-    assert {finding(verdict, each).status for each in CALIBRATION_CHECKS} == {"ignored"}
+    assert {finding(verdict, check_id).status for check_id in CALIBRATION_CHECKS} == {"ignored"}
 
 
 def test_a_target_cpu_that_was_not_calibrated_is_unknown() -> None:
@@ -51,29 +52,27 @@ def test_a_target_cpu_that_was_not_calibrated_is_unknown() -> None:
     calibrated = calibrated_by(written_calibration((2,)), cpus=frozenset({2, 3}))
     snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
     verdict = judge(Case(snapshot, calibrated=calibrated))
-    assert {finding(verdict, each).status for each in CALIBRATION_CHECKS} == {"unknown"}
+    assert {finding(verdict, check_id).status for check_id in CALIBRATION_CHECKS} == {"unknown"}
     assert "CPU 3: not calibrated" in (finding(verdict, "noise-floor-above-budget").answer.reason or "")
 
 
-def test_a_cpu_that_is_no_target_does_not_count() -> None:
+def test_a_cpu_that_is_not_a_target_does_not_count() -> None:
     noisy = written_calibration((1,), work=every_third_slow)["cpus"][0]
-    said = written_calibration((1, 2, 3), changes={1: noisy})
-    assert calibrated_by(said, cpus=frozenset({2, 3})).cpus_above_budget == frozenset()
-    assert calibrated_by(said).cpus_above_budget == frozenset({1})
+    written = written_calibration((1, 2, 3), changes={1: noisy})
+    assert calibrated_by(written, cpus=frozenset({2, 3})).cpus_above_budget == frozenset()
+    assert calibrated_by(written).cpus_above_budget == frozenset({1})
 
 
-def test_a_cpu_that_hardly_ran_is_no_pass() -> None:
-    """A spinner that was starved is done, and has nothing to show."""
-    starved = {**{key: [] for key in OF_WORK}, "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
-    verdict = verdict_of(changes={3: starved})
+def test_a_cpu_that_hardly_ran_is_unknown() -> None:
+    """A starved spinner has ended regularly, but without samples."""
+    verdict = verdict_of(changes={3: _STARVED})
     assert finding(verdict, "noise-floor-above-budget").status == "unknown"
     assert finding(verdict, "target-cpus-interrupted").status == "unknown"
     assert finding(verdict, "fixed-work-unsteady").status == "unknown"
 
 
 def test_a_known_fault_outranks_a_cpu_that_hardly_ran() -> None:
-    starved = {**{key: [] for key in OF_WORK}, "gaps": [], "spins": [], "spun_ns": 0, "iterations": 0}
-    verdict = verdict_of(work=every_third_slow, changes={3: starved})
+    verdict = verdict_of(work=every_third_slow, changes={3: _STARVED})
     assert finding(verdict, "fixed-work-unsteady").status == "fail"
     assert finding(verdict, "noise-floor-above-budget").answer.cpus == {2}
 
@@ -85,7 +84,7 @@ def test_a_known_fault_outranks_a_cpu_that_hardly_ran() -> None:
         ("command", ["sleep"], "measured a workload"),
     ],
 )
-def test_what_does_not_stand_for_the_machine_is_no_pass(field: str, value: Any, named: str) -> None:
+def test_a_calibration_that_is_not_representative_is_unknown(field: str, value: Any, named: str) -> None:
     calibrated = calibrated_by({**written_calibration(), field: value})
     snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
     verdict = judge(Case(snapshot, calibrated=calibrated))
@@ -94,15 +93,15 @@ def test_what_does_not_stand_for_the_machine_is_no_pass(field: str, value: Any, 
         assert named in (finding(verdict, check_id).answer.reason or "")
 
 
-def test_a_spinner_that_was_stopped_for_a_while_is_no_pass() -> None:
+def test_a_spinner_that_was_stopped_for_a_while_is_unknown() -> None:
     """The stop leaves slots without samples; all samples before and after it are quiet."""
     whole = written_calibration((3,))["cpus"][0]
     pairs = list(zip(whole["work"][::2], whole["work"][1::2], strict=True))
     kept = [word for pair in pairs if not 1_000 * _MS < pair[0] < 3_000 * _MS for word in pair]
-    found = finding(verdict_of(changes={3: {"work": kept}}), "noise-floor-above-budget")
-    assert (found.status, "measured for only" in (found.answer.reason or "")) == ("unknown", True)
+    result = finding(verdict_of(changes={3: {"work": kept}}), "noise-floor-above-budget")
+    assert (result.status, "measured for only" in (result.answer.reason or "")) == ("unknown", True)
 
 
-def test_gaps_that_found_no_room_are_no_pass() -> None:
+def test_lost_gaps_make_the_floor_unknown() -> None:
     lost = {3: {"lost_gaps": 5, "lost_gaps_ns": 10_000, "lost_gaps_max_ns": 3_000}}
     assert finding(verdict_of(changes=lost), "noise-floor-above-budget").status == "unknown"

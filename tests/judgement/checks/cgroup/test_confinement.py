@@ -25,8 +25,8 @@ def test_partitions_are_unknown_where_a_hierarchy_in_use_cannot_be_seen(membersh
 
 
 def test_threads_are_spread_over_the_cpus_and_brought_back() -> None:
-    several = crowd(900, "bench", [2, 2, 2], "2-3")
-    machine = WrittenMachine(quiet_files() | several, quiet_files(3.0) | several, answers=ANSWERS)
+    threads = crowd(900, "bench", [2, 2, 2], "2-3")
+    machine = WrittenMachine(quiet_files() | threads, quiet_files(3.0) | threads, answers=ANSWERS)
     fix = finding_on(machine, "threads-confined-to-isolated-cpus").answer.fix
     assert fix is not None
     assert fix.now == 'for n in 900 902; do sudo taskset -pc 2 "$n"; done; sudo taskset -pc 3 901'
@@ -34,8 +34,8 @@ def test_threads_are_spread_over_the_cpus_and_brought_back() -> None:
 
 
 def test_threads_that_are_stuck_on_an_isolated_cpu_are_moved_to_their_other_cpus() -> None:
-    several = crowd(900, "bench", [2, 2, 1], "1-3")
-    machine = WrittenMachine(quiet_files() | several, quiet_files(3.0) | several, answers=ANSWERS)
+    threads = crowd(900, "bench", [2, 2, 1], "1-3")
+    machine = WrittenMachine(quiet_files() | threads, quiet_files(3.0) | threads, answers=ANSWERS)
     fix = finding_on(machine, "threads-confined-to-isolated-cpus", frozenset({2})).answer.fix
     assert fix is not None
     assert fix.now == 'for n in 900 901; do sudo taskset -pc 1 "$n"; done'

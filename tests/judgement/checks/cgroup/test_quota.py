@@ -51,11 +51,11 @@ def test_the_mount_that_shows_our_cgroup_is_the_one_that_counts() -> None:
     assert answered("cpu-quota", files | quota).status == "fail"
 
 
-def test_no_quota_is_no_answer_where_throttling_cannot_be_read() -> None:
+def test_no_quota_is_unknown_where_throttling_cannot_be_read() -> None:
     files = {"/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/cpu.max": "max 100000\n"}
     assert answered("cpu-quota", files).status == "unknown"
-    settings = judged_by_settings(WrittenMachine(quiet_files() | files, answers=ANSWERS))
-    assert finding(settings, "cpu-quota").status == "unknown"
+    verdict = judged_by_settings(WrittenMachine(quiet_files() | files, answers=ANSWERS))
+    assert finding(verdict, "cpu-quota").status == "unknown"
 
 
 def test_of_several_hierarchies_the_one_with_the_cpu_controller_counts() -> None:
@@ -67,7 +67,7 @@ def test_of_several_hierarchies_the_one_with_the_cpu_controller_counts() -> None
     assert (answer.status, answer.measured) == ("fail", 0.5)
 
 
-def test_a_quota_below_none_is_no_quota_that_can_be_known() -> None:
+def test_a_negative_quota_other_than_none_is_unknown() -> None:
     files = {
         "/proc/self/mounts": f"{PROC_MOUNT}cgroup {_ROOT}/cpu cgroup rw,cpu 0 0\n",
         "/proc/self/mountinfo": f"3 1 0:3 / {_ROOT}/cpu rw - cgroup cgroup rw,cpu\n",

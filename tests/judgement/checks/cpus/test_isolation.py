@@ -1,4 +1,4 @@
-"""Tasks on the target CPUs, seen or not, and what isolates these CPUs."""
+"""Tasks on the target CPUs, visible or not, and the isolation of these CPUs."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from tests.written import WrittenMachine, reading
 from tests.written.quiet_machine import ANSWERS, process, quiet_files, stat_file
 
 
-def test_nobody_is_known_to_stay_away_where_only_a_container_can_be_seen() -> None:
+def test_tasks_may_run_on_the_target_where_only_a_container_is_visible() -> None:
     moments = [
         {path: text for path, text in quiet_files(seconds).items() if not path.startswith(("/proc/2/", "/proc/30/"))}
         for seconds in (0.0, 3.0)
     ]
-    found = finding_on(WrittenMachine(*moments, answers=ANSWERS), "tasks-on-target")
-    assert (found.status, "no kernel thread is visible" in found.answer.said) == ("warn", True)
-    inside = [{**moment, "/.dockerenv": ""} for moment in moments]
-    found = finding_on(WrittenMachine(*inside, answers=ANSWERS), "tasks-on-target")
-    assert (found.status, "only this container's processes" in found.answer.said) == ("warn", True)
+    finding = finding_on(WrittenMachine(*moments, answers=ANSWERS), "tasks-on-target")
+    assert (finding.status, "no kernel thread is visible" in finding.answer.said) == ("warn", True)
+    in_container = [{**moment, "/.dockerenv": ""} for moment in moments]
+    finding = finding_on(WrittenMachine(*in_container, answers=ANSWERS), "tasks-on-target")
+    assert (finding.status, "only this container's processes" in finding.answer.said) == ("warn", True)
 
 
-def test_nobody_is_known_to_stay_away_where_a_process_cannot_be_read() -> None:
+def test_tasks_may_run_on_the_target_where_a_process_cannot_be_read() -> None:
     assert answered("tasks-on-target", {"/proc/950/stat": "garbage"}).status == "warn"
 
 
-def test_a_schedstat_that_stands_still_explains_nothing() -> None:
+def test_a_schedstat_that_does_not_advance_leaves_busy_time_unexplained() -> None:
     still = "version 17\n" + "".join(f"cpu{cpu} 0 0 0 0 0 0 5 0 0\n" for cpu in range(4))
     answer = answered("tasks-on-target", {"/proc/schedstat": still}, {"/proc/stat": stat_file({2: 14}, 300)})
     assert [culprit.kind for culprit in answer.culprits] == ["unexplained"]
 
 
-def test_a_task_that_ran_elsewhere_is_not_blamed_where_it_was_seen_last() -> None:
+def test_a_task_that_ran_elsewhere_is_not_counted_on_its_last_cpu() -> None:
     after = process(900, "wanderer", 2, 1_000_000_000, allowed="0-3") | {"/proc/stat": stat_file({0: 100}, 300)}
     before = process(900, "wanderer", 2, 0, allowed="0-3")
     for check_id in ("tasks-on-target", "target-cpu-busy"):
         machine = WrittenMachine(quiet_files() | before, quiet_files(3.0) | after, answers=ANSWERS)
-        found = finding_on(machine, check_id, frozenset({2, 3}))
-        assert (found.answer.measured or 0) < 0.02
+        finding = finding_on(machine, check_id, frozenset({2, 3}))
+        assert (finding.answer.measured or 0) < 0.02
 
 
 def test_init_is_never_moved() -> None:
@@ -59,13 +59,13 @@ def test_no_fix_isolates_every_cpu() -> None:
     assert fix.now is None
 
 
-def test_a_thread_that_was_not_read_before_is_not_taken_for_newborn() -> None:
+def test_a_thread_that_was_not_read_before_does_not_count_as_new() -> None:
     tasks = TaskReader().read(reading(process(900, "old", 2, 9_000_000_000)), frozenset({2}))
     assert tasks is not None
     assert run_tasks([Tasks({}, frozenset({900}), frozenset()), tasks], frozenset(), {}) == []
 
 
-def test_tasks_that_were_not_seen_before_the_sample_are_unknown() -> None:
+def test_tasks_that_were_not_read_before_the_sample_are_unknown() -> None:
     before = {
         path: text for path, text in quiet_files().items() if not path.startswith("/proc/") or not path[6].isdigit()
     }
@@ -78,13 +78,13 @@ def test_a_task_whose_affinity_cannot_be_read_may_run_anywhere() -> None:
     assert answered("tasks-on-target", files).status == "warn"
 
 
-def test_no_task_may_run_on_no_cpu() -> None:
+def test_a_task_with_an_empty_affinity_may_run_anywhere() -> None:
     status = {"/proc/900/status": "Name:\thog\nCpus_allowed:\t\nCpus_allowed_list:\t\n"}
     assert answered("tasks-on-target", process(900, "hog", 0, 5) | status).status == "warn"
 
 
 @pytest.mark.parametrize(
-    ("release", "controllers", "is_told"),
+    ("release", "controllers", "resets"),
     [
         ("6.1.0", "cpu", True),
         ("6.1.99-generic", "cpu", True),
@@ -92,7 +92,7 @@ def test_no_task_may_run_on_no_cpu() -> None:
         ("6.1.0", "cpuset cpu", False),
     ],
 )
-def test_a_partition_that_resets_affinities_says_so(release: str, controllers: str, is_told: bool) -> None:
+def test_the_fix_notes_where_a_partition_resets_affinities(release: str, controllers: str, resets: bool) -> None:
     files = {
         "/sys/devices/system/cpu/isolated": "\n",
         "/proc/sys/kernel/osrelease": f"{release}\n",
@@ -100,7 +100,7 @@ def test_a_partition_that_resets_affinities_says_so(release: str, controllers: s
     }
     fix = answered("target-not-isolated", files).fix
     assert fix is not None
-    assert ("resets what taskset has set" in (fix.persist or "")) is is_told
+    assert ("resets what taskset has set" in (fix.persist or "")) is resets
 
 
 def test_linux_before_6_1_has_no_isolated_partitions_to_propose() -> None:

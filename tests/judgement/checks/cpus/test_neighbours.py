@@ -14,7 +14,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kinds import Work
 from noisewatch.model.interval.interval import interval_between
 from tests.judgement.example import VIRTUAL
-from tests.judgement.judging import answered, calibrated_by, finding, finding_on
+from tests.judgement.judging import answered, calibrated_by, finding, finding_on, stat_without
 from tests.written import WrittenMachine, without
 from tests.written.calibration import written_calibration
 from tests.written.quiet_machine import (
@@ -27,21 +27,21 @@ from tests.written.quiet_machine import (
 )
 
 
-def test_a_busy_sibling_fails_and_names_what_runs_there() -> None:
+def test_a_busy_sibling_fails_and_names_its_process() -> None:
     siblings = {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
     before = quiet_files() | siblings
     after = quiet_files(3.0) | siblings | process(901, "neighbour", 1, 1_500_000_000)
     after["/proc/stat"] = stat_file({1: 150}, 300)
-    found = finding_on(WrittenMachine(before, after, answers=ANSWERS), "busy-sibling")
-    (culprit,) = found.answer.culprits
-    assert (found.status, set(found.answer.cpus)) == ("fail", {1})
+    result = finding_on(WrittenMachine(before, after, answers=ANSWERS), "busy-sibling")
+    (culprit,) = result.answer.culprits
+    assert (result.status, set(result.answer.cpus)) == ("fail", {1})
     assert (culprit.kind, culprit.name, culprit.pid) == ("sibling", "neighbour", 901)
 
 
 _PLACES = tuple(f"{CPUS}/cpu{cpu}/{folder}" for cpu in range(4) for folder in ("cache", "topology"))
 
 
-def _calibrated_beside(
+def _verdict_next_to(
     siblings: tuple[int, ...],
     sampled: dict[int, int],
     later: dict[int, int],
@@ -57,96 +57,92 @@ def _calibrated_beside(
         quiet_files(3.0) | topology | {"/proc/stat": stat_file(sampled, 300)},
         loaded_files() | topology | {"/proc/stat": stat_file(ticks, 600)},
     ]
-    moments = [without(each, *hidden) for each in moments]
+    moments = [without(files, *hidden) for files in moments]
     machine, options = WrittenMachine(*moments, answers=ANSWERS), SnapshotOptions(frozenset({2}))
-    looks = [read_snapshot(machine, options)]
+    snapshots = [read_snapshot(machine, options)]
     for _ in moments[1:]:
         machine.advance()
-        looks.append(read_snapshot(machine, options, None, looks[-1]))
+        snapshots.append(read_snapshot(machine, options, None, snapshots[-1]))
     calibrated = calibrated_by(written_calibration(cpus=(2,)), budget or Budget())
-    sample, loaded = (interval_between(*pair) for pair in pairwise(looks))
-    return judge(Case(looks[1], sample, calibrated=calibrated, under_load=loaded))
+    sample, loaded = (interval_between(*pair) for pair in pairwise(snapshots))
+    return judge(Case(snapshots[1], sample, calibrated=calibrated, under_load=loaded))
 
 
 @pytest.mark.parametrize("check_id", ["busy-sibling", "busy-cache-neighbour"])
 def test_a_neighbour_that_is_busy_only_while_the_loops_run_fails(check_id: str) -> None:
-    found = finding(_calibrated_beside((3,) if check_id == "busy-sibling" else (), {}, {3: 297}), check_id)
-    assert (found.status, set(found.answer.cpus)) == ("fail", {3})
-    assert found.answer.said.endswith("during the calibration")
+    result = finding(_verdict_next_to((3,) if check_id == "busy-sibling" else (), {}, {3: 297}), check_id)
+    assert (result.status, set(result.answer.cpus)) == ("fail", {3})
+    assert result.answer.said.endswith("during the calibration")
 
 
 @pytest.mark.parametrize(
     ("work", "blocks"), [(None, False), (Work.LATENCY, False), (Work.CACHE, True), (Work.MEMORY, True)]
 )
 def test_a_busy_cache_neighbour_blocks_work_in_caches_and_memory(work: Work | None, blocks: bool) -> None:
-    """A busy cache neighbour slows such work by a steady share, which no CV shows."""
-    found = finding(_calibrated_beside((), {3: 297}, {3: 297}, Budget(work=work)), "busy-cache-neighbour")
-    assert (found.status, found.is_blocking_failure) == ("fail", blocks)
+    """A busy cache neighbour slows work in caches by a steady share, which no CV shows."""
+    result = finding(_verdict_next_to((), {3: 297}, {3: 297}, Budget(work=work)), "busy-cache-neighbour")
+    assert (result.status, result.is_blocking_failure) == ("fail", blocks)
 
 
-def test_a_cache_neighbour_that_cannot_be_seen_leaves_such_work_open() -> None:
+def test_unknown_cache_neighbours_block_work_in_memory() -> None:
     """Missing evidence must not give a better result than a busy neighbour."""
-    found = finding(_calibrated_beside((), {}, {}, Budget(work=Work.MEMORY), _PLACES), "busy-cache-neighbour")
-    assert (found.status, found.severity) == ("unknown", Severity.BLOCKING)
+    result = finding(_verdict_next_to((), {}, {}, Budget(work=Work.MEMORY), _PLACES), "busy-cache-neighbour")
+    assert (result.status, result.severity) == ("unknown", Severity.BLOCKING)
 
 
-def test_siblings_of_one_core_slow_it_together() -> None:
-    each = {0: 14, 1: 14, 3: 14}
-    assert finding(_calibrated_beside((0, 1, 3), each, {}), "busy-sibling").status == "fail"
-    assert finding(_calibrated_beside((0, 1, 3), {0: 14}, {}), "busy-sibling").status == "warn"
+def test_busy_times_of_siblings_of_one_core_add_up() -> None:
+    ticks = {0: 14, 1: 14, 3: 14}
+    assert finding(_verdict_next_to((0, 1, 3), ticks, {}), "busy-sibling").status == "fail"
+    assert finding(_verdict_next_to((0, 1, 3), {0: 14}, {}), "busy-sibling").status == "warn"
 
 
-def test_a_virtual_machine_cannot_see_who_shares_its_cache() -> None:
+def test_cache_neighbours_of_a_virtual_machine_are_unknown() -> None:
     moments = (quiet_files(), quiet_files(3.0), loaded_files())
-    machine = WrittenMachine(*(each | VIRTUAL for each in moments), answers=ANSWERS)
-    found = finding_on(machine, "busy-cache-neighbour")
-    assert (found.status, found.answered_by) == ("unknown", "memory-unsteady")
+    machine = WrittenMachine(*(files | VIRTUAL for files in moments), answers=ANSWERS)
+    result = finding_on(machine, "busy-cache-neighbour")
+    assert (result.status, result.answered_by) == ("unknown", "memory-unsteady")
 
 
-def test_without_caches_the_package_is_looked_at_and_not_called_a_cache() -> None:
+def test_without_caches_the_cpus_of_the_package_are_neighbours() -> None:
     caches = [f"{CPUS}/cpu{cpu}/cache" for cpu in range(4)]
     after = quiet_files(3.0) | {"/proc/stat": stat_file({1: 290}, 300)}
     machine = WrittenMachine(without(quiet_files(), *caches), without(after, *caches), answers=ANSWERS)
-    found = finding_on(machine, "busy-cache-neighbour")
-    assert (found.status, "CPU 1, in one package" in found.answer.said) == ("fail", True)
+    result = finding_on(machine, "busy-cache-neighbour")
+    assert (result.status, "CPU 1, in one package" in result.answer.said) == ("fail", True)
 
 
-def test_a_sibling_that_only_the_other_side_tells_of_is_one() -> None:
+def test_a_sibling_that_only_the_other_cpus_list_names_counts() -> None:
     answer = answered("busy-sibling", {f"{CPUS}/cpu1/topology/thread_siblings_list": "1-2\n"})
     assert (answer.status, set(answer.cpus)) == ("warn", {1})
 
 
-def test_a_list_of_siblings_that_lacks_the_cpu_itself_is_not_believed() -> None:
+def test_a_list_of_siblings_without_the_cpu_itself_is_unknown() -> None:
     assert answered("busy-sibling", {f"{CPUS}/cpu2/topology/thread_siblings_list": "7\n"}).status == "unknown"
 
 
-def _stat_without(cpu: int, text: str) -> str:
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(f"cpu{cpu} "))
-
-
-def test_a_quiet_sibling_says_nothing_of_another() -> None:
+def test_a_quiet_sibling_does_not_answer_for_another() -> None:
     siblings = {
         f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n",
         f"{CPUS}/cpu3/topology/thread_siblings_list": "0,3\n",
     }
-    before = {"/proc/stat": _stat_without(1, stat_file({}, 0))}
+    before = {"/proc/stat": stat_without(1, stat_file({}, 0))}
     assert (
-        answered("busy-sibling", siblings | before, {"/proc/stat": _stat_without(1, stat_file({}, 300))}).status
+        answered("busy-sibling", siblings | before, {"/proc/stat": stat_without(1, stat_file({}, 300))}).status
         == "unknown"
     )
 
 
-def test_an_offline_sibling_makes_no_noise() -> None:
+def test_an_offline_sibling_passes() -> None:
     siblings = {f"{CPUS}/cpu2/topology/thread_siblings_list": "2,7\n"}
     assert answered("busy-sibling", siblings | {f"{CPUS}/offline": "7\n"}).status == "pass"
 
 
-def test_a_sibling_of_which_nobody_says_whether_it_is_online_is_unknown() -> None:
+def test_a_sibling_that_no_list_names_online_or_offline_is_unknown() -> None:
     answer = answered("busy-sibling", {f"{CPUS}/cpu2/topology/thread_siblings_list": "2,7\n"})
     assert (answer.status, "CPU 7" in str(answer.reason)) == ("unknown", True)
 
 
-def test_a_sibling_whose_time_is_counted_runs_whatever_the_list_of_online_cpus_says() -> None:
+def test_a_sibling_with_cpu_time_is_online_whatever_the_list() -> None:
     files = {f"{CPUS}/online": "0,2-3\n", f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
     before = files | {"/proc/stat": stat_file({}, 0)}
     busy = answered("busy-sibling", before, {"/proc/stat": stat_file({1: 150}, 300)})
@@ -154,7 +150,7 @@ def test_a_sibling_whose_time_is_counted_runs_whatever_the_list_of_online_cpus_s
     assert answered("busy-sibling", before, {"/proc/stat": stat_file({}, 300)}).status == "warn"
 
 
-def _beside_a_busy_cpu_1(online: str, shared: str) -> dict[str, str]:
+def _topology(online: str, shared: str) -> dict[str, str]:
     caches = {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": shared.format(cpu=cpu) for cpu in range(4)}
     packages = {f"{CPUS}/cpu{cpu}/topology/physical_package_id": f"{cpu // 2}\n" for cpu in range(4)}
     return {f"{CPUS}/online": online, **caches, **(packages if "-" in shared else {})}
@@ -164,7 +160,7 @@ def _beside_a_busy_cpu_1(online: str, shared: str) -> dict[str, str]:
     ("check_id", "shared", "status"),
     [("busy-cache-neighbour", "{cpu}\n", "unknown"), ("other-cpus-busy", "2-3\n", "fail")],
 )
-def test_a_cpu_whose_time_is_counted_runs_whatever_the_list_says(check_id: str, shared: str, status: str) -> None:
+def test_a_neighbour_with_cpu_time_is_online_whatever_the_list(check_id: str, shared: str, status: str) -> None:
     after = {"/proc/stat": stat_file({1: 290}, 300)}
-    assert answered(check_id, _beside_a_busy_cpu_1("0-3\n", shared), after).status == "fail"
-    assert answered(check_id, _beside_a_busy_cpu_1("2-3\n", shared), after).status == status
+    assert answered(check_id, _topology("0-3\n", shared), after).status == "fail"
+    assert answered(check_id, _topology("2-3\n", shared), after).status == status

@@ -20,31 +20,31 @@ from tests.written.quiet_machine import (
 
 
 @pytest.mark.parametrize(
-    ("gone", "said_by"),
+    ("missing", "source"),
     [((f"{CPUS}/online",), "/proc/stat"), ((f"{CPUS}/online", "/proc/stat"), "/proc/cpuinfo")],
 )
-def test_online_cpus_may_be_told_by_another_file_which_is_then_named(gone: tuple[str, ...], said_by: str) -> None:
-    verdict = judged_by_settings(WrittenMachine(without(quiet_files(), *gone), answers=ANSWERS))
-    assert finding(verdict, "target-cpu-unusable").answer.evidence["online_by"] == said_by
+def test_the_file_that_lists_the_online_cpus_is_named(missing: tuple[str, ...], source: str) -> None:
+    verdict = judged_by_settings(WrittenMachine(without(quiet_files(), *missing), answers=ANSWERS))
+    assert finding(verdict, "target-cpu-unusable").answer.evidence["online_by"] == source
 
 
-def _granted(granted: list[int], previous: Snapshot | None = None, seconds: float = 0.0) -> Snapshot:
+def _snapshot(granted: list[int], previous: Snapshot | None = None, seconds: float = 0.0) -> Snapshot:
     machine = WrittenMachine(quiet_files(seconds), answers=ANSWERS | {"pin to CPUs": {"granted": granted}})
     snapshot = read_snapshot(machine, SnapshotOptions(TARGET), previous=previous)
     return replace(snapshot, taken_at_ns=snapshot.taken_at_ns + round(seconds * 1e9))
 
 
 @pytest.mark.parametrize("granted", [([2, 3], [2], [2, 3]), ([2, 3], [2, 3], [2]), ([2], [2, 3], [2, 3])], ids=str)
-def test_a_cpu_that_a_cpuset_took_away_while_we_looked_fails(granted: tuple[list[int], ...]) -> None:
-    before = _granted(granted[0])
-    after = _granted(granted[1], before, 3.0)
-    last = _granted(granted[2], after, 6.0)
+def test_a_cpu_that_a_cpuset_excludes_in_one_snapshot_fails(granted: tuple[list[int], ...]) -> None:
+    before = _snapshot(granted[0])
+    after = _snapshot(granted[1], before, 3.0)
+    last = _snapshot(granted[2], after, 6.0)
     case = Case(after, interval_between(before, after), under_load=interval_between(after, last))
-    found = finding(judge(case), "target-cpu-unusable")
-    assert (found.status, set(found.answer.cpus)) == ("fail", {3})
+    result = finding(judge(case), "target-cpu-unusable")
+    assert (result.status, set(result.answer.cpus)) == ("fail", {3})
 
 
-def test_another_target_is_tried_anew() -> None:
+def test_pinning_to_another_target_is_tried_again() -> None:
     answers = ANSWERS | {"pin to CPUs": {"granted": [2]}}
     before = read_snapshot(WrittenMachine(quiet_files(), answers=answers), SnapshotOptions(frozenset({2})))
     other = WrittenMachine(quiet_files(), answers={"pin to CPUs 3": {"reason": "invalid argument"}})

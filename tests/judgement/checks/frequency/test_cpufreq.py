@@ -18,7 +18,7 @@ def test_a_window_pinned_below_a_turbo_that_is_on_is_not_pinned() -> None:
     assert answered("frequency-window-open", {f"{CPUS}/cpufreq/boost": "1\n"}).status == "warn"
 
 
-def test_each_cpus_own_driver_tells_what_its_powersave_is() -> None:
+def test_the_driver_of_a_cpu_decides_what_its_powersave_means() -> None:
     files = {
         f"{CPUS}/cpu0/cpufreq/scaling_driver": "intel_pstate\n",
         f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n",
@@ -37,11 +37,11 @@ def test_a_window_of_which_one_end_is_unknown_is_unknown() -> None:
     assert answered("frequency-window-open", {f"{CPUS}/cpu2/cpufreq/scaling_max_freq": "rubbish\n"}).status == "unknown"
 
 
-def test_a_window_pinned_above_the_base_frequency_is_at_the_mercy_of_heat() -> None:
+def test_a_window_pinned_above_the_base_frequency_warns() -> None:
     base = {f"{CPUS}/cpu{cpu}/cpufreq/base_frequency": "2000000\n" for cpu in range(4)}
     assert answered("frequency-window-open", base).status == "warn"
 
 
-def test_a_switch_of_turbo_that_says_neither_is_not_outvoted_by_an_older_one() -> None:
+def test_a_damaged_turbo_switch_is_unknown_whatever_an_older_one_contains() -> None:
     assert answered("turbo-enabled", {f"{CPUS}/intel_pstate/no_turbo": "7\n"}).status == "unknown"
     assert answered("turbo-enabled", {f"{CPUS}/cpu2/cpufreq/boost": "7\n"}).status == "unknown"

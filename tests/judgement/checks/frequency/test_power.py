@@ -14,6 +14,6 @@ from tests.judgement.judging import answered
         {"BAT0/type": "Battery", "BAT0/status": "Full", "BAT1/type": "Battery", "BAT1/status": "Discharging"},
     ],
 )
-def test_a_battery_that_empties_is_no_mains_power(supplies: dict[str, str]) -> None:
+def test_a_discharging_battery_fails(supplies: dict[str, str]) -> None:
     files = {f"/sys/class/power_supply/{path}": f"{text}\n" for path, text in supplies.items()}
     assert answered("on-battery", files).status == "fail"

@@ -10,7 +10,7 @@ from tests.written.quiet_machine import quiet_files
 _IRQ = "/proc/irq/24"
 
 
-def test_interrupts_of_all_devices_that_a_hypervisor_delivers_as_one_are_counted() -> None:
+def test_a_hypervisors_callback_interrupts_count_as_device_interrupts() -> None:
     row = "HYP: 0 0 {} 0 Hypervisor callback interrupts\n"
     before = quiet_files()["/proc/interrupts"] + row.format(0)
     after = quiet_files(3.0)["/proc/interrupts"] + row.format(90_000)
@@ -28,7 +28,7 @@ def test_interrupts_of_all_devices_that_a_hypervisor_delivers_as_one_are_counted
         " 26: 0 0 {} 0 GICv3 25 Level vgic\n",
     ],
 )
-def test_a_cpus_own_interrupts_are_no_devices_though_they_have_a_number(row: str) -> None:
+def test_numbered_interrupts_of_a_cpu_itself_are_not_device_interrupts(row: str) -> None:
     before = quiet_files()["/proc/interrupts"] + row.format(10)
     after = quiet_files(3.0)["/proc/interrupts"] + row.format(900)
     for check_id in ("device-interrupts-on-target", "irq-routed-to-target"):
@@ -36,7 +36,7 @@ def test_a_cpus_own_interrupts_are_no_devices_though_they_have_a_number(row: str
         assert answered(check_id, files, {"/proc/interrupts": after}).status == "pass"
 
 
-def test_a_count_that_passes_32_bits_has_grown_and_not_started_anew() -> None:
+def test_a_count_that_wraps_at_32_bits_has_grown() -> None:
     row = " 26: {} 0 {} 0 IO-APIC 9-edge nic\n"
     before = quiet_files()["/proc/interrupts"] + row.format(2**32 - 10, 5_000_000)
     after = quiet_files(3.0)["/proc/interrupts"] + row.format(20, 5_000_003)
@@ -45,7 +45,7 @@ def test_a_count_that_passes_32_bits_has_grown_and_not_started_anew() -> None:
     assert answer.evidence["rate_per_s_by_cpu"]["2"] == 1.0
 
 
-def test_a_column_that_appeared_in_the_sample_counts_nothing() -> None:
+def test_a_column_that_appeared_in_the_sample_is_unknown() -> None:
     lines = quiet_files()["/proc/interrupts"].splitlines()
     before = "CPU0 CPU1 CPU3\n" + "".join(
         " ".join(word for at, word in enumerate(line.split()) if at != 3) + "\n" for line in lines[1:]
@@ -55,7 +55,7 @@ def test_a_column_that_appeared_in_the_sample_counts_nothing() -> None:
     assert (answer.status, "CPU 2" in (answer.reason or "")) == ("unknown", True)
 
 
-def test_an_irq_that_has_a_row_and_no_folder_is_routed_nobody_knows_where() -> None:
+def test_the_routing_of_an_irq_without_a_folder_is_unknown() -> None:
     table = quiet_files()["/proc/interrupts"] + " 26: 5 0 0 0 IO-APIC 9-edge nic\n"
     assert answered("irq-routed-to-target", {"/proc/interrupts": table}).status == "unknown"
 
@@ -71,11 +71,11 @@ def test_a_table_that_ends_among_the_devices_may_lack_some(check_id: str) -> Non
     assert (answer.status, "cut off" in str(answer.reason)) == ("unknown", True)
 
 
-@pytest.mark.parametrize("said", ["rubbish\n", "\n", "-1\n"])
-def test_an_irq_may_move_anywhere_where_nobody_can_say_how_far(said: str) -> None:
-    assert answered("irq-routed-to-target", {f"{_IRQ}/smp_affinity_list": said}).status == "unknown"
+@pytest.mark.parametrize("text", ["rubbish\n", "\n", "-1\n"])
+def test_the_routing_of_an_irq_with_a_damaged_affinity_is_unknown(text: str) -> None:
+    assert answered("irq-routed-to-target", {f"{_IRQ}/smp_affinity_list": text}).status == "unknown"
 
 
-def test_an_irq_goes_nobody_knows_where_if_that_is_told_and_cannot_be_read() -> None:
+def test_the_routing_of_an_irq_with_a_damaged_effective_affinity_is_unknown() -> None:
     answer = answered("irq-routed-to-target", {f"{_IRQ}/effective_affinity_list": "rubbish\n"})
     assert (answer.status, "effective_affinity_list" in str(answer.reason)) == ("unknown", True)

@@ -10,12 +10,12 @@ _ROOT = "/sys/fs/cgroup"
 _IRQBALANCE = process(800, "irqbalance", 0, 5) | {"/proc/800/environ": "LANG=C\0"}
 
 
-def test_irqbalance_knows_nothing_of_partitions() -> None:
+def test_irqbalance_does_not_spare_partitions() -> None:
     files = {f"{CPUS}/isolated": "\n", f"{CPUS}/nohz_full": "\n", f"{_ROOT}/cpuset.cpus.isolated": "2-3\n"}
     assert answered("irqbalance-may-move-irqs", files | _IRQBALANCE).status == "fail"
 
 
-def test_irqbalance_may_be_the_process_that_could_not_be_read() -> None:
+def test_irqbalance_is_unknown_where_a_process_cannot_be_read() -> None:
     files = {"/proc/950/stat": "garbage"}
     machine = WrittenMachine(quiet_files() | files, quiet_files(3.0) | files, answers=ANSWERS)
     assert finding_on(machine, "irqbalance-may-move-irqs", frozenset({1})).status == "unknown"

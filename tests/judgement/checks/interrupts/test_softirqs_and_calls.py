@@ -1,4 +1,4 @@
-"""Calls between CPUs: who may make them."""
+"""Calls between CPUs."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from tests.judgement.judging import answered
 from tests.written.quiet_machine import CPUS
 
 
-def test_a_cpu_that_is_the_only_one_in_a_damaged_list_has_others_to_call_it() -> None:
+def test_calls_are_judged_although_a_damaged_list_names_one_cpu() -> None:
     assert answered("ipis-on-target", {f"{CPUS}/online": "0\n"}).status == "pass"

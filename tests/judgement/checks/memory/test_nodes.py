@@ -10,5 +10,5 @@ from tests.judgement.examples.memory_nodes import TWO_NODES
 
 
 @pytest.mark.parametrize(("changed", "status"), [(TWO_NODES, "warn"), ({}, "not-applicable")], ids=["two", "one"])
-def test_where_nobody_says_which_nodes_have_memory_all_of_them_may(changed: dict[str, str], status: str) -> None:
+def test_without_a_list_of_nodes_with_memory_all_nodes_count(changed: dict[str, str], status: str) -> None:
     assert Example("memory-from-other-nodes", status, changed, gone=(HAS_MEMORY,)).found().status == status

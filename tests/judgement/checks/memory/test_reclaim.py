@@ -10,8 +10,8 @@ from tests.written import WrittenMachine
 from tests.written.quiet_machine import ANSWERS, quiet_files
 
 
-def test_nobody_knows_of_a_machine_that_stands_still_whether_it_swaps() -> None:
+def test_swapping_is_unknown_without_a_sample() -> None:
     snapshot = read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions())
-    found = finding(judge(Case(snapshot, no_sample_reason="single snapshot")), "swapping")
-    assert (found.status, found.answer.reason) == ("unknown", "single snapshot")
+    result = finding(judge(Case(snapshot, no_sample_reason="single snapshot")), "swapping")
+    assert (result.status, result.answer.reason) == ("unknown", "single snapshot")
     assert finding(judge(Case(snapshot)), "swapping").answer.said == "almost no swap is in use"

@@ -1,4 +1,4 @@
-"""Kernel complaints from long ago are reported, but do not count."""
+"""Complaints in the kernel log: old ones are reported, but do not count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOW_S = 7201
 
 
 @pytest.mark.parametrize(
-    ("written_s", "status", "said"),
+    ("written_s", "status", "sentence"),
     [
         (_NOW_S - 600, "fail", "disk (10 min ago)"),
         (_NOW_S - 601, "pass", "none recently; earlier: disk (10 min ago)"),
@@ -24,21 +24,21 @@ _NOW_S = 7201
         (_NOW_S + 30, "fail", "disk (0 s ago)"),
     ],
 )
-def test_ten_minutes_count(written_s: int, status: str, said: str) -> None:
+def test_only_complaints_of_the_last_ten_minutes_fail(written_s: int, status: str, sentence: str) -> None:
     answers = {**ANSWERS, QUESTION: {"troubles": {"disk": [1, written_s * 1_000_000]}, "is_complete": True}}
     machine = WrittenMachine(quiet_files(), quiet_files(), answers=answers, seconds_between=_NOW_S - 1)
     machine.advance()
-    found = finding(judge(Case(read_snapshot(machine, SnapshotOptions()))), "kernel-log-troubled")
-    assert (found.status, found.answer.said) == (status, said)
+    result = finding(judge(Case(read_snapshot(machine, SnapshotOptions()))), "kernel-log-troubled")
+    assert (result.status, result.answer.said) == (status, sentence)
 
 
-def test_who_may_not_read_the_log_is_told_so_and_no_more() -> None:
+def test_an_unreadable_log_is_unknown_with_its_reason() -> None:
     answers = {question: answer for question, answer in ANSWERS.items() if question != QUESTION}
-    found = finding(
+    result = finding(
         judge(Case(read_snapshot(WrittenMachine(quiet_files(), answers=answers), SnapshotOptions()))),
         "kernel-log-troubled",
     )
-    assert (found.status, found.severity, found.answer.reason) == (
+    assert (result.status, result.severity, result.answer.reason) == (
         "unknown",
         "information",
         f"{QUESTION}: not written down",

@@ -9,7 +9,7 @@ from noisewatch.judgement.terms import Severity
 from noisewatch.judgement.verdict import judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from tests.judgement.example import VIRTUAL
-from tests.judgement.judging import answered, finding, judged
+from tests.judgement.judging import answered, finding, judged, stat_without
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import (
     ANSWERS,
@@ -23,15 +23,16 @@ _FULL = "some avg10=0.00 avg60=0.00 avg300=0.00 total={total}\nfull avg10=0.00 a
 
 
 @pytest.mark.parametrize("check_id", ["target-cpu-busy", "tasks-on-target"])
-def test_a_stat_that_lxcfs_serves_tells_nothing(check_id: str) -> None:
+def test_a_stat_that_lxcfs_serves_is_unknown(check_id: str) -> None:
     mounts = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\nlxcfs /proc/stat fuse.lxcfs rw 0 0\n"
     assert answered(check_id, {"/proc/self/mounts": mounts}).status == "unknown"
 
 
-def _ran(cpu: int, ran_ns: int, stays: int) -> dict[str, str]:
-    """What tasks ran on that CPU, and none on the others."""
+def _schedstat(busy_cpu: int, ran_ns: int, slices: int) -> dict[str, str]:
+    """Return a schedstat in which tasks ran on one CPU only."""
     rows = [
-        f"cpu{each} 0 0 0 0 0 0 {ran_ns if each == cpu else 7} 0 {stays if each == cpu else 7}" for each in range(4)
+        f"cpu{cpu} 0 0 0 0 0 0 {ran_ns if cpu == busy_cpu else 7} 0 {slices if cpu == busy_cpu else 7}"
+        for cpu in range(4)
     ]
     return {"/proc/schedstat": "\n".join(["version 15", *rows, ""])}
 
@@ -45,15 +46,15 @@ def _ran(cpu: int, ran_ns: int, stays: int) -> dict[str, str]:
         ("busy-cache-neighbour", 1, {}),
     ],
 )
-def test_what_runs_between_two_ticks_is_no_idleness(check_id: str, cpu: int, files: dict[str, str]) -> None:
-    answer = answered(check_id, files | _ran(cpu, 0, 0), _ran(cpu, 1_200_000_000, 800))
+def test_work_between_two_ticks_counts_as_busy_time(check_id: str, cpu: int, files: dict[str, str]) -> None:
+    answer = answered(check_id, files | _schedstat(cpu, 0, 0), _schedstat(cpu, 1_200_000_000, 800))
     assert answer.status in ("fail", "warn")
-    assert answer.measured == pytest.approx(0.4, abs=0.03)  # and what else the neighbours do
+    assert answer.measured == pytest.approx(0.4, abs=0.03)  # with the rest of what the neighbours do
 
 
 @pytest.mark.parametrize("missing_ticks", [24, 90])
 @pytest.mark.parametrize("check_id", ["target-cpu-busy", "tasks-on-target"])
-def test_what_is_missing_beside_idleness_ran_between_two_ticks(check_id: str, missing_ticks: int) -> None:
+def test_time_that_is_missing_from_the_idle_time_counts_as_busy_time(check_id: str, missing_ticks: int) -> None:
     """Even without /proc/schedstat, the exact idle time shows work that ran between the ticks."""
     rows = stat_file({}, 300).splitlines(keepends=True)
     rows[3] = stat_file({}, 300 - missing_ticks).splitlines(keepends=True)[3]
@@ -78,11 +79,7 @@ def test_memory_pressure_without_its_blocking_half_is_unknown() -> None:
     assert answered("pressure-stall", {"/proc/pressure/memory": some}).status == "unknown"
 
 
-def _stat_without(cpu: int, text: str) -> str:
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(f"cpu{cpu} "))
-
-
-def test_a_time_that_runs_backwards_is_unknown_though_all_adds_up() -> None:
+def test_a_time_that_runs_backwards_is_unknown_although_the_sum_is_right() -> None:
     rows = stat_file({}, 300).splitlines(keepends=True)
     rows[3] = cpu_row("cpu2", user=500, idle=100_800)
     assert answered("target-cpu-busy", {}, {"/proc/stat": "".join(rows)}).status == "unknown"
@@ -94,22 +91,22 @@ def test_all_tasks_waiting_for_io_fail_before_some_do() -> None:
     assert (answer.status, answer.limit) == ("fail", 0.01)
 
 
-def test_steal_of_one_target_cpu_says_nothing_of_another() -> None:
-    before = {"/proc/stat": _stat_without(3, stat_file({}, 0, {2: 5}))}
-    after = {"/proc/stat": _stat_without(3, stat_file({}, 310, {2: 5}))}
+def test_steal_of_one_target_cpu_does_not_answer_for_another() -> None:
+    before = {"/proc/stat": stat_without(3, stat_file({}, 0, {2: 5}))}
+    after = {"/proc/stat": stat_without(3, stat_file({}, 310, {2: 5}))}
     assert answered("hypervisor-steal", VIRTUAL | before, after).status == "unknown"
 
 
 @pytest.mark.parametrize("check_id", ["target-cpu-busy", "tasks-on-target", "busy-cache-neighbour"])
-@pytest.mark.parametrize("said", ["\n", "rubbish\n", "version 15\ncpu0 0 0 0 0 0 0 5 0 5\n"])
-def test_work_between_two_ticks_is_unknown_where_what_tells_of_it_is_damaged(check_id: str, said: str) -> None:
-    assert answered(check_id, {"/proc/schedstat": said}).status == "unknown"
+@pytest.mark.parametrize("text", ["\n", "rubbish\n", "version 15\ncpu0 0 0 0 0 0 0 5 0 5\n"])
+def test_work_between_two_ticks_is_unknown_where_schedstat_is_damaged(check_id: str, text: str) -> None:
+    assert answered(check_id, {"/proc/schedstat": text}).status == "unknown"
 
 
-@pytest.mark.parametrize(("resource", "who"), [("cpu", "tasks"), ("memory", "all tasks"), ("io", "all tasks")])
-def test_nobody_is_said_to_wait_for_more_than_all_of_the_time(resource: str, who: str) -> None:
+@pytest.mark.parametrize(("resource", "waiting"), [("cpu", "tasks"), ("memory", "all tasks"), ("io", "all tasks")])
+def test_waits_are_reported_as_at_most_all_of_the_time(resource: str, waiting: str) -> None:
     answer = answered("pressure-stall", {}, {f"/proc/pressure/{resource}": _FULL.format(total=3_016_000)})
-    assert answer.said == f"{who} waited for {resource} 100.0% of the time"
+    assert answer.said == f"{waiting} waited for {resource} 100.0% of the time"
     assert answer.measured > 1
     assert answer.measured in answer.evidence[resource].values()
 
@@ -128,10 +125,10 @@ def test_steal_that_was_never_reported_is_unknown_in_a_virtual_machine() -> None
     assert verdict.exit_status == 3
 
 
-def test_bare_metal_needs_no_sample_to_know_that_nobody_steals() -> None:
+def test_steal_does_not_apply_to_bare_metal_even_without_a_sample() -> None:
     case = Case(
         read_snapshot(WrittenMachine(quiet_files(), answers=ANSWERS), SnapshotOptions()),
         no_sample_reason="single snapshot",
     )
-    statuses = {each.check.id: each.status for each in judge(case).findings}
+    statuses = {result.check.id: result.status for result in judge(case).findings}
     assert (statuses["hypervisor-steal"], statuses["target-cpu-busy"]) == ("not-applicable", "unknown")

@@ -26,20 +26,20 @@ SATURDAY = WallClock(int(datetime(2026, 11, 21, 14, 12, 30, tzinfo=UTC).timestam
         ("0 0 1 * mon", (32 * 60 + 47.5) * 60),
     ],
 )
-def test_local_time_decides(schedule: str, seconds: float) -> None:
+def test_schedules_are_in_local_time(schedule: str, seconds: float) -> None:
     assert seconds_until(schedule, SATURDAY) == seconds
 
 
-def test_what_starts_at_boot_does_not_start_again() -> None:
+def test_a_job_at_boot_does_not_start_again() -> None:
     assert seconds_until("@reboot", SATURDAY) is None
 
 
 @pytest.mark.parametrize("schedule", ["", "x", "@sometimes", "61 * * * *", "5-1 * * * *", "0 0 31 2 *", "9" * 5000])
-def test_what_is_no_schedule_is_malformed(schedule: str) -> None:
+def test_an_invalid_schedule_is_malformed(schedule: str) -> None:
     with pytest.raises(Malformed):
         seconds_until(schedule, SATURDAY)
 
 
-def test_a_clock_at_the_end_of_time_is_malformed_and_no_crash() -> None:
+def test_a_start_after_the_last_representable_year_is_malformed() -> None:
     with pytest.raises(Malformed):
         seconds_until("0 0 29 2 *", WallClock(int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 1_000_000, 0))

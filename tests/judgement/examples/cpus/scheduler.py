@@ -1,4 +1,4 @@
-"""What the scheduler leaves on the target CPUs."""
+"""Work that the scheduler leaves on the target CPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The target CPUs and those beside them: siblings, caches, kinds of core, isolation."""
+"""The target CPUs and the CPUs next to them: siblings, caches, kinds of core, isolation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COVERED = {"/proc/self/mounts": f"{_MOUNTS}/dev/vda {CPUS}/online ext4 rw 0 0\n
 _TWO_LISTED = {f"{CPUS}/online": "0-1\n", f"{CPUS}/present": "0-3\n", f"{CPUS}/offline": "\n"}
 _PARALLEL, _STRICT = Rules("parallel"), Rules("strict")
 _PAIRS = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n" for cpu in range(4)}
-_WHO_IS_ONLINE = (f"{CPUS}/online", "/proc/stat", "/proc/cpuinfo")
+_ONLINE_FILES = (f"{CPUS}/online", "/proc/stat", "/proc/cpuinfo")
 _ALONE = {f"{CPUS}/online": "0\n", "/proc/stat": cpu_row("cpu") + cpu_row("cpu0")}
 _RANK = "cpufreq/amd_pstate_prefcore_ranking"
 _BIG_LITTLE = "".join(
@@ -46,7 +46,6 @@ _NODES = "/sys/devices/system/node"
 _NODE_1 = {f"{_NODES}/node0/cpulist": "0-2\n", f"{_NODES}/node1/cpulist": "3\n"}
 _CACHES = {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": "0-1\n" if cpu < 2 else "2-3\n" for cpu in range(4)}
 _CACHE_OF_ITS_OWN = {f"{CPUS}/cpu3/cache/index3/shared_cpu_list": "3\n"}
-_NO_LAST_LEVEL = tuple(f"{CPUS}/cpu{cpu}/cache" for cpu in range(4))
 _LEVEL_2 = {
     f"{CPUS}/cpu{cpu}/cache/index2/{name}": f"{text}\n"
     for cpu in range(4)
@@ -56,20 +55,20 @@ _NO_LEVEL_3 = tuple(f"{CPUS}/cpu{cpu}/cache/index3" for cpu in range(4))
 _THREADS = {f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": "0-1\n" if cpu < 2 else "2-3\n" for cpu in range(4)}
 
 
-def _of_each(name: str, *values: int) -> dict[str, str]:
+def _per_cpu(name: str, *values: int) -> dict[str, str]:
     return {f"{CPUS}/cpu{cpu}/{name}": f"{value}\n" for cpu, value in enumerate(values)}
 
 
 _ONE = frozenset({2})
-_PRIORITY = _of_each("cpufreq/base_frequency", 2_700_000, 2_700_000, 2_700_000, 2_100_000)
+_PRIORITY = _per_cpu("cpufreq/base_frequency", 2_700_000, 2_700_000, 2_700_000, 2_100_000)
 _NO_BASE_OF_0 = {f"{CPUS}/cpu0/cpufreq/base_frequency": "\n"}
 _HWP = {f"{CPUS}/cpu{cpu}/cpufreq/scaling_driver": "intel_pstate\n" for cpu in range(4)}
 _SIZE = f"{CPUS}/cpu3/cache/index3/size"
 _WITHOUT_SIZE = tuple(f"{CPUS}/cpu{cpu}/cache/index3/size" for cpu in range(4))
-_FASTER = _of_each("cpufreq/cpuinfo_max_freq", 3_000_000, 3_000_000, 3_100_000, 3_000_000)
+_FASTER = _per_cpu("cpufreq/cpuinfo_max_freq", 3_000_000, 3_000_000, 3_100_000, 3_000_000)
 
 
-_FAVOURED = _of_each(_RANK, 211, 211, 236, 211)
+_FAVOURED = _per_cpu(_RANK, 211, 211, 236, 211)
 
 
 def _designs(*registers: int) -> dict[str, str]:
@@ -172,17 +171,17 @@ EXAMPLES = [
     Example("no-housekeeping-cpu", "fail", {f"{CPUS}/online": "2-3\n"}, "every online CPU"),
     Example("no-housekeeping-cpu", "fail", _PAIRS, "on the cores of the target"),
     Example("no-housekeeping-cpu", "pass", {}, "CPUs 0-1"),
-    Example("no-housekeeping-cpu", "unknown", gone=_WHO_IS_ONLINE),
+    Example("no-housekeeping-cpu", "unknown", gone=_ONLINE_FILES),
     Example("boot-cpu-is-target", "fail", {}, "CPU 0", {0}, target=frozenset({0, 2})),
     Example("boot-cpu-is-target", "fail", {}, "CPU 0", {0}, target=_ALL - {3}, rules=_PARALLEL),
     Example("boot-cpu-is-target", "not-applicable", {}, "none is left to choose", target=_ALL),
     Example("boot-cpu-is-target", "not-applicable", _ALONE, target=frozenset({0})),
     Example("boot-cpu-is-target", "fail", {f"{CPUS}/online": "0\n"}, "CPU 0", {0}, target=frozenset({0})),
-    Example("boot-cpu-is-target", "unknown", gone=_WHO_IS_ONLINE, target=frozenset({0})),
-    Example("target-cores-differ", "fail", _of_each("cpu_capacity", 1024, 1024, 1024, 446), "efficiency", {2, 3}),
-    Example("target-cores-differ", "pass", _of_each("cpu_capacity", 446, 446, 1024, 1024), "one kind"),
-    Example("target-cores-differ", "warn", _of_each("cpu_capacity", 1024, 1024, 1024, 980), "capacity of CPU 3", {3}),
-    Example("target-cores-differ", "pass", _of_each("cpu_capacity", 1024, 1024, 1024, 1004), "one kind"),
+    Example("boot-cpu-is-target", "unknown", gone=_ONLINE_FILES, target=frozenset({0})),
+    Example("target-cores-differ", "fail", _per_cpu("cpu_capacity", 1024, 1024, 1024, 446), "efficiency", {2, 3}),
+    Example("target-cores-differ", "pass", _per_cpu("cpu_capacity", 446, 446, 1024, 1024), "one kind"),
+    Example("target-cores-differ", "warn", _per_cpu("cpu_capacity", 1024, 1024, 1024, 980), "capacity of CPU 3", {3}),
+    Example("target-cores-differ", "pass", _per_cpu("cpu_capacity", 1024, 1024, 1024, 1004), "one kind"),
     Example(
         *("target-cores-differ", "fail", {"/sys/devices/cpu_core/cpus": "0-2\n", "/sys/devices/cpu_atom/cpus": "3\n"}),
         cpus={2, 3},
@@ -198,9 +197,9 @@ EXAMPLES = [
     Example("target-cores-differ", "pass", {}, "one target", target=_ONE),
     Example("target-cores-differ", "pass", {}, "one target", gone=_NO_CPUFREQ, target=_ONE),
     Example("target-cores-differ", "pass", VIRTUAL, "one target", gone=_NO_CPUFREQ, target=_ONE),
-    Example("target-cores-differ", "unknown", _of_each("cpu_capacity", 1024, 446), "others may be", target=_ONE),
-    Example("target-cores-differ", "warn", _of_each("cpu_capacity", 1024, 1024, 446, 446), "efficiency", {2, 3}),
-    Example("target-cores-differ", "warn", _of_each("cpu_capacity", 1024, 1024, 446, 446), "efficiency", target=_ONE),
+    Example("target-cores-differ", "unknown", _per_cpu("cpu_capacity", 1024, 446), "others may be", target=_ONE),
+    Example("target-cores-differ", "warn", _per_cpu("cpu_capacity", 1024, 1024, 446, 446), "efficiency", {2, 3}),
+    Example("target-cores-differ", "warn", _per_cpu("cpu_capacity", 1024, 1024, 446, 446), "efficiency", target=_ONE),
     Example("target-cores-differ", "fail", _PRIORITY, "highest frequency of CPU 3 is up to 22% lower", {3}),
     Example(
         "target-cores-differ", "warn", _PRIORITY, "base frequency of CPU 3 is 22% lower", {3}, target=frozenset({3})
@@ -221,7 +220,7 @@ EXAMPLES = [
     Example("target-cores-differ", "fail", _designs(0x410FD050, 0x410FD050, 0x410FD050, 0x411FD0B0), "0x41/0xd0b"),
     Example("target-cores-differ", "fail", {"/proc/cpuinfo": _BIG_LITTLE}, "CPU 2: 0x41/0xd05; CPU 3: 0x41/0xd0b"),
     Example("target-cores-differ", "unknown", _TWO_DESIGNS, "several designs, and does not report which"),
-    Example("target-cores-differ", "pass", _TWO_DESIGNS | _of_each("cpu_capacity", 446, 446, 1024, 1024), "one kind"),
+    Example("target-cores-differ", "pass", _TWO_DESIGNS | _per_cpu("cpu_capacity", 446, 446, 1024, 1024), "one kind"),
     Example(
         *("target-cores-differ", "unknown", _designs(0x410FD050, 0x410FD050, 0x410FD050, 0x410FD050)),
         gone=_NO_CPUFREQ,
@@ -236,7 +235,7 @@ EXAMPLES = [
     Example("target-cpus-far-apart", "pass", _CACHES, "one node, one last-level cache"),
     Example("target-cpus-far-apart", "unknown", _CACHE_OF_ITS_OWN, "contradicts"),
     Example("target-cpus-far-apart", "unknown", {f"{CPUS}/cpu3/cache/index3/shared_cpu_list": "0-1\n"}, "contradicts"),
-    Example("target-cpus-far-apart", "unknown", named=f"{CPUS}/cpu2/cache", gone=_NO_LAST_LEVEL),
+    Example("target-cpus-far-apart", "unknown", named=f"{CPUS}/cpu2/cache", gone=_NO_CACHES),
     Example("target-cpus-far-apart", "pass", _LEVEL_2, "one last-level cache", gone=_NO_LEVEL_3),
     Example(
         *("target-cpus-far-apart", "warn", _LEVEL_2 | _THREADS, "2 last-level caches: CPUs 1 | 2"),
@@ -244,7 +243,7 @@ EXAMPLES = [
         target=frozenset({1, 2}),
     ),
     Example("target-cpus-far-apart", "pass", _CACHES, "one target", target=frozenset({3})),
-    Example("target-cpus-far-apart", "pass", gone=(_NODES, Knob.ZONE_RECLAIM)),  # a kernel without NUMA,
+    Example("target-cpus-far-apart", "pass", gone=(_NODES, Knob.ZONE_RECLAIM)),  # a kernel without NUMA
     Example("target-cpus-far-apart", "unknown", {}, _NODES, gone=(_NODES,)),
     Example("target-cpus-far-apart", "unknown", _CACHES, "2 last-level", target=frozenset({1, 2}), gone=(_NODES,)),
     Example("target-cpus-far-apart", "unknown", {f"{_NODES}/node0/cpulist": "0-2\n"}),

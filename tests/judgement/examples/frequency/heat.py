@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from tests.judgement.example import Example
+from tests.judgement.example import VIRTUAL, Example
 from tests.written.quiet.frequency import CHIP, THERMAL, ZONE
 from tests.written.quiet_machine import CPUS
 
 _CORE3 = f"{CPUS}/cpu3/thermal_throttle/core_throttle_count"
 _PACKAGE = f"{CPUS}/cpu2/thermal_throttle/package_throttle_count"
 _NO_COUNTERS = tuple(f"{CPUS}/cpu{cpu}/thermal_throttle" for cpu in range(4))
-_GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 _CORE2_LIMITED = f"{CPUS}/cpu2/thermal_throttle/core_power_limit_count"
 _CORE3_LIMITED = f"{CPUS}/cpu3/thermal_throttle/core_power_limit_count"
 _PACKAGE_LIMITED = f"{CPUS}/cpu2/thermal_throttle/package_power_limit_count"
 _LIMITED = {
-    f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_power_limit_count": "7\n"
+    f"{CPUS}/cpu{cpu}/thermal_throttle/{level}_power_limit_count": "7\n"
     for cpu in range(4)
-    for what in ("core", "package")
+    for level in ("core", "package")
 }
 _THROTTLING = [
     Example("throttled", "fail", after={_CORE3: "13\n"}, named="CPU 3 throttled by heat 1 time", cpus={3}),
@@ -54,7 +53,7 @@ _THROTTLING = [
     Example("throttled", "unknown", gone=(_CORE3,)),
     Example("throttled", "unknown", named="core_power_limit_count", is_copy=True),
     Example("throttled", "unknown", gone=_NO_COUNTERS),
-    Example("throttled", "unknown", _GUEST, gone=_NO_COUNTERS),
+    Example("throttled", "unknown", VIRTUAL, gone=_NO_COUNTERS),
 ]
 _DEVICE, _LAST = f"{THERMAL}/cooling_device1", f"{THERMAL}/cooling_device2"
 _COOLING = [
@@ -71,7 +70,7 @@ _COOLING = [
     Example("cooling-active", "unknown", {f"{_LAST}/type": ""}, "cooling_device2/type"),
     Example("cooling-active", "unknown", gone=(THERMAL,)),
     Example("cooling-active", "unknown", gone=(_DEVICE, _LAST), is_copy=True),
-    Example("cooling-active", "unknown", _GUEST, "its host", gone=(_DEVICE, _LAST)),
+    Example("cooling-active", "unknown", VIRTUAL, "its host", gone=(_DEVICE, _LAST)),
     Example("cooling-active", "not-applicable", gone=(_DEVICE, _LAST)),
 ]
 _OTHER_INPUT = "/sys/class/hwmon/hwmon2/temp1_input"

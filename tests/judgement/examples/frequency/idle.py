@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from noisewatch.judgement.rules import Rules
 from noisewatch.kernel.frequency.idle import HOLDERS, LATENCY_REQUEST
-from tests.judgement.example import Example
+from tests.judgement.example import VIRTUAL, Example
 from tests.written.quiet_machine import CPUS, process
 
 _C6 = f"{CPUS}/cpu3/cpuidle/state3"
 _DEEP = {f"{_C6}/disable": "0\n"}
 _LIMIT = f"{CPUS}/cpu3/power/pm_qos_resume_latency_us"
 _NO_STATES = tuple(f"{CPUS}/cpu{cpu}/cpuidle" for cpu in range(4))
-_GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 _POLL = {"/proc/cmdline": "root=/dev/sda1 isolcpus=managed_irq,domain,2-3 nohz_full=2-3 idle=poll\n"}
 _SIBLINGS = {f"{CPUS}/cpu2/topology/thread_siblings_list": "1-2\n"}
 _NAME, _C1 = f"{CPUS}/cpu3/cpuidle/state0/name", f"{CPUS}/cpu3/cpuidle/state1/latency"
@@ -37,7 +36,7 @@ EXAMPLES = [
     Example("deep-idle-states", "unknown", gone=(_LIMIT,), is_copy=True),
     Example("deep-idle-states", "unknown", gone=_NO_STATES, is_copy=True),
     Example("deep-idle-states", "not-applicable", gone=_NO_STATES),
-    Example("deep-idle-states", "unknown", _GUEST, "cannot see how deeply its host"),
+    Example("deep-idle-states", "unknown", VIRTUAL, "cannot see how deeply its host"),
     Example("idle-cpus-spin", "fail", _POLL, "idle=poll"),
     Example("idle-cpus-spin", "fail", _POLL | _SIBLINGS, "idle=poll"),
     Example("idle-cpus-spin", "fail", named="request of 0 µs", answers={LATENCY_REQUEST: 0}),

@@ -1,4 +1,4 @@
-"""Clocks, disks and the hardware: errors, and how long the machine has been up."""
+"""Clocks, disks, hardware errors and uptime."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from noisewatch.kernel.system.log import QUESTION as KERNEL_LOG
 from noisewatch.kernel.system.mounts import TEMPORARY_FILES
 from noisewatch.machine import Json
 from noisewatch.model.wanted import parse_description
-from tests.judgement.example import VIRTUAL, Example
+from tests.judgement.example import VIRTUAL, Example, device_table, served_by_lxcfs
 from tests.written.quiet.system import MDSTAT, PORT, diskstats
 from tests.written.quiet_machine import quiet_files
 
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0"
 _STEADY = "processor : 0\nflags : fpu tsc constant_tsc nonstop_tsc\n"
-_MOUNTS = quiet_files()["/proc/self/mounts"]
 _ARM = {"/proc/cpuinfo": "processor : 0\nBogoMIPS : 50.00\nFeatures : fp asimd\nCPU implementer : 0x41\n"}
 _CORRECTED, _UNCORRECTED = f"{CONTROLLERS}/mc0/ce_count", f"{CONTROLLERS}/mc0/ue_count"
 _CONTROLLERS = {f"{CONTROLLERS}/mc{number}/{name}_count": "0\n" for number in range(33) for name in ("ce", "ue")}
@@ -30,7 +29,7 @@ _MANY_PORTS = {f"{PORT_SERVICES}/{port}:pcie002/uevent": "" for port in _PORTS} 
 }
 _GRUB, _KERNEL_INSTALL = "/etc/default/grub", "/etc/kernel/cmdline"
 _THREE_LISTED = {"/sys/devices/system/cpu/online": "0-2\n"}
-_LOADAVG, _DISKSTATS, _MDSTAT, _STAT = "/proc/loadavg", "/proc/diskstats", "/proc/mdstat", "/proc/stat"
+_DISKSTATS, _MDSTAT = "/proc/diskstats", "/proc/mdstat"
 _WORK = "      [==>..................]  {} = 12.6% (246/1953) finish=165.2min speed=172213K/sec\n"
 _SERVED = {
     "/proc/self/mounts": (
@@ -41,7 +40,7 @@ _SERVED = {
 }
 
 
-def _wanting(description: bytes) -> Rules:
+def _rules(description: bytes) -> Rules:
     return Rules(wanted=parse_description(description, "machine.toml"))
 
 
@@ -49,18 +48,16 @@ def _rate(tick_us: int, ppm: int) -> dict[str, Json]:
     return {CLOCK: {"status": 0, "tick": tick_us, "freq": ppm * 65_536}}
 
 
-def _served(name: str) -> dict[str, str]:
-    return {"/proc/self/mounts": _MOUNTS + f"lxcfs /proc/{name} fuse.lxcfs rw 0 0\n"}
-
-
 def _rows(seconds: float, mce: int = 0, mcp: int = 0, thr: int = 0) -> dict[str, str]:
-    """The interrupts with other counts of CPU 0, and a row of thresholds."""
+    """Return the interrupt table with other machine checks of CPU 0, and a row of thresholds."""
     text = quiet_files(seconds)["/proc/interrupts"]
     text = text.replace("MCE:          0", f"MCE: {mce}").replace("MCP:          0", f"MCP: {mcp}")
     return {"/proc/interrupts": text + f"THR: {thr} 0 0 0 Threshold APIC interrupts\n"}
 
 
-_NO_MCE = {"/proc/interrupts": "".join(f"{x}\n" for x in _rows(0.0)["/proc/interrupts"].splitlines() if "MC" not in x)}
+_NO_MCE = {
+    "/proc/interrupts": "".join(f"{row}\n" for row in _rows(0.0)["/proc/interrupts"].splitlines() if "MC" not in row)
+}
 
 
 _NO_TSC = {f"{_CLOCKS}/current_clocksource": "hpet\n", f"{_CLOCKS}/available_clocksource": "hpet acpi_pm \n"}
@@ -76,14 +73,6 @@ def _log_since(at_s: float) -> dict[str, Any]:
 
 def _grub(options: str) -> dict[str, str]:
     return {_GRUB: f"GRUB_CMDLINE_LINUX_DEFAULT='quiet splash {options}'\n"}
-
-
-def _device_table(*rows: str, columns: int = 4) -> dict[str, str]:
-    """Return an interrupt table of `columns` CPUs with these rows and the quiet machine's per-CPU rows."""
-    header, _, *others = quiet_files()["/proc/interrupts"].splitlines()
-    header = " ".join(header.split()[:columns])
-    kept = [" ".join(line.split()[: 1 + columns] + line.split()[5:]) for line in others if line.split()[0][0] in "NLR"]
-    return {"/proc/interrupts": "\n".join([header, *rows, *kept]) + "\n"}
 
 
 def _working(word: str) -> dict[str, str]:
@@ -136,30 +125,30 @@ _OTHERS = b'[identity]\n"CPU model" = "B *"\n[hardware]\nmemory = { at_least = "
 EXAMPLES = [
     Example("not-the-machine-wanted", "not-applicable", named="no machine was asked for"),
     Example(
-        "not-the-machine-wanted", "fail", named='CPU model: wanted "B *", found "A Processor', rules=_wanting(_OTHERS)
+        "not-the-machine-wanted", "fail", named='CPU model: wanted "B *", found "A Processor', rules=_rules(_OTHERS)
     ),
     Example(
         *("not-the-machine-wanted", "fail"),
         named='memory: wanted at least "64 GiB", found "15.6 GiB"; not known: CPU model (/proc/cpuinfo: no such file)',
         gone=("/proc/cpuinfo",),
-        rules=_wanting(_OTHERS),
+        rules=_rules(_OTHERS),
     ),
     Example(
         *("not-the-machine-wanted", "unknown"),
         named="in machine.toml is not known: memory (/proc/meminfo: no such file)",
         gone=("/proc/meminfo",),
-        rules=_wanting(b'[hardware]\nmemory = "16 GiB"\nnodes = 1\n'),
+        rules=_rules(b'[hardware]\nmemory = "16 GiB"\nnodes = 1\n'),
     ),
     Example(
         *("not-the-machine-wanted", "unknown"),
         {"/sys/class/dmi/id/bios_version": "F12\n"},
         named='BIOS ("F12" is neither more nor less than what is wanted)',
-        rules=_wanting(b"[firmware]\nBIOS = { at_least = '2.19' }\n"),
+        rules=_rules(b"[firmware]\nBIOS = { at_least = '2.19' }\n"),
     ),
     Example(
         *("not-the-machine-wanted", "pass"),
         named="all 3 facts are as it says",
-        rules=_wanting(b'[identity]\n"CPU model" = ["B", "A Processor*"]\n[hardware]\nmemory="16 GiB"\nnodes=[1, 2]\n'),
+        rules=_rules(b'[identity]\n"CPU model" = ["B", "A Processor*"]\n[hardware]\nmemory="16 GiB"\nnodes=[1, 2]\n'),
     ),
     Example("slow-clock-source", "fail", {f"{_CLOCKS}/current_clocksource": "hpet\n"}, "hpet"),
     Example("slow-clock-source", "fail", _NO_TSC, "slow to read; tsc is not available: the kernel gave it up"),
@@ -198,7 +187,7 @@ EXAMPLES = [
     Example("clock-steered", "unknown", answers={CLOCK: {"status": 0, "tick": 10_000}}),
     #
     Example("disk-array-rebuilds", "unknown", {"/proc/mdstat": "Personalities : [raid1]\nmd0 : active\n"}, "unused"),
-    Example("just-booted", "unknown", _served("uptime"), "lxcfs"),
+    Example("just-booted", "unknown", served_by_lxcfs("uptime"), "lxcfs"),
     #
     Example("machine-checks", "pass", _rows(0.0), after=_rows(3.0, mcp=1)),
     Example("machine-checks", "fail", _rows(0.0), "4 machine check", after=_rows(3.0, mce=4), loaded=_rows(6.0, 4)),
@@ -264,12 +253,12 @@ EXAMPLES = [
     Example("boot-options-pending", "not-applicable", gone=(_GRUB,)),
     Example("boot-options-pending", "not-applicable", _grub("nosmt") | {"/.dockerenv": ""}, "container"),
     #
-    Example("machine-checks", "unknown", _device_table("MCE: 0 0 0 Machine check exceptions", columns=3), "CPU 3"),
+    Example("machine-checks", "unknown", device_table("MCE: 0 0 0 Machine check exceptions", columns=3), "CPU 3"),
     Example(
         *(
             "machine-checks",
             "unknown",
-            _device_table("MCE: 0 0 0 Machine check exceptions", columns=3) | _THREE_LISTED,
+            device_table("MCE: 0 0 0 Machine check exceptions", columns=3) | _THREE_LISTED,
             "CPU 3",
         ),
     ),

@@ -1,4 +1,4 @@
-"""Settings of the kernel, and how it was built."""
+"""Settings of the kernel, and its build."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NOT_SPARED = {f"{CPUS}/nohz_full": "3\n", f"{CPUS}/isolated": "3\n"}
 _OLD = {"/proc/sys/kernel/osrelease": "6.1.0\n", "/proc/version": "Linux version 6.1.0 (somebody@builder) #1 SMP\n"}
 _THROTTLED: dict[str, str] = {Knob.REALTIME_RUNTIME: "950000\n"}
 _PATCH = "/sys/kernel/livepatch/a_patch"
-_LOUD: dict[str, str] = {Knob.PRINTK: "7\t4\t1\t7\n"}
+_VERBOSE: dict[str, str] = {Knob.PRINTK: "7\t4\t1\t7\n"}
 _IGNORED_LEVEL: dict[str, str] = {Knob.PRINTK: "4 4 1 7\n", "/proc/cmdline": "quiet ignore_loglevel\n"}
 
 
-def _config(line: str, *replaced: str) -> dict[str, str]:
-    """The configuration with one more line in place of others."""
-    kept = [each for each in CONFIG_TEXT.splitlines() if not any(word in each for word in replaced)]
-    return {CONFIG: "\n".join([line, *kept]) + "\n"}
+def _config(option: str, *replaced: str) -> dict[str, str]:
+    """Return the kernel's configuration with one more line, and without lines that contain a replaced word."""
+    kept = [line for line in CONFIG_TEXT.splitlines() if not any(word in line for word in replaced)]
+    return {CONFIG: "\n".join([option, *kept]) + "\n"}
 
 
 def _booted(options: str) -> dict[str, str]:
@@ -140,11 +140,11 @@ EXAMPLES = [
     Example("mitigations-chosen-by-hand", "unknown", gone=("/proc/cmdline",)),
     Example("mitigations-chosen-by-hand", "unknown", gone=(VULNERABILITIES,), is_copy=True),
     #
-    Example("console-prints-everything", "fail", _LOUD, "level 6 go to ttyS0"),
-    Example("console-prints-everything", "fail", _LOUD, "ttyS0", rules=_LATENCY),
+    Example("console-prints-everything", "fail", _VERBOSE, "level 6 go to ttyS0"),
+    Example("console-prints-everything", "fail", _VERBOSE, "ttyS0", rules=_LATENCY),
     Example("console-prints-everything", "pass", {Knob.PRINTK: "6 4 1 7\n"}, "level 5 go to ttyS0"),
-    Example("console-prints-everything", "pass", _LOUD | {"/proc/consoles": "tty0 -WU (EC p ) 4:7\n"}, "no slow"),
-    Example("console-prints-everything", "pass", _LOUD | {"/proc/consoles": "ttyS0 -W- ( C p ) 4:64\n"}, "no slow"),
+    Example("console-prints-everything", "pass", _VERBOSE | {"/proc/consoles": "tty0 -WU (EC p ) 4:7\n"}, "no slow"),
+    Example("console-prints-everything", "pass", _VERBOSE | {"/proc/consoles": "ttyS0 -W- ( C p ) 4:64\n"}, "no slow"),
     Example("console-prints-everything", "fail", _IGNORED_LEVEL, "all messages go to ttyS0"),
     Example("console-prints-everything", "pass", _IGNORED_LEVEL | {"/proc/consoles": "tty0 -WU (EC p ) 4:7\n"}),
     Example("console-prints-everything", "unknown", {Knob.PRINTK: "6 4 1 7\n"}, gone=("/proc/cmdline",)),

@@ -8,10 +8,9 @@ from noisewatch.kernel.system.hypervisor import PCI_TABLE
 from noisewatch.kernel.system.platform import DMI
 from noisewatch.kernel.system.release import BUILD, RELEASE
 from noisewatch.kernel.tasks.own_process import NAMESPACE, STATUS
-from tests.judgement.example import Example
+from tests.judgement.example import VIRTUAL, Example
 from tests.written.quiet.tasks import own_status
 
-_GUEST = {"/proc/cpuinfo": "processor : 0\nflags : fpu hypervisor\n"}
 _ARM = {"/proc/cpuinfo": "processor : 0\nFeatures : fp asimd\n"}
 _SHARED = Rules("shared")
 _DOCKER = {"/.dockerenv": ""}
@@ -40,18 +39,18 @@ _PRIVILEGES = [
 
 
 def _amazon(product: str, vendor: str = "Amazon EC2") -> dict[str, str]:
-    return _GUEST | {f"{DMI}/sys_vendor": f"{vendor}\n", f"{DMI}/product_name": f"{product}\n"}
+    return VIRTUAL | {f"{DMI}/sys_vendor": f"{vendor}\n", f"{DMI}/product_name": f"{product}\n"}
 
 
 def _release(release: str) -> dict[str, str]:
-    return _GUEST | {RELEASE: f"{release}\n"}
+    return VIRTUAL | {RELEASE: f"{release}\n"}
 
 
 _VIRTUAL_MACHINE = [
-    Example("virtual-machine", "warn", _GUEST, "unidentified"),
+    Example("virtual-machine", "warn", VIRTUAL, "unidentified"),
     Example("virtual-machine", "warn", _amazon("m5.large"), "amazon"),
-    Example("virtual-machine", "warn", _GUEST, "a virtual machine", rules=Rules("strict")),
-    Example("virtual-machine", "pass", _GUEST, "a virtual machine", rules=_SHARED),
+    Example("virtual-machine", "warn", VIRTUAL, "a virtual machine", rules=Rules("strict")),
+    Example("virtual-machine", "pass", VIRTUAL, "a virtual machine", rules=_SHARED),
     Example("virtual-machine", "warn", _release("5.15.90.1-microsoft-standard-WSL2"), "WSL, a guest of Windows"),
     Example("virtual-machine", "pass", _release("4.4.0-19041-Microsoft"), "WSL", rules=_SHARED),
     Example("virtual-machine", "warn", _release("4.19.0-gvisor"), "gVisor"),
@@ -71,8 +70,8 @@ _BURSTABLE = [
     Example("burstable-instance", "pass", _amazon("m5.large"), "m5.large"),
     Example("burstable-instance", "unknown", _amazon("t3.micro", "QEMU"), "does not name the instance type"),
     Example("burstable-instance", "unknown", _amazon("Google Compute Engine", "Google"), "'Google Compute Engine'"),
-    Example("burstable-instance", "unknown", _GUEST, "product_name"),
-    Example("burstable-instance", "not-applicable", _GUEST, "guest", rules=_SHARED),
+    Example("burstable-instance", "unknown", VIRTUAL, "product_name"),
+    Example("burstable-instance", "not-applicable", VIRTUAL, "guest", rules=_SHARED),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Jobs that run, and those that are due."""
+"""Jobs that run, and jobs that are due."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def _program(name: str, share: float, cpu: int = 1) -> dict[str, str]:
     return process(900, name, cpu, round(share * _THREE_SECONDS_NS), allowed="0-3")
 
 
-def _works(name: str, share: float, status: str, named: str = "", cpu: int = 1, shares_cache: bool = False) -> Example:
-    """A process that took so much of a CPU, of its own cache or of that of the target CPUs."""
+def _job(name: str, share: float, status: str, named: str = "", cpu: int = 1, shares_cache: bool = False) -> Example:
+    """Return an example with a process that uses a share of a CPU, by default of another cache than the target CPUs."""
     changed = ({} if shares_cache else _OWN_CACHE) | _program(name, 0, cpu)
     after = _program(name, share, cpu) | {"/proc/stat": stat_file({cpu: round(share * 300)}, 300)}
     return Example("background-job-runs", status, changed, named, after=after)
 
 
 _RUNNING = [
-    _works("apt", 0.5, "fail", "package manager (apt): 0.50 CPUs"),
-    _works("apt", 0.21, "fail"),
-    _works("apt", 0.19, "warn", "apt"),
-    _works("apt", 0.011, "warn", "apt"),
-    _works("apt", 0.009, "pass"),
-    _works("tracker-miner-f", 0.5, "fail", "indexer"),
-    _works("database", 0.5, "pass"),
-    _works("apt", 0.5, "warn", "apt", shares_cache=True),
-    _works("apt", 0.5, "pass", "on the other CPUs", cpu=2),
+    _job("apt", 0.5, "fail", "package manager (apt): 0.50 CPUs"),
+    _job("apt", 0.21, "fail"),
+    _job("apt", 0.19, "warn", "apt"),
+    _job("apt", 0.011, "warn", "apt"),
+    _job("apt", 0.009, "pass"),
+    _job("tracker-miner-f", 0.5, "fail", "indexer"),
+    _job("database", 0.5, "pass"),
+    _job("apt", 0.5, "warn", "apt", shares_cache=True),
+    _job("apt", 0.5, "pass", "on the other CPUs", cpu=2),
     Example(
         *("background-job-runs", "fail", _OWN_CACHE | _program("make", 0) | process(901, "cc1plus", 0, 0), "make"),
         after=_program("make", 0.05) | process(901, "cc1plus", 0, round(0.19 * _THREE_SECONDS_NS)),

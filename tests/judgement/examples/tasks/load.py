@@ -1,4 +1,4 @@
-"""How busy the machine is, who is at work on it, and who has locked it."""
+"""Load of the machine, users and processes at work on it, and its lock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STOLEN_ONCE = VIRTUAL | {"/proc/stat": stat_file({}, 0, {2: 5, 3: 5})}
 _FULL = "some avg10=0.00 avg60=0.00 avg300=0.00 total={total}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={total}\n"
 _LOCKED = {PATH: "900 1000 4026531836 nightly.sh\n"}
 _HOLDER = process(900, "nightly.sh", 0, 5)
-_LOADAVG, _DISKSTATS, _MDSTAT, _STAT = "/proc/loadavg", "/proc/diskstats", "/proc/mdstat", "/proc/stat"
+_LOADAVG, _STAT = "/proc/loadavg", "/proc/stat"
 _TWO_CACHES = {f"{CPUS}/cpu{cpu}/cache/index3/shared_cpu_list": "0-1\n" if cpu < 2 else "2-3\n" for cpu in range(4)}
 _SERVED = {
     "/proc/self/mounts": (

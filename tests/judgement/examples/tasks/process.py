@@ -1,4 +1,4 @@
-"""What the benchmark inherits from the process that starts it."""
+"""Properties that the benchmark inherits from the process that starts it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from noisewatch.kernel.trace.active import EVENT_SOURCES
 from tests.judgement.example import Example
 from tests.written.quiet.tasks import own_limits, own_status
 
-_NOBODY = own_status(capabilities="0" * 16)
+_NO_RIGHTS = own_status(capabilities="0" * 16)
 _PROFILER = own_status(capabilities="0000004000000000")
 
 
@@ -47,8 +47,8 @@ EXAMPLES = [
     Example("resources-limited", "unknown", {LIMITS: own_limits().replace("Max data size", "Max date size")}, "data"),
     Example("resources-limited", "unknown", {LIMITS: own_limits(cpu_time="rubbish")}),
     Example("resources-limited", "unknown", gone=(LIMITS,)),
-    Example("hardware-counters-unusable", "warn", {Knob.PERF_PARANOID: "3\n", STATUS: _NOBODY}, "only root"),
-    Example("hardware-counters-unusable", "pass", {Knob.PERF_PARANOID: "2\n", STATUS: _NOBODY}, "cpu may be used"),
+    Example("hardware-counters-unusable", "warn", {Knob.PERF_PARANOID: "3\n", STATUS: _NO_RIGHTS}, "only root"),
+    Example("hardware-counters-unusable", "pass", {Knob.PERF_PARANOID: "2\n", STATUS: _NO_RIGHTS}, "cpu may be used"),
     Example("hardware-counters-unusable", "pass", {Knob.PERF_PARANOID: "-1\n"}),
     Example("hardware-counters-unusable", "pass", {Knob.PERF_PARANOID: "4\n", STATUS: _PROFILER}),
     Example("hardware-counters-unusable", "warn", {Knob.PERF_PARANOID: "4\n"}, "only root", answers={NAMESPACE: False}),

@@ -1,4 +1,4 @@
-"""`preflight --format json` keeps the interface that its schema promises."""
+"""`preflight --format json` keeps the keys that its schema promises."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _FIX = {"now", "persist", "undo", "needs_root", "needs_reboot", "persist_needs_r
 _STATUSES = {"pass", "warn", "fail", "unknown", "not-applicable", "ignored"}
 
 
-def _judged(run: Run, machine: Mapping[str, str | None], *options: str) -> Any:
+def _judge(run: Run, machine: Mapping[str, str | None], *options: str) -> Any:
     return run(*SETTINGS, "--format", "json", machine, *options).json
 
 
 def _finding(answer: Any, check_id: str) -> Any:
-    (found,) = [each for each in answer["findings"] if each["id"] == check_id]
-    return found
+    (finding,) = [finding for finding in answer["findings"] if finding["id"] == check_id]
+    return finding
 
 
-def test_every_promised_key_is_there_with_a_finding_for_each_check(run: Run) -> None:
-    answer = _judged(run, {})
+def test_every_promised_key_exists_with_a_finding_for_each_check(run: Run) -> None:
+    answer = _judge(run, {})
     findings = answer["findings"]
     assert _TOP - answer.keys() == set()
     assert _MACHINE - answer["machine"].keys() == set()
@@ -47,16 +47,16 @@ def test_every_promised_key_is_there_with_a_finding_for_each_check(run: Run) -> 
     assert {finding["severity"] for finding in findings} == {"blocking", "warning", "information"}
 
 
-def test_it_tells_what_the_machine_is_but_not_whose(run: Run) -> None:
+def test_facts_describe_the_machine_without_its_host_name(run: Run) -> None:
     release, hostname = "/proc/sys/kernel/osrelease", "/proc/sys/kernel/hostname"
-    facts = _judged(run, {release: "6.8.0+build7\n", hostname: "build7\n"})["facts"]
+    facts = _judge(run, {release: "6.8.0+build7\n", hostname: "build7\n"})["facts"]
     assert list(facts) == ["identity", "hardware", "firmware", "kernel", "settings", "surroundings"]
     assert facts["kernel"]["kernel"] == "6.8.0+host"
     assert (facts["settings"]["CPUs online"], facts["hardware"]["memory"]) == ("0-3", "16316412 kB")
 
 
 def test_what_was_not_measured_is_null_and_ignored_but_not_passed(run: Run) -> None:
-    answer = _judged(run, {})
+    answer = _judge(run, {})
     assert (answer["calibration"], answer["noise_floor"], answer["own_cpu_share"]) == (None, None, None)
     assert answer["sample_seconds"] == 0
     ignored = {finding["id"] for finding in answer["findings"] if finding["status"] == "ignored"}
@@ -64,37 +64,37 @@ def test_what_was_not_measured_is_null_and_ignored_but_not_passed(run: Run) -> N
     assert ignored >= {"tasks-on-target", "device-interrupts-on-target", "target-cpu-busy"}
 
 
-def test_an_unknown_carries_its_reason(run: Run) -> None:
+def test_an_unknown_has_its_reason(run: Run) -> None:
     path = f"{CPUS}/cpu3/cpufreq/scaling_governor"
-    found = _finding(_judged(run, {path: None}), "governor-not-performance")
-    assert (found["status"], found["reason"], found["fix"]) == ("unknown", f"{path}: no such file", None)
+    finding = _finding(_judge(run, {path: None}), "governor-not-performance")
+    assert (finding["status"], finding["reason"], finding["fix"]) == ("unknown", f"{path}: no such file", None)
 
 
-def test_a_fix_carries_the_cpus_of_this_machine_and_brings_back_its_values(run: Run) -> None:
+def test_a_fix_has_the_cpus_of_this_machine_and_an_undo_with_the_old_values(run: Run) -> None:
     paths = [f"{CPUS}/cpu{cpu}/cpufreq/scaling_governor" for cpu in (2, 3)]
     changes = {paths[0]: "powersave\n", paths[1]: "ondemand\n"}
-    found = _finding(_judged(run, changes), "governor-not-performance")
-    assert found["fix"].keys() >= _FIX
-    wanted = f'echo performance | sudo tee "{CPUS}/cpu$c/cpufreq/scaling_governor"'
-    assert found["fix"]["now"] == f"for c in 2 3; do {wanted}; done"
-    assert found["fix"]["undo"] == f"echo powersave | sudo tee {paths[0]}; echo ondemand | sudo tee {paths[1]}"
-    assert (found["cpus"], found["fix"]["needs_root"]) == ([2, 3], True)
+    finding = _finding(_judge(run, changes), "governor-not-performance")
+    assert finding["fix"].keys() >= _FIX
+    command = f'echo performance | sudo tee "{CPUS}/cpu$c/cpufreq/scaling_governor"'
+    assert finding["fix"]["now"] == f"for c in 2 3; do {command}; done"
+    assert finding["fix"]["undo"] == f"echo powersave | sudo tee {paths[0]}; echo ondemand | sudo tee {paths[1]}"
+    assert (finding["cpus"], finding["fix"]["needs_root"]) == ([2, 3], True)
 
 
 def test_the_default_affinity_is_fixed_to_the_housekeeping_cpus(run: Run) -> None:
-    judged = _judged(run, {"/proc/irq/default_smp_affinity": "f\n"}, "--cpus", "1,3")
-    fix = _finding(judged, "default-irq-affinity-includes-target")["fix"]
+    answer = _judge(run, {"/proc/irq/default_smp_affinity": "f\n"}, "--cpus", "1,3")
+    fix = _finding(answer, "default-irq-affinity-includes-target")["fix"]
     assert fix["now"] == "echo 5 | sudo tee /proc/irq/default_smp_affinity"
     assert fix["undo"] == "echo f | sudo tee /proc/irq/default_smp_affinity"
     assert fix["persist"].endswith("irqaffinity=0,2")
 
 
 @pytest.mark.parametrize("word", ["x; reboot", "$(reboot)", "`reboot`", "x | sh"])
-def test_a_word_of_a_copied_tree_cannot_become_a_command_in_a_fix(run: Run, word: str) -> None:
+def test_a_value_in_a_copied_tree_cannot_become_a_command_in_a_fix(run: Run, word: str) -> None:
     path = f"{CPUS}/cpu2/cpufreq/scaling_governor"
-    found = _finding(_judged(run, {path: f"{word}\n"}), "governor-not-performance")
-    undo = (found["fix"] or {}).get("undo") or ""
-    assert found["status"] in ("fail", "unknown")
+    finding = _finding(_judge(run, {path: f"{word}\n"}), "governor-not-performance")
+    undo = (finding["fix"] or {}).get("undo") or ""
+    assert finding["status"] in ("fail", "unknown")
     assert f"echo {word} |" not in undo
 
 
@@ -102,10 +102,10 @@ def test_a_sampled_culprit_has_every_promised_key(run: Run, tmp_path: Path) -> N
     before = quiet_files() | process(900, "hog", 2, 0, allowed="0-3")
     after = quiet_files(3.0) | process(900, "hog", 2, 1_500_000_000, allowed="0-3")
     after["/proc/stat"] = stat_file({2: 150}, 300)
-    ran = run(*_SAMPLED, "--format", "json", "--replay", record(tmp_path / "machine.nw", before, after))
-    culprits = _finding(ran.json, "tasks-on-target")["culprits"]
-    assert (ran.status, ran.json["sample_seconds"]) == (1, 3.0)
-    assert [sorted(_CULPRIT - each.keys()) for each in culprits] == [[]]
+    result = run(*_SAMPLED, "--format", "json", "--replay", record(tmp_path / "machine.nw", before, after))
+    culprits = _finding(result.json, "tasks-on-target")["culprits"]
+    assert (result.status, result.json["sample_seconds"]) == (1, 3.0)
+    assert [sorted(_CULPRIT - culprit.keys()) for culprit in culprits] == [[]]
     assert (culprits[0]["kind"], culprits[0]["name"], culprits[0]["pid"], culprits[0]["cpu"]) == (
         "thread",
         "hog",
@@ -117,7 +117,7 @@ def test_a_sampled_culprit_has_every_promised_key(run: Run, tmp_path: Path) -> N
 
 def test_busy_time_that_no_thread_explains_is_never_dropped(run: Run, tmp_path: Path) -> None:
     after = quiet_files(3.0) | {"/proc/stat": stat_file({2: 150}, 300)}
-    ran = run(*_SAMPLED, "--format", "json", "--replay", record(tmp_path / "machine.nw", quiet_files(), after))
-    culprits = _finding(ran.json, "tasks-on-target")["culprits"]
-    assert ran.status == 1
-    assert [(each["kind"], each["cpu"], each["pid"]) for each in culprits] == [("unexplained", 2, None)]
+    result = run(*_SAMPLED, "--format", "json", "--replay", record(tmp_path / "machine.nw", quiet_files(), after))
+    culprits = _finding(result.json, "tasks-on-target")["culprits"]
+    assert result.status == 1
+    assert [(culprit["kind"], culprit["cpu"], culprit["pid"]) for culprit in culprits] == [("unexplained", 2, None)]

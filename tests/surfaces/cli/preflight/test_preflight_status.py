@@ -35,18 +35,18 @@ _BATTERY = "/sys/class/power_supply/AC/online"
 def test_the_last_line_is_the_verdict_with_its_exit_status(
     run: Run, change: dict[str, str | None], options: list[str], status: int, named: str
 ) -> None:
-    ran = run(*SETTINGS, *options, change)
-    last = ran.out.splitlines()[-1]
+    result = run(*SETTINGS, *options, change)
+    last = result.out.splitlines()[-1]
     assert last.startswith(f"{_WORDS[status]}: ")
     assert last.endswith(f"(exit {status})")
-    assert named in ran.words
-    assert (ran.status, ran.err, ran.out[-1:]) == (status, "", "\n")
+    assert named in result.words
+    assert (result.status, result.err, result.out[-1:]) == (status, "", "\n")
 
 
-def test_a_copied_tree_cannot_be_sampled_as_it_stands_still(run: Run) -> None:
-    ran = run("preflight", {})
-    assert ran.status == 3
-    assert "a copied tree is a single snapshot" in ran.out
+def test_a_copied_tree_cannot_be_sampled(run: Run) -> None:
+    result = run("preflight", {})
+    assert result.status == 3
+    assert "a copied tree is a single snapshot" in result.out
 
 
 @pytest.mark.parametrize("change", [{_BOOST: "1\n"}, {_BOOST: None}, {_GOVERNOR: None}], ids=["warn", "minor", "grave"])
@@ -60,9 +60,9 @@ def test_strict_makes_warnings_and_unknowns_unstable(run: Run, change: dict[str,
     ("change", "verdict"), [({_GOVERNOR: "powersave\n"}, "unstable"), ({_GOVERNOR: None}, "unknown"), ({}, "stable")]
 )
 def test_exit_zero_reports_only(run: Run, change: dict[str, str | None], verdict: str) -> None:
-    ran = run(*SETTINGS, "--exit-zero", "--format", "json", change)
-    assert ran.status == 0
-    assert (ran.json["verdict"], ran.json["exit_status"]) == (verdict, 0)
+    result = run(*SETTINGS, "--exit-zero", "--format", "json", change)
+    assert result.status == 0
+    assert (result.json["verdict"], result.json["exit_status"]) == (verdict, 0)
 
 
 @pytest.mark.parametrize(("on_unknown", "status"), [("fail", 1), ("pass", 0)])
@@ -70,12 +70,12 @@ def test_exit_zero_reports_only(run: Run, change: dict[str, str | None], verdict
 def test_an_unknown_verdict_ends_as_requested_and_stays_unknown(
     run: Run, on_unknown: str, status: int, form: str
 ) -> None:
-    ran = run(*SETTINGS, "--on-unknown", on_unknown, "--format", form, {_GOVERNOR: None})
-    assert ran.status == status
+    result = run(*SETTINGS, "--on-unknown", on_unknown, "--format", form, {_GOVERNOR: None})
+    assert result.status == status
     if form == "json":
-        assert (ran.json["verdict"], ran.json["exit_status"]) == ("unknown", status)
+        assert (result.json["verdict"], result.json["exit_status"]) == ("unknown", status)
     else:
-        line = ran.out.splitlines()[-1 if form == "text" else 0]
+        line = result.out.splitlines()[-1 if form == "text" else 0]
         assert "UNKNOWN" in line
         assert line.endswith(f"exit {status})")
 
@@ -90,8 +90,8 @@ def test_an_answered_verdict_ends_the_same_whatever_an_unknown_one_does(
 
 @pytest.mark.parametrize("form", ["nagios", "problem-detector"])
 def test_a_consumer_that_distinguishes_unknown_still_gets_it(run: Run, form: str) -> None:
-    ran = run(*SETTINGS, "--on-unknown", "pass", "--format", form, {_GOVERNOR: None})
-    assert (ran.status, "UNKNOWN" in ran.out) == (3, True)
+    result = run(*SETTINGS, "--on-unknown", "pass", "--format", form, {_GOVERNOR: None})
+    assert (result.status, "UNKNOWN" in result.out) == (3, True)
 
 
 @pytest.mark.parametrize(("on_unknown", "unknown"), [(None, 4), (1, 1), (0, 0)])
@@ -101,7 +101,7 @@ def test_a_wait_that_ends_unknown_ends_as_an_unknown_verdict(on_unknown: int | N
     assert text.exit_status(failed_verdict(), has_run_out=True, on_unknown=on_unknown) == 4
 
 
-def test_an_input_that_cannot_be_judged_is_no_unknown_verdict(run: Run, tmp_path: Path) -> None:
+def test_an_input_that_cannot_be_judged_is_not_an_unknown_verdict(run: Run, tmp_path: Path) -> None:
     assert run(*SETTINGS, "--on-unknown", "pass", "--replay", tmp_path / "none.nw").status == 2
 
 
@@ -114,12 +114,12 @@ def test_an_empty_tree_is_unknown_and_never_stable(run: Run, tmp_path: Path) -> 
 @pytest.mark.parametrize("text", ["", "\x00", "9999999999999999999999\n", "-1\n"])
 @pytest.mark.parametrize("path", [f"{CPUS}/online", "/proc/interrupts", "/proc/self/mounts", "/proc/stat"])
 def test_a_rubbish_file_is_never_a_traceback(run: Run, path: str, text: str) -> None:
-    ran = run(*SETTINGS, {path: text})
-    assert ran.status in (0, 1, 3)
-    assert ran.err == ""
+    result = run(*SETTINGS, {path: text})
+    assert result.status in (0, 1, 3)
+    assert result.err == ""
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "x" * 100_000, "powersave\nperformance\n"])
 def test_a_rubbish_governor_is_never_stable(run: Run, text: str) -> None:
-    ran = run(*SETTINGS, {_GOVERNOR: text})
-    assert ran.status in (1, 3)
+    result = run(*SETTINGS, {_GOVERNOR: text})
+    assert result.status in (1, 3)

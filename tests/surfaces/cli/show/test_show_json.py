@@ -1,4 +1,4 @@
-"""`show --format json` keeps its keys; counts belong to the CPUs of the header."""
+"""`show --format json` keeps its keys and assigns counts to the CPUs of the header."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def _at(answer: Any, place: str) -> Any:
     return answer
 
 
-def test_every_promised_key_is_in_its_place(run: Run) -> None:
-    ran = run("show", "--format", "json", {})
-    assert (ran.status, next(iter(ran.json)), ran.json["schema"]) == (0, "schema", 1)
-    missing = {place: keys - _at(ran.json, place).keys() for place, keys in _KEYS.items()}
+def test_every_promised_key_exists(run: Run) -> None:
+    result = run("show", "--format", "json", {})
+    assert (result.status, next(iter(result.json)), result.json["schema"]) == (0, "schema", 1)
+    missing = {place: keys - _at(result.json, place).keys() for place, keys in _KEYS.items()}
     assert {place: keys for place, keys in missing.items() if keys} == {}
 
 
-def test_the_quiet_machine_reads_as_it_was_written(run: Run) -> None:
+def test_values_of_the_quiet_machine_are_those_of_its_files(run: Run) -> None:
     answer = run("show", "--format", "json", {}).json
     assert answer["machine"]["is_live"] is False
     assert answer["machine"]["kernel"] == "6.14.0"
@@ -88,7 +88,7 @@ def test_the_quiet_machine_reads_as_it_was_written(run: Run) -> None:
         ("/proc/self/cgroup", "cgroup cpu_quota_share"),
     ],
 )
-def test_what_a_copied_tree_lacks_is_null(run: Run, path: str, place: str) -> None:
+def test_a_file_missing_in_a_copied_tree_is_null(run: Run, path: str, place: str) -> None:
     assert _at(run("show", "--format", "json", {path: None, "/proc/version": None}).json, place) is None
 
 
@@ -98,7 +98,7 @@ def test_blank_and_null_lists_are_empty_lists(run: Run) -> None:
     assert (cpus["isolated"], cpus["nohz_full"], cpus["rcu_nocbs"], cpus["offline"]) == ([], [], [], [])
 
 
-def test_what_the_kernel_says_is_not_there_is_none(run: Run, tmp_path: Path) -> None:
+def test_what_the_kernel_reports_as_absent_is_none(run: Run, tmp_path: Path) -> None:
     files = without(quiet_files(), "/sys/class/power_supply", *(f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4)))
     names = {"sys_vendor": "Dell Inc.\n", "product_name": "PowerEdge R640\n"}
     firmware = {f"/sys/class/dmi/id/{name}": text for name, text in names.items()}
@@ -127,10 +127,10 @@ def test_a_quota_is_a_share_of_one_cpu(run: Run) -> None:
     assert cgroup == {"version": 2, "cpu_quota_share": 0.5, "throttled_periods": 7}
 
 
-def test_what_could_not_be_read_is_listed_with_its_reason(run: Run) -> None:
+def test_unreadable_files_are_listed_with_their_reasons(run: Run) -> None:
     machine = {"/proc/interrupts": None, "/proc/softirqs": "rubbish\n"}
     unreadable = run("show", "--format", "json", machine).json["unreadable"]
-    reasons = {each["path"]: each["reason"] for each in unreadable}
+    reasons = {failure["path"]: failure["reason"] for failure in unreadable}
     assert reasons["/proc/interrupts"] == "no such file"
     assert "rubbish" in reasons["/proc/softirqs"]
     assert len(reasons) == len(unreadable)
@@ -174,7 +174,7 @@ def test_two_rows_of_one_text_stay_two_rows(run: Run) -> None:
     assert interrupts["total_by_cpu"] == {"0": 2, "2": 4, "3": 6}
 
 
-def test_on_one_cpu_the_error_count_is_not_taken_for_that_cpus(run: Run) -> None:
+def test_on_one_cpu_the_error_count_is_not_that_of_the_cpu(run: Run) -> None:
     interrupts = _interrupts(run, "           CPU0\nLOC:          5   Local timer interrupts\nERR:         99\n")
     assert interrupts["total_by_cpu"] == {"0": 5}
     assert interrupts["rows"][1] == {"label": "ERR", "total": 99}
@@ -195,7 +195,7 @@ def _irqs_of(run: Run, *rows: str) -> str:
     return run("show", "irqs", {"/proc/interrupts": table}).out
 
 
-def test_a_device_of_xens_old_table_has_a_row_of_its_own(run: Run) -> None:
+def test_a_device_of_xens_old_table_has_its_own_row(run: Run) -> None:
     rows = [line.split() for line in _irqs_of(run, "114: 749775929 0 0 xen-dyn-event eth0\n").splitlines()]
     assert next(row for row in rows if row[:1] == ["114"])[1:4] == ["749", "775", "929"]
 

@@ -1,4 +1,4 @@
-"""`show` for people."""
+"""The text of `show`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOSTILE = "\x1b]0;x\x07[bold red]x"
 
 
 def _table(out: str) -> list[dict[str, str]]:
-    """The core table, each row by its headings; no cell of it holds a blank."""
+    """Return the rows of the core table by heading; its cells contain no blanks."""
     lines = out.splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("CPU "))
     headings = lines[first].split()
@@ -23,33 +23,33 @@ def _table(out: str) -> list[dict[str, str]]:
 
 
 def test_each_cpu_has_one_row(run: Run) -> None:
-    ran = run("show", "-v", {})
-    assert [row["CPU"] for row in _table(ran.out)] == ["0", "1", "2", "3"]
-    assert [row["TARGET"] for row in _table(ran.out)] == ["no", "no", "yes", "yes"]
-    assert [row["INTERRUPTS"] for row in _table(ran.out)] == ["9600", "9200", "123", "123"]
-    assert ran.status == 0
+    result = run("show", "-v", {})
+    assert [row["CPU"] for row in _table(result.out)] == ["0", "1", "2", "3"]
+    assert [row["TARGET"] for row in _table(result.out)] == ["no", "no", "yes", "yes"]
+    assert [row["INTERRUPTS"] for row in _table(result.out)] == ["9600", "9200", "123", "123"]
+    assert result.status == 0
 
 
-def test_what_is_unknown_is_a_question_mark(run: Run) -> None:
-    gone = ("cpu1/cpufreq/scaling_governor", "cpu1/topology/core_id", "cpu1/topology/thread_siblings_list", "isolated")
-    machine = {f"{CPUS}/{name}": None for name in gone} | {"/proc/interrupts": None}
+def test_unknown_values_are_question_marks(run: Run) -> None:
+    names = ("cpu1/cpufreq/scaling_governor", "cpu1/topology/core_id", "cpu1/topology/thread_siblings_list", "isolated")
+    machine = {f"{CPUS}/{name}": None for name in names} | {"/proc/interrupts": None}
     row = _table(run("show", "-v", machine, "--cpus", "1").out)[1]
     unknown = {heading for heading, cell in row.items() if cell == "?"}
     assert unknown == {"GOVERNOR", "CORE", "SIBLINGS", "INTERRUPTS", "ISOLATED"}
 
 
 @pytest.mark.parametrize(
-    ("config", "shown"),
+    ("config", "expected"),
     [
         ("CONFIG_RCU_NOCB_CPU=y\n", "1-3"),
         ("# CONFIG_RCU_NOCB_CPU is not set\n", "none"),
         (None, "1-3 requested; whether the kernel can is unknown"),
     ],
 )
-def test_rcu_nocbs_is_shown_as_in_force_where_the_kernel_has_it(run: Run, config: str | None, shown: str) -> None:
-    changed = {CONFIG: config, f"{CPUS}/nohz_full": "\n", "/proc/cmdline": "rcu_nocbs=1-3\n"}
-    out = run("show", changed).out
-    assert next(line for line in out.splitlines() if line.startswith("rcu_nocbs")).split(maxsplit=1)[1] == shown
+def test_rcu_nocbs_is_shown_as_in_force_where_the_kernel_has_it(run: Run, config: str | None, expected: str) -> None:
+    changes = {CONFIG: config, f"{CPUS}/nohz_full": "\n", "/proc/cmdline": "rcu_nocbs=1-3\n"}
+    out = run("show", changes).out
+    assert next(line for line in out.splitlines() if line.startswith("rcu_nocbs")).split(maxsplit=1)[1] == expected
 
 
 def test_an_offline_cpu_has_its_row_as_in_lscpu_a(run: Run) -> None:
@@ -64,31 +64,31 @@ def test_an_offline_target_has_its_row(run: Run) -> None:
     assert [(row["CPU"], row["ONLINE"], row["TARGET"]) for row in rows if row["CPU"] == "1"] == [("1", "no", "yes")]
 
 
-def test_an_irqs_row_names_where_it_goes_and_for_whom(run: Run, tmp_path: Path) -> None:
+def test_an_irq_row_names_its_cpus_and_its_device(run: Run, tmp_path: Path) -> None:
     words = run("show", "--replay", record(tmp_path / "machine.nw", quiet_files())).words
     assert "24 500 0 0-1 yes eth0-rx-0 Ethernet Controller X550 (eth0)" in words
 
 
-def test_what_could_not_be_read_is_told_with_its_reason(run: Run) -> None:
-    ran = run("show", "-v", {"/proc/interrupts": None, "/proc/softirqs": "x\n"})
-    told, _, absent = ran.out.partition("could not be read:\n")[2].partition("not exported here:\n")
-    assert "/proc/softirqs: " in told
+def test_unreadable_files_are_shown_with_their_reasons(run: Run) -> None:
+    result = run("show", "-v", {"/proc/interrupts": None, "/proc/softirqs": "x\n"})
+    failed, _, absent = result.out.partition("could not be read:\n")[2].partition("not exported here:\n")
+    assert "/proc/softirqs: " in failed
     assert "/proc/interrupts" in absent.split()
-    assert "/proc/interrupts" not in told
+    assert "/proc/interrupts" not in failed
 
 
-def test_failures_of_one_reason_are_told_together(run: Run) -> None:
-    ran = run("show", {"/proc/interrupts": None, "/proc/softirqs": "x\n"})
-    told = " ".join(ran.out.partition("could not be read (-v shows all):\n")[2].split())
-    assert "not exported here (-v shows all): /proc/interrupts, " in told
-    assert "/proc/softirqs" in told.partition("not exported")[0]
+def test_failures_are_grouped_by_reason(run: Run) -> None:
+    result = run("show", {"/proc/interrupts": None, "/proc/softirqs": "x\n"})
+    notes = " ".join(result.out.partition("could not be read (-v shows all):\n")[2].split())
+    assert "not exported here (-v shows all): /proc/interrupts, " in notes
+    assert "/proc/softirqs" in notes.partition("not exported")[0]
 
 
-def test_a_tree_with_nothing_but_a_folder_is_shown_as_unknown(run: Run, tmp_path: Path) -> None:
+def test_an_empty_tree_is_shown_as_unknown(run: Run, tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
-    ran = run("show", "--sysroot", tmp_path)
-    assert ran.status == 0
-    assert "online ?, offline ?" in ran.words
+    result = run("show", "--sysroot", tmp_path)
+    assert result.status == 0
+    assert "online ?, offline ?" in result.words
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,11 @@ def test_a_tree_with_nothing_but_a_folder_is_shown_as_unknown(run: Run, tmp_path
     ],
     ids=lambda value: value.replace(HOSTILE, "HOSTILE") if value.startswith("/") else "",
 )
-def test_nothing_that_a_file_says_reaches_the_terminal_as_a_command(run: Run, path: str, text: str) -> None:
-    ran = run("show", {path: text})
-    assert ran.status == 0
-    assert [line for line in ran.out.splitlines() if not line.isprintable()] == []
-    assert ran.err == ""
+def test_escape_sequences_in_files_do_not_reach_the_terminal(run: Run, path: str, text: str) -> None:
+    result = run("show", {path: text})
+    assert result.status == 0
+    assert [line for line in result.out.splitlines() if not line.isprintable()] == []
+    assert result.err == ""
 
 
 def test_an_action_that_looks_like_markup_is_shown_as_it_is(run: Run) -> None:
@@ -123,7 +123,7 @@ def test_an_action_that_looks_like_markup_is_shown_as_it_is(run: Run) -> None:
 
 
 def _rows(out: str, heading: str) -> list[str]:
-    """The rows of the table that begins so, with single blanks."""
+    """Return the rows of the table with this heading, with single blanks."""
     lines = out.splitlines()
     first = next(number for number, line in enumerate(lines) if " ".join(line.split()).startswith(heading))
     rows = lines[first + 1 :]
@@ -131,7 +131,7 @@ def _rows(out: str, heading: str) -> list[str]:
 
 
 def _large(count: int = 480) -> dict[str, str | None]:
-    """Two sockets, each with a cache of its own; the odd CPUs are on node 1, siblings half a machine away."""
+    """Return files of two sockets with a cache each: odd CPUs on node 1, siblings half the CPU count apart."""
     files: dict[str, str | None] = {
         f"{CPUS}/online": f"0-{count - 1}\n",
         f"{CPUS}/present": f"0-{count - 1}\n",
@@ -162,24 +162,24 @@ def _large(count: int = 480) -> dict[str, str | None]:
 
 
 def test_equal_cpus_share_a_row_and_caches_have_names(run: Run) -> None:
-    ran = run("show", _large(), "--cpus", "0-479")
-    assert len(ran.out.splitlines()) <= 60
-    assert _rows(ran.out, "CPUS COUNT ONLINE") == [
+    result = run("show", _large(), "--cpus", "0-479")
+    assert len(result.out.splitlines()) <= 60
+    assert _rows(result.out, "CPUS COUNT ONLINE") == [
         "0-1,4-479 478 yes yes no no ? ?",
         "2-3 2 yes yes yes yes ? ?",
     ]
-    large = next(row for row in _rows(ran.out, "CPUS DRIVER") if row.startswith("4-479 "))
+    large = next(row for row in _rows(result.out, "CPUS DRIVER") if row.startswith("4-479 "))
     assert large.startswith("4-479 acpi-cpufreq performance ")
     assert "1.2-2.3 GHz" in large
-    assert _rows(ran.out, "NODE PKG CACHE") == [
+    assert _rows(result.out, "NODE PKG CACHE") == [
         "0 0 L3#0 0,2…478 240 120 0,240 2,242 … ?",
         "1 1 L3#1 1,3…479 240 120 1,241 3,243 … ?",
     ]
 
 
-def test_every_core_has_its_row_in_the_topology_where_all_is_wanted(run: Run) -> None:
-    ran = run("show", "topology", "-v", _large(8))
-    assert _rows(ran.out, "NODE PKG CACHE") == [
+def test_verbose_topology_has_a_row_for_every_core(run: Run) -> None:
+    result = run("show", "topology", "-v", _large(8))
+    assert _rows(result.out, "NODE PKG CACHE") == [
         "0 0 L3#0 0,4 2 1 0,4 ?",
         "1 1 L3#1 1,5 2 1 1,5 ?",
         "0 0 L3#0 2,6 2 1 2,6 ?",
@@ -187,7 +187,7 @@ def test_every_core_has_its_row_in_the_topology_where_all_is_wanted(run: Run) ->
     ]
 
 
-def test_every_cpu_has_its_row_where_all_is_wanted(run: Run) -> None:
+def test_verbose_show_has_a_row_for_every_cpu(run: Run) -> None:
     rows = _table(run("show", "-v", _large(16)).out)
     assert [row["CACHE"] for row in rows] == ["L3#0", "L3#1"] * 8
     assert {(row["MIN"], row["MAX"]) for row in rows} == {("1.2", "2.3")}
@@ -199,18 +199,18 @@ def test_every_cpu_has_its_row_where_all_is_wanted(run: Run) -> None:
 )
 def test_a_topic_shows_its_tables_alone(run: Run, topic: str, heads: set[str]) -> None:
     all_heads = {"CPUS COUNT", "NODE PKG", "CPUS DRIVER", "IRQ COUNT"}
-    for words, wanted in (([topic], heads), (["all"], all_heads), ([], all_heads)):
+    for words, expected in (([topic], heads), (["all"], all_heads), ([], all_heads)):
         out = run("show", *words, {}).out
-        assert {" ".join(line.split()[:2]) for line in out.splitlines()} & all_heads == wanted
+        assert {" ".join(line.split()[:2]) for line in out.splitlines()} & all_heads == expected
 
 
-def test_json_is_all_whatever_the_topic(run: Run) -> None:
+def test_json_is_complete_whatever_the_topic(run: Run) -> None:
     whole = run("show", "--format", "json", {})
     assert run("show", "irqs", "-v", "--format", "json", {}).out == whole.out
 
 
 def _with_irqs(rows: list[tuple[int, int, str]]) -> dict[str, str | None]:
-    """Numbers, counts on CPU 0, and drivers."""
+    """Return files with these IRQs: number, count on CPU 0 and driver."""
     table = " CPU0 CPU1 CPU2 CPU3\n" + "".join(
         f"{number}: {times} 0 0 0 PCI-MSI {number}-edge {driver}\n" for number, times, driver in rows
     )
@@ -224,7 +224,7 @@ def _with_irqs(rows: list[tuple[int, int, str]]) -> dict[str, str | None]:
     return files
 
 
-def test_the_irqs_of_a_device_share_a_row_where_there_are_many(run: Run) -> None:
+def test_many_irqs_of_a_device_share_a_row(run: Run) -> None:
     rows = [(100 + number, 1000, f"i40e-eth0-TxRx-{number}") for number in range(800)]
     machine = _with_irqs([*rows, (50, 7, "acpi")])
     device, other, *_ = _rows(run("show", "irqs", machine).out, "IRQ COUNT")
@@ -234,7 +234,7 @@ def test_the_irqs_of_a_device_share_a_row_where_there_are_many(run: Run) -> None
     assert len(run("show", "-v", "irqs", machine).out.splitlines()) > 800
 
 
-def test_silent_irqs_are_a_line_by_device(run: Run) -> None:
+def test_silent_irqs_are_one_line_of_devices(run: Run) -> None:
     rows = [(100 + number, 0, f"nvme0q{number}") for number in range(5)]
     out = run("show", "irqs", _with_irqs([*rows, (50, 0, "acpi"), (51, 7, "eth0")])).out
     silent = next(line for line in out.splitlines() if line.startswith("silent"))

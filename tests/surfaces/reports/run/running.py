@@ -12,7 +12,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from noisewatch.documents.schema import schema_text
-from tests.surfaces.running import NOISEWATCH
+from tests.surfaces.running import NOISEWATCH, parse_json
 
 CPU = str(max(os.sched_getaffinity(0)))
 
@@ -40,7 +40,7 @@ def lines_of(receipt: Path) -> list[dict[str, Any]]:
 
 def read(text: str) -> dict[str, Any]:
     """Parse a document that the schema accepts."""
-    document: dict[str, Any] = json.loads(text, parse_constant=_refuse)
+    document: dict[str, Any] = parse_json(text)
     complaints = [f"{error.json_path}: {error.message}" for error in _validator(document["kind"]).iter_errors(document)]
     assert complaints == []
     assert _whole().is_valid(document)
@@ -64,7 +64,3 @@ def _validator(kind: str) -> Draft202012Validator:
     """Return the validator for one kind of line; a choice of several kinds would not explain a mismatch."""
     whole = schema()
     return Draft202012Validator({"$schema": whole["$schema"], "$ref": f"#/$defs/{kind}", "$defs": whole["$defs"]})
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not valid JSON")

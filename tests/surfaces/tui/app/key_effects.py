@@ -1,4 +1,4 @@
-"""What every key of the monitor does, in every place: the table that its tests press keys by."""
+"""The expected effect of every key of the monitor, in every place where it can be pressed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OVERLAYS: Mapping[str, type[Overlay[Any]]] = {
     "p": PreflightOverlay,
     "r": HistoryOverlay,
 }
-CLOSING = "q"  # or quitting, where nothing is above the screen
+CLOSING = "q"  # it quits if nothing is open
 QUITTING = (CLOSING, "ctrl+c")
 KEYS = [key for command in COMMANDS for key in command.key.split(",") if key not in QUITTING]
 Change = dict[str, object]
@@ -37,8 +37,8 @@ CHARACTERS = {
 }
 
 
-def _moved(by: int) -> Callable[[str], Change]:
-    """Single steps select a source on the overview, greater ones scroll its CPUs."""
+def _step(by: int) -> Callable[[str], Change]:
+    """Return the effect of a step by this many rows: on the overview a single step selects, others scroll."""
 
     def change(screen: str) -> Change:
         if screen == Screen.EVENTS:
@@ -52,12 +52,12 @@ def _moved(by: int) -> Callable[[str], Change]:
             return {"row": row, "chosen": f"queue {row}"}
         if screen == Screen.CLOCK or (screen == Screen.OVERVIEW and abs(by) > 1):
             return {"offset": row}
-        return {"row": row, "chosen": f"hog {3 * row if screen == Screen.CPU else row}"}  # of one CPU it is every third
+        return {"row": row, "chosen": f"hog {3 * row if screen == Screen.CPU else row}"}  # a CPU has every third one
 
     return change
 
 
-def _beside(direction: int) -> Callable[[str], Change]:
+def _next_screen(direction: int) -> Callable[[str], Change]:
     def change(screen: str) -> Change:
         if screen == Screen.CPU:
             return {"cpu": 30 + direction, "row": 0, "chosen": None}
@@ -66,47 +66,47 @@ def _beside(direction: int) -> Callable[[str], Change]:
     return change
 
 
-def _same(**change: object) -> Callable[[str], Change]:
+def _always(**change: object) -> Callable[[str], Change]:
     return lambda screen: change
 
 
-_DRILLED: Change = {"screen": Screen.CPU, "row": 1, "chosen": "hog 5", "cpu": 32}
-_ENTERED: dict[str, Change] = {
-    Screen.OVERVIEW: _DRILLED,
-    Screen.CULPRITS: _DRILLED,
+_DRILL_IN: Change = {"screen": Screen.CPU, "row": 1, "chosen": "hog 5", "cpu": 32}
+_ON_ENTER: dict[str, Change] = {
+    Screen.OVERVIEW: _DRILL_IN,
+    Screen.CULPRITS: _DRILL_IN,
     Screen.IRQS: {"screen": Screen.CPU, "cpu": 35},
     Screen.CPU: {},
     Screen.EVENTS: {"screen": Screen.OVERVIEW, "cursor": 24},
     Screen.PREFLIGHT: {"opens_check": True},
 }
-_ASKED: dict[str, Change] = {
+_ON_FIX: dict[str, Change] = {
     Screen.OVERVIEW: {"advice": "hog 5"},
     Screen.CULPRITS: {"advice": "hog 5"},
     Screen.IRQS: {"advice": "queue 5"},
     Screen.CPU: {"advice": "hog 15"},
     Screen.PREFLIGHT: {"notice": "its fix, if any, is below"},
 }
-_ON_Screen: dict[str, Callable[[str], Change]] = {
-    "space": _same(cursor=None),
-    "less_than_sign": _same(),
-    "greater_than_sign": _same(),
-    "left": _same(cursor=14),
-    "right": _same(cursor=16),
-    "shift+left": _same(cursor=5),
-    "shift+right": _same(cursor=25),
-    "home": _same(cursor=0),
-    "end": _same(cursor=None),
+_ON_SCREEN: dict[str, Callable[[str], Change]] = {
+    "space": _always(cursor=None),
+    "less_than_sign": _always(),
+    "greater_than_sign": _always(),
+    "left": _always(cursor=14),
+    "right": _always(cursor=16),
+    "shift+left": _always(cursor=5),
+    "shift+right": _always(cursor=25),
+    "home": _always(cursor=0),
+    "end": _always(cursor=None),
     "left_square_bracket": lambda screen: {"cursor": 12 if screen == Screen.CLOCK else 10},
     "right_square_bracket": lambda screen: {"cursor": 22 if screen == Screen.CLOCK else 20},
-    "left_curly_bracket": _same(cursor=14),
-    "right_curly_bracket": _same(cursor=16),
-    "H": _same(cursor=None, pauses_on_spike=True),
-    "w": _same(zoom=2),
-    "s": _same(sort="rate"),
-    "m": _same(baseline=15),
-    "M": _same(baseline=None),
-    "S": _same(notice="no idle probe"),
-    "a": _same(shows_all_cpus=True),
+    "left_curly_bracket": _always(cursor=14),
+    "right_curly_bracket": _always(cursor=16),
+    "H": _always(cursor=None, pauses_on_spike=True),
+    "w": _always(zoom=2),
+    "s": _always(sort="rate"),
+    "m": _always(baseline=15),
+    "M": _always(baseline=None),
+    "S": _always(notice="no idle probe"),
+    "a": _always(shows_all_cpus=True),
     "g": lambda screen: (
         {"groups_irqs": True, "row": 0, "chosen": "card"}
         if screen == Screen.IRQS
@@ -115,36 +115,36 @@ _ON_Screen: dict[str, Callable[[str], Change]] = {
         else {"folds_events" if screen == Screen.EVENTS else "folds": False}
     ),
     "z": lambda screen: {"map": "noise None True"} if screen == Screen.MAP else {"shows_silent_irqs": True},
-    "v": _same(shows_all_checks=True),
-    "F": _same(notice="no fix script"),
-    "c": _same(above="CalibrationOverlay announced"),
-    "t": _same(above="TraceOverlay announced"),
-    "p": _same(above="PreflightOverlay announced"),
-    "r": _same(above="HistoryOverlay over"),
-    **{str(screen.number): _same(screen=screen) for screen in Screen},
-    "tab": _beside(1),
-    "shift+tab": _beside(-1),
+    "v": _always(shows_all_checks=True),
+    "F": _always(notice="no fix script"),
+    "c": _always(above="CalibrationOverlay announced"),
+    "t": _always(above="TraceOverlay announced"),
+    "p": _always(above="PreflightOverlay announced"),
+    "r": _always(above="HistoryOverlay over"),
+    **{str(screen.number): _always(screen=screen) for screen in Screen},
+    "tab": _next_screen(1),
+    "shift+tab": _next_screen(-1),
     "slash": lambda screen: (
         {"is_typing": True, "row": 0, "chosen": None, "event": None}
         | ({} if screen in (Screen.CULPRITS, Screen.EVENTS, Screen.IRQS) else {"screen": Screen.CULPRITS})
     ),
-    "f": lambda screen: _ASKED.get(screen, {"notice": "no culprit is selected here"}),
-    "e": _same(notice="written"),
-    "y": _same(notice="no command to copy"),
-    "enter": lambda screen: _ENTERED.get(screen, {"screen": Screen.CPU}),
-    "escape": _same(screen=Screen.OVERVIEW),
-    "question_mark": _same(shows_help=True),
-    "h": _same(shows_help=True),
-    "f1": _same(shows_help=True),
-    "down": _moved(1),
-    "j": _moved(1),
-    "up": _moved(-1),
-    "k": lambda screen: {"map": "interrupts None False"} if screen == Screen.MAP else _moved(-1)(screen),
-    "pagedown": _moved(10),
-    "pageup": _moved(-10),
+    "f": lambda screen: _ON_FIX.get(screen, {"notice": "no culprit is selected here"}),
+    "e": _always(notice="written"),
+    "y": _always(notice="no command to copy"),
+    "enter": lambda screen: _ON_ENTER.get(screen, {"screen": Screen.CPU}),
+    "escape": _always(screen=Screen.OVERVIEW),
+    "question_mark": _always(shows_help=True),
+    "h": _always(shows_help=True),
+    "f1": _always(shows_help=True),
+    "down": _step(1),
+    "j": _step(1),
+    "up": _step(-1),
+    "k": lambda screen: {"map": "interrupts None False"} if screen == Screen.MAP else _step(-1)(screen),
+    "pagedown": _step(10),
+    "pageup": _step(-10),
 }
-# Where a recording is shown, which does not play, on the overview; all others do what they do elsewhere.
-_OF_A_RECORDING: dict[str, Change] = {
+# Keys with another effect on the overview of a recording that does not play.
+_ON_RECORDING: dict[str, Change] = {
     "space": {"plays": True},
     "less_than_sign": {"speed": 0.5},
     "greater_than_sign": {"speed": 2.0},
@@ -161,14 +161,14 @@ _WHILE_TYPING: dict[str, Change] = {
 
 
 def _on_screen(screen: str) -> dict[str, Change]:
-    """Another screen, or the same one anew, has its first row selected."""
-    changes = {key: change(screen) for key, change in _ON_Screen.items()}
-    anew: Change = {"event": None, "row": 0, "chosen": None}
-    return {key: {**anew, **change} if "screen" in change else change for key, change in changes.items()}
+    """Return the effects of all keys; a key that opens a screen selects its first row."""
+    changes = {key: change(screen) for key, change in _ON_SCREEN.items()}
+    first_row: Change = {"event": None, "row": 0, "chosen": None}
+    return {key: {**first_row, **change} if "screen" in change else change for key, change in changes.items()}
 
 
 def _in_overlay(kind: type[Overlay[Any]]) -> dict[str, Change]:
-    """All but these keys do nothing there."""
+    """Return the effects of all keys in an overlay; most have none."""
     over = f"{kind.__name__} {OverlayState.OVER}"
     return {
         **{key: {} for key in KEYS},
@@ -179,18 +179,18 @@ def _in_overlay(kind: type[Overlay[Any]]) -> dict[str, Change]:
     }
 
 
-# By place, what is different after a key, of a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed:
-# CPU 30, the sixth row, offset 5, the fifth event from the top of one in each interval, a baseline of interval 5. What
-# is not named must be as it was.
+# By place, the changes after a key in a monitor that shows interval 15 of 30, of which 10 and 20 are disturbed:
+# CPU 30, the sixth row, offset 5, the fifth event from the top of one in each interval, a baseline of interval 5. All
+# other state must be unchanged.
 EFFECTS: dict[str, dict[str, Change]] = {
     **{screen: _on_screen(screen) for screen in Screen},
-    RECORDED: {**_on_screen(Screen.OVERVIEW), **_OF_A_RECORDING},
+    RECORDED: {**_on_screen(Screen.OVERVIEW), **_ON_RECORDING},
     HELP: {key: {} if key in SCROLLING else {"shows_help": False} for key in [*KEYS, CLOSING]},
     TYPING: {key: _WHILE_TYPING.get(key, {}) for key in KEYS},
     **{place: _in_overlay(kind) for place, kind in OVERLAYS.items()},
 }
-# What these change belongs to other screens: the picture may stay as it is.
-UNSEEN: dict[str, tuple[str, ...]] = {
+# Keys whose effect is visible only on other screens: the picture may be unchanged.
+INVISIBLE: dict[str, tuple[str, ...]] = {
     Screen.OVERVIEW: ("g", "z", "v"),
     Screen.MAP: ("2", "s", "a", "g", "z", "v"),
     Screen.IRQS: ("a", "v"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from noisewatch.machine import Machine
 from noisewatch.operations.frame.frame import Frame
 from noisewatch.surfaces.cli.arguments import parse_arguments
 from noisewatch.surfaces.cli.commands.monitor import machine_access
@@ -17,10 +18,10 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.overlays.overlay import MachineAccess
 from noisewatch.surfaces.tui.state.screen_model import Screen
-from tests.surfaces.tui.framing import frame, unframed
+from tests.surfaces.tui.framing import frame, text_of_rows, unframed
 
 Steps = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
-PATIENCE_S = 60.0  # ends what hangs: a sampler takes seconds to start where others work
+PATIENCE_S = 60.0  # the limit for a hanging test: a sampler takes seconds to start on a busy machine
 
 
 def with_monitor(
@@ -31,7 +32,7 @@ def with_monitor(
     patience_s: float = PATIENCE_S * 2,
     kind: type[MonitorApp] = MonitorApp,
 ) -> MonitorApp:
-    """The monitor, after these steps; it has ended by then."""
+    """Run the monitor with these steps, and return it after its end."""
 
     async def follow() -> MonitorApp:
         app = kind(SamplerProcess(sampler) if sampler is not None else None, glyphs=UNICODE, access=access)
@@ -43,46 +44,62 @@ def with_monitor(
 
 
 def replay_access(recording: Path) -> MachineAccess:
-    """What `--replay` gives the monitor."""
+    """Return the access to the machine that `--replay` gives the monitor."""
     return machine_access(parse_arguments(["--replay", str(recording)]))
 
 
-async def preflight_of_shown(app: MonitorApp, pilot: Pilot[None]) -> None:
-    """Asks for a whole preflight of the replay, and waits for its verdict; before it `F` writes nothing."""
+async def run_preflight(app: MonitorApp, pilot: Pilot[None]) -> None:
+    """Run a whole preflight of the replay, and wait for its verdict; before it `F` writes nothing."""
     app.show_frame(frame(4, target=(2, 3), origin="replay of machine.nw"))
     await pilot.press("p", "F")
-    assert "Judges the replay of machine.nw" in "".join(shown(app))
+    assert "Judges the replay of machine.nw" in "".join(lines_of(app))
     assert not list(Path().iterdir())
     await pilot.press("enter")
-    await until(pilot, lambda: "CHECKS" in "".join(shown(app)))
+    await until(pilot, lambda: "CHECKS" in "".join(lines_of(app)))
 
 
-def shown(app: MonitorApp) -> list[str]:
-    """What is on the screen, a text a row, without the edges at the left."""
+def lines_of(app: MonitorApp) -> list[str]:
+    """Return the rows of the screen as texts, without the edges at the left."""
     view = app.query_one(LineView)
     return [unframed(view.render_line(row).text) for row in range(view.size.height)]
 
 
 def screen_after(*keys: str, frames: Iterable[Frame] = (), size: tuple[int, int] = (100, 30)) -> list[str]:
-    """The screen after these frames and keys."""
+    """Return the rows of the screen after these frames and keys."""
     lines: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        for each in frames:
-            app.show_frame(each)
+        for interval in frames:
+            app.show_frame(interval)
         await pilot.press(*keys)
         await pilot.pause()
-        lines.extend(shown(app))
+        lines.extend(lines_of(app))
 
     with_monitor(steps, size=size)
     return lines
 
 
-async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    """Lets the monitor work until the condition holds. Raises TimeoutError, or AssertionError when it has ended."""
+def texts_after(*keys: str, open_machine: Callable[[], Machine]) -> list[str]:
+    """Return the text of the screen after each key, in a replay of this machine."""
+    texts: list[str] = []
+
+    async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
+        app.show_frame(frame(4, origin="replay of x.nw"))
+        for key in keys:
+            await pilot.press(key)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            texts.append(text_of_rows(app.rows(120, 40)))
+
+    with_monitor(steps, size=(120, 40), access=MachineAccess(open_machine))
+    return texts
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
+    """Let the monitor run until the condition holds. Raise TimeoutError, or AssertionError after the monitor's end."""
 
     async def work() -> None:
-        while not holds():
+        while not condition():
             assert pilot.app.is_running
             await pilot.pause(0.01)
 
@@ -90,5 +107,5 @@ async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
 
 
 def key_of(screen: Screen) -> str:
-    """The digit that shows the screen."""
+    """Return the digit that shows the screen."""
     return str(screen.number)

@@ -1,4 +1,4 @@
-"""The monitor and the process that samples for it."""
+"""The monitor and its sampler process."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from noisewatch.operations.machines import MachineOptions
 from noisewatch.operations.sampler import SamplerOptions
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import lines_of, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame
 from tests.written.quiet_machine import quiet_files
 
 
 def sampler_program(text: str) -> list[str]:
-    """What a sampler may be, for the monitor to start."""
+    """Return the command of a fake sampler that runs this program."""
     return [sys.executable, "-c", f"import os, sys, time\n{text}"]
 
 
 def _header_when(sampler: list[str], words: str) -> str:
-    """The screen's first row once it shows the words."""
+    """Return the first two rows of the screen once they contain the words."""
     heads: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: words in "".join(shown(app)[:2]))
-        heads.append("  ".join(shown(app)[:2]))
+        await until(pilot, lambda: words in "".join(lines_of(app)[:2]))
+        heads.append("  ".join(lines_of(app)[:2]))
 
     with_monitor(steps, sampler)
     return heads[0]
@@ -48,23 +48,23 @@ def _header_when(sampler: list[str], words: str) -> str:
         ("os.kill(os.getpid(), 9)", "the sampler ended: status -9"),
     ],
 )
-def test_the_header_tells_why_the_sampler_ended(program: str, words: str) -> None:
+def test_the_header_shows_why_the_sampler_ended(program: str, words: str) -> None:
     assert words in _header_when(sampler_program(program), words)
 
 
-def test_the_header_tells_it_after_some_frames_too() -> None:
+def test_the_header_shows_the_sampler_error_after_some_frames_too() -> None:
     line = encode_frame(frame())
     program = f"os.write(1, {line!r}); sys.stderr.write('boom'); sys.exit(2)"
     assert "benchmark-host" in _header_when(sampler_program(program), "boom")
 
 
 @pytest.mark.parametrize("junk", [b"junk\n", encode_frame(frame())[:100]], ids=["junk", "cut"])
-def test_a_sampler_that_dies_within_a_frame_is_told_and_no_crash(junk: bytes) -> None:
+def test_a_sampler_that_dies_within_a_frame_is_reported(junk: bytes) -> None:
     program = f"os.write(1, {encode_frame(frame())!r} + {junk!r}); sys.stderr.write('boom'); sys.exit(1)"
     assert "the sampler ended" in _header_when(sampler_program(program), "the sampler ended")
 
 
-def test_an_escape_sequence_in_the_samplers_last_words_is_not_drawn() -> None:
+def test_an_escape_sequence_in_the_sampler_error_is_not_drawn() -> None:
     program = "sys.stderr.write('\\x1b]0;x\\x07boom'); sys.exit(2)"
     assert _header_when(sampler_program(program), "boom").isprintable()
 
@@ -74,18 +74,18 @@ def test_frames_of_the_sampler_are_shown_as_they_come() -> None:
     program = f"os.write(1, {first!r}); time.sleep(0.05); os.write(1, {second!r}); time.sleep(60)"
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "latecomer [4711]" in "".join(shown(app)))
+        await until(pilot, lambda: "latecomer [4711]" in "".join(lines_of(app)))
 
     assert with_monitor(steps, sampler_program(program)).model.history.count == 2
 
 
-def test_what_the_sampler_does_not_repeat_is_as_it_was() -> None:
+def test_fields_that_the_sampler_omits_are_unchanged() -> None:
     first = frame(causes=(CauseLine(settles=("tasks-on-target",)),), gravities="04")
     second = replace(first, culprits=(culprit("latecomer"),))
     lines = encode_frame(first) + encode_frame(second, stable_fields(first))
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "latecomer [4711]" in "".join(shown(app)))
+        await until(pilot, lambda: "latecomer [4711]" in "".join(lines_of(app)))
 
     model = with_monitor(steps, sampler_program(f"os.write(1, {lines!r}); time.sleep(60)")).model
     assert (model.newest, model.history.frame(0), model.history.frame(1)) == (second, first, second)
@@ -98,7 +98,7 @@ def test_the_sampler_does_not_outlive_the_monitor(tmp_path: Path, key: str) -> N
     program = f"open({str(file)!r}, 'w').write(str(os.getpid())); os.write(1, {line!r}); time.sleep(60)"
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "benchmark-host" in shown(app)[0])
+        await until(pilot, lambda: "benchmark-host" in lines_of(app)[0])
         await pilot.press(key)
 
     with_monitor(steps, sampler_program(program))
@@ -113,45 +113,45 @@ def test_a_sampler_that_ignores_signals_does_not_outlive_the_monitor(tmp_path: P
     )
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "benchmark-host" in shown(app)[0])
+        await until(pilot, lambda: "benchmark-host" in lines_of(app)[0])
 
     with_monitor(steps, sampler_program(program))
     assert not psutil.pid_exists(int(file.read_text()))
 
 
-def _sampling(machine: MachineOptions) -> list[str]:
+def _sampler_command(machine: MachineOptions) -> list[str]:
     return SamplerOptions(machine=machine, allowed=frozenset({0}), observer=os.getpid()).command()
 
 
 def test_the_real_sampler_shows_a_copied_tree(unchanged_tree: Path) -> None:
-    head = _header_when(_sampling(MachineOptions(sysroot=str(unchanged_tree))), "benchmark-host")
+    head = _header_when(_sampler_command(MachineOptions(sysroot=str(unchanged_tree))), "benchmark-host")
     assert "copied tree" in head
     assert "UNKNOWN" in head
 
 
 def test_the_real_sampler_replays_a_recording(tmp_path: Path) -> None:
     recording = record(tmp_path / "machine.nw", quiet_files(), quiet_files(0.02))
-    assert "4 CPUs" in _header_when(_sampling(MachineOptions(replay=str(recording))), "CPUs")
+    assert "4 CPUs" in _header_when(_sampler_command(MachineOptions(replay=str(recording))), "CPUs")
 
 
-def test_the_real_sampler_tells_what_it_cannot_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_real_sampler_reports_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # a long path would leave no room for the reason
-    head = _header_when(_sampling(MachineOptions(replay="none.nw")), "the sampler ended")
+    head = _header_when(_sampler_command(MachineOptions(replay="none.nw")), "the sampler ended")
     assert "none.nw: no such file" in head
 
 
 def test_frames_that_come_together_are_drawn_once() -> None:
     lines = b"".join(encode_frame(frame(culprits=(culprit(f"c{second}"),), second=second)) for second in range(1, 60))
-    drawn: list[int] = []
+    counts: list[int] = []
 
     class CountingApp(MonitorApp):
         def draw(self) -> None:
-            drawn.append(self.model.history.count)
+            counts.append(self.model.history.count)
             super().draw()
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "c59 [4711]" in "".join(shown(app)))
+        await until(pilot, lambda: "c59 [4711]" in "".join(lines_of(app)))
 
     with_monitor(steps, sampler_program(f"os.write(1, {lines!r}); time.sleep(60)"), kind=CountingApp)
-    assert drawn[-1] == 59
-    assert len(drawn) < 30
+    assert counts[-1] == 59
+    assert len(counts) < 30

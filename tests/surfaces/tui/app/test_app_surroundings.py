@@ -1,4 +1,4 @@
-"""The monitor and what is around it: the palette, the mouse, the focus, and terminals that can do less."""
+"""The monitor's surroundings: the palette, the mouse, the focus, and simpler terminals."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.app.palette import KeyCommands
 from noisewatch.surfaces.tui.screens.page import number_at
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, lines_of, until, with_monitor
 from tests.surfaces.tui.framing import culprit, frame, model_of, text_of
 
 
-async def _ask(app: MonitorApp, pilot: Pilot[None], words: str) -> None:
-    """Opens the palette and waits for what it finds."""
+async def _search_palette(app: MonitorApp, pilot: Pilot[None], words: str) -> None:
+    """Open the palette, type the words, and wait for results."""
     app.show_frame(frame())
     await pilot.press("ctrl+p", *("space" if letter == " " else letter for letter in words))
     await until(pilot, lambda: bool(app.screen.query(CommandList)) and app.screen.query_one(CommandList).display)
 
 
 @pytest.mark.parametrize(("words", "screen", "cpu"), [("map", "map", None), ("CPU 2", "cpu", 2)])
-def test_the_palette_finds_what_a_key_does_and_a_cpu(words: str, screen: str, cpu: int | None) -> None:
+def test_the_palette_finds_the_action_of_a_key_and_a_cpu(words: str, screen: str, cpu: int | None) -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await _ask(app, pilot, words)
+        await _search_palette(app, pilot, words)
         await pilot.press("enter")
         await until(pilot, lambda: len(app.screen_stack) == 1 and app.model.screen == screen)
 
     assert with_monitor(steps).model.cpu == cpu
 
 
-def test_quit_in_the_palette_ends_the_program_whatever_is_open() -> None:
-    opened: list[bool] = []
+def test_quit_in_the_palette_ends_the_program_with_open_advice() -> None:
+    states: list[bool] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame(4, (culprit("hog"),)))
         app.model.ask_for_fix(app.model.listed()[0])
-        await _ask(app, pilot, "quit")
-        opened.append(app.model.has_opened)
+        await _search_palette(app, pilot, "quit")
+        states.append(app.model.has_opened)
         await pilot.press("enter")
         await until(pilot, lambda: not app.is_running or not app.model.has_opened or app.return_code is not None)
 
     app = with_monitor(steps)
-    assert opened == [True]
+    assert states == [True]
     assert app.return_code == 0
     assert app.model.has_opened
 
@@ -56,7 +56,7 @@ def test_enter_in_a_palette_that_was_just_opened_does_not_end_the_program() -> N
     rows: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await _ask(app, pilot, "")
+        await _search_palette(app, pilot, "")
         options = app.screen.query_one(CommandList)
         await until(pilot, lambda: options.option_count > 20)
         rows.extend(str(option.prompt) for option in options.options)
@@ -69,9 +69,9 @@ def test_enter_in_a_palette_that_was_just_opened_does_not_end_the_program() -> N
 
 
 @pytest.mark.parametrize("quantity", ["heat", "clock"])
-def test_the_palette_opens_the_map_with_the_quantity_that_was_asked_for(quantity: str) -> None:
+def test_the_palette_opens_the_map_with_the_requested_quantity(quantity: str) -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await _ask(app, pilot, f"map of {quantity}")
+        await _search_palette(app, pilot, f"map of {quantity}")
         await pilot.press("enter")
         await until(pilot, lambda: len(app.screen_stack) == 1 and app.model.screen == "map")
 
@@ -79,7 +79,7 @@ def test_the_palette_opens_the_map_with_the_quantity_that_was_asked_for(quantity
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [
         ("freq", "clock"),
         ("clock", "clock"),
@@ -103,7 +103,7 @@ def test_the_palette_opens_the_map_with_the_quantity_that_was_asked_for(quantity
         ("exit", "quit"),
     ],
 )
-def test_the_palette_finds_screens_and_actions_by_plain_words(words: str, found: str) -> None:
+def test_the_palette_finds_screens_and_actions_by_plain_words(words: str, expected: str) -> None:
     hits: list[tuple[float, str]] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
@@ -112,20 +112,20 @@ def test_the_palette_finds_screens_and_actions_by_plain_words(words: str, found:
 
     with_monitor(steps)
     best = max(score for score, _ in hits)
-    assert [text for score, text in hits if score == best and text.startswith(found)]
+    assert [text for score, text in hits if score == best and text.startswith(expected)]
 
 
-def test_the_palette_has_a_row_a_command_with_its_key_and_no_colours_of_its_own() -> None:
+def test_the_palette_has_one_row_per_command_and_only_terminal_colours() -> None:
     rows: list[str] = []
     colours: set[str] = set()
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await _ask(app, pilot, "spike")
+        await _search_palette(app, pilot, "spike")
         await until(pilot, lambda: app.screen.query_one(CommandList).option_count == 3)
         await pilot.pause()
         for line in app.lines():
             rows.append("".join(segment.text for segment in line))
-            colours.update(str(each) for segment in line if segment.style for each in _colours_of(segment.style))
+            colours.update(str(name) for segment in line if segment.style for name in _colour_names(segment.style))
 
     with_monitor(steps, size=(80, 24))
     assert any("│ [           previous spike" in row and "disturbance, noise" in row for row in rows)
@@ -133,14 +133,12 @@ def test_the_palette_has_a_row_a_command_with_its_key_and_no_colours_of_its_own(
     assert [colour for colour in colours if "#" in colour or "rgb" in colour] == []
 
 
-def _colours_of(style: Style) -> list[str]:
+def _colour_names(style: Style) -> list[str]:
     return [colour.name for colour in (style.color, style.bgcolor) if colour is not None]
 
 
 @pytest.mark.parametrize(("in_unicode", "arrow"), [(True, "←"), (False, "left")])
-def test_every_key_has_the_name_that_stands_on_the_keyboard_in_the_palette_and_in_the_help(
-    in_unicode: bool, arrow: str
-) -> None:
+def test_keys_have_their_keyboard_names_in_the_palette_and_in_the_help(in_unicode: bool, arrow: str) -> None:
     hints: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
@@ -149,47 +147,47 @@ def test_every_key_has_the_name_that_stands_on_the_keyboard_in_the_palette_and_i
 
     with_monitor(steps)
     assert {"[", "/", "? h f1", "<", "{", arrow, f"shift-{arrow}"} <= set(hints)
-    helped = "\n".join(text_of(row) for row in help_rows(120, 60, in_unicode=in_unicode))
-    for told in ("\n".join(hints), helped):
-        assert [word for word in ("bracket", "_sign", "shift+", "ctrl+") if word in told] == []
-    assert "ctrl-p" in helped
-    assert f"  {arrow}  " in helped
+    help_text = "\n".join(text_of(row) for row in help_rows(120, 60, in_unicode=in_unicode))
+    for text in ("\n".join(hints), help_text):
+        assert [word for word in ("bracket", "_sign", "shift+", "ctrl+") if word in text] == []
+    assert "ctrl-p" in help_text
+    assert f"  {arrow}  " in help_text
 
 
-def test_the_help_stands_by_what_one_wants_and_scrolls_to_its_last_word() -> None:
+def test_the_help_has_sections_and_scrolls_to_its_last_row() -> None:
     heads = ("  look", "  move in time", "  act", "  copy, export, leave")
-    whole = "\n".join(text_of(row) for row in help_rows(120, 60))
-    assert [head for head in heads if head not in whole] == []
+    help_text = "\n".join(text_of(row) for row in help_rows(120, 60))
+    assert [head for head in heads if head not in help_text] == []
     last = "outside  hypervisor or firmware"
     for size in ((80, 24), (60, 20), (120, 34), (300, 80)):
         pages = [help_rows(*size, offset) for offset in (0, 100)]
         assert any(last in text_of(row) for row in pages[-1])
-        assert [said for said in _SAID if said not in _seen(size)] == []
+        assert [action for action in _ACTIONS if action not in _all_pages(size)] == []
 
 
-_SAID = sorted({said for command in IN_HELP for said in command.name.split("; ")})
+_ACTIONS = sorted({action for command in IN_HELP for action in command.name.split("; ")})
 
 
-def _seen(size: tuple[int, int]) -> str:
-    """What can be scrolled to."""
+def _all_pages(size: tuple[int, int]) -> str:
+    """Return the text of all pages of the help."""
     return "\n".join(text_of(row) for at in range(0, 80, 5) for row in help_rows(*size, at))
 
 
 @pytest.mark.parametrize(
-    ("key", "told"),
+    ("key", "expected"),
     [
         ("z", ("irqs: show silent IRQs", "map: one cache, or all")),
         ("k", ("a row up", "map: noise, clock or heat")),
         ("g", ("group rows", "clock: next graph")),
     ],
 )
-def test_what_a_key_does_on_another_screen_has_a_row_of_its_own(key: str, told: tuple[str, str]) -> None:
+def test_another_effect_of_a_key_has_its_own_row_in_the_help(key: str, expected: tuple[str, str]) -> None:
     rows = [text_of(row) for row in help_rows(40, 200)]
     at = next(at for at, row in enumerate(rows) if row.split(" ")[2:3] == [key])
-    assert [row[14:].rstrip() for row in rows[at : at + 2]] == [*told]
+    assert [row[14:].rstrip() for row in rows[at : at + 2]] == [*expected]
 
 
-def test_what_is_typed_into_the_palette_does_nothing_else() -> None:
+def test_keys_typed_into_the_palette_have_no_other_effect() -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame())
         await pilot.press("ctrl+p", "q", "H", "w")
@@ -205,7 +203,7 @@ def _history(count: int = 30) -> ScreenModel:
     return model_of(*(frame(second=second) for second in range(count)))
 
 
-def test_a_place_on_the_timeline_is_an_interval_and_any_other_is_none() -> None:
+def test_only_positions_on_the_timeline_are_intervals() -> None:
     model = _history()
     assert [number_at(model, 36, y, 100, 30) for y in (26, 28)] == [29, 29]
     assert number_at(model, 27, 28, 100, 30) == 20
@@ -215,7 +213,7 @@ def test_a_place_on_the_timeline_is_an_interval_and_any_other_is_none() -> None:
     assert number_at(model, 8, 27, 100, 30) == 19
 
 
-def test_a_press_on_the_timeline_shows_that_moment_and_the_wheel_scrolls() -> None:
+def test_a_click_on_the_timeline_shows_that_interval_and_the_wheel_scrolls() -> None:
     rows: list[int] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
@@ -233,7 +231,7 @@ def test_a_press_on_the_timeline_shows_that_moment_and_the_wheel_scrolls() -> No
     assert rows == [20, 1, 0]
 
 
-def test_while_nobody_looks_the_screen_is_not_drawn_each_time_and_then_at_once() -> None:
+def test_without_focus_the_screen_is_drawn_only_when_focus_returns() -> None:
     texts: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
@@ -241,10 +239,10 @@ def test_while_nobody_looks_the_screen_is_not_drawn_each_time_and_then_at_once()
         app.post_message(AppBlur())
         await pilot.pause()
         app.show_frame(frame(culprits=(culprit("unseen"),), second=2))
-        texts.append("".join(shown(app)))
+        texts.append("".join(lines_of(app)))
         app.post_message(AppFocus())
         await pilot.pause()
-        texts.append("".join(shown(app)))
+        texts.append("".join(lines_of(app)))
 
     with_monitor(steps)
     assert ["unseen" in text for text in texts] == [False, True]
@@ -261,13 +259,13 @@ def test_while_nobody_looks_the_screen_is_not_drawn_each_time_and_then_at_once()
         (None, "xterm", ASCII),
     ],
 )
-def test_block_characters_are_drawn_where_encoding_and_font_have_them(
+def test_block_characters_are_drawn_if_encoding_and_font_have_them(
     encoding: str | None, terminal: str, glyphs: Glyphs
 ) -> None:
     assert glyphs_for(encoding, terminal) is glyphs
 
 
-def test_in_ascii_nothing_else_is_drawn_and_no_column_moves() -> None:
+def test_an_ascii_terminal_gets_only_ascii_in_aligned_columns() -> None:
     names = tuple(culprit(name) for name in ("größer", "日本", "µs…", "x" * 90))
     lines: list[str] = []
 
@@ -276,7 +274,7 @@ def test_in_ascii_nothing_else_is_drawn_and_no_column_moves() -> None:
         app.show_frame(frame(4, names))
         for key in ("1", "2", "3", "4", "5", "7", "8", "question_mark"):
             await pilot.press(key)
-            lines.extend(shown(app))
+            lines.extend(lines_of(app))
 
     with_monitor(steps)
     assert [line for line in lines if not line.isascii()] == []

@@ -1,4 +1,4 @@
-"""What each screen and key asks of this host while a benchmark runs there: nothing that interrupts a target CPU."""
+"""During a benchmark, no screen or key reads a file of this host that interrupts a target CPU."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FRAMES = 5
 
 
 class _Host(WrittenMachine):
-    """The quiet machine as if it was this host, with all that interrupts a CPU by being asked."""
+    """The quiet machine as this host, with all files whose reading interrupts a CPU."""
 
     is_live = True
 
@@ -47,7 +47,7 @@ class _Host(WrittenMachine):
                 f"{CPUS}/cpu{cpu}/acpi_cppc/highest_perf": "255\n",
                 f"{CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 2},{cpu % 2 + 2}\n",
             }
-        files[f"{CPUS}/cpu2/cpufreq/base_frequency"] = "2600000\n"  # where it is not there, the other one is asked
+        files[f"{CPUS}/cpu2/cpufreq/base_frequency"] = "2600000\n"  # without this file, nominal_freq is read
         hog = [process(900, "hog", 2, 1_000_000_000 * number, allowed="2-3") for number in range(count)]
         moments = [quiet_files(seconds_between * number) | files | hog[number] for number in range(count)]
         super().__init__(*moments, answers=ANSWERS, seconds_between=seconds_between)
@@ -63,13 +63,13 @@ class _Host(WrittenMachine):
         """
         sensors = [path for path in self.reads[begin:] if path.startswith(f"{SENSORS}/hwmon1/temp1_")]
         number = _RELEASES[release]
-        asked = [path for path in self.reads[begin:] if may_interrupt(path, TARGET, number)]
-        return asked + [path for path in sensors if path.endswith(("_input", "_crit"))]
+        paths = [path for path in self.reads[begin:] if may_interrupt(path, TARGET, number)]
+        return paths + [path for path in sensors if path.endswith(("_input", "_crit"))]
 
 
 @pytest.fixture(autouse=True)
 def affinity() -> Iterator[None]:
-    """The sampler moves itself off the target CPUs, and so off ours."""
+    """Restore our affinity: the sampler moves its process off the target CPUs."""
     before = os.sched_getaffinity(0)
     yield
     os.sched_setaffinity(0, before)
@@ -80,27 +80,27 @@ def release(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def _snapshots(host: _Host, wish: SnapshotOptions, count: int) -> list[Snapshot]:
-    found: list[Snapshot] = []
+def _snapshots(host: _Host, options: SnapshotOptions, count: int) -> list[Snapshot]:
+    snapshots: list[Snapshot] = []
     for _ in range(count):
-        found.append(read_snapshot(host, wish, TaskReader(), found[-1] if found else None))
+        snapshots.append(read_snapshot(host, options, TaskReader(), snapshots[-1] if snapshots else None))
         host.advance()
-    return found
+    return snapshots
 
 
-def test_to_begin_with_all_is_asked_that_interrupts_a_cpu_by_being_asked(release: str) -> None:
+def test_the_first_snapshot_reads_all_interrupting_files(release: str) -> None:
     host = _Host(release)
     (snapshot,) = _snapshots(host, SnapshotOptions(TARGET), 1)
-    known = set(INTRUSIVE[2:]) if release == "6.14.0" else set(INTRUSIVE[1:])
-    asked = {read for read in INTRUSIVE for path in host.intrusive(release) if read.words.fullmatch(path)}
-    never = {read for read in INTRUSIVE if "msr" in read.words.pattern or "thermal_zone" in read.words.pattern}
-    assert asked == known - never
+    expected = set(INTRUSIVE[2:]) if release == "6.14.0" else set(INTRUSIVE[1:])
+    reads = {read for read in INTRUSIVE for path in host.intrusive(release) if read.words.fullmatch(path)}
+    absent = {read for read in INTRUSIVE if "msr" in read.words.pattern or "thermal_zone" in read.words.pattern}
+    assert reads == expected - absent
     assert snapshot.pin_trial.granted == TARGET
-    assert {each.base_khz for each in snapshot.frequency.cpus.values()} == {2_600_000}
+    assert {cpu.base_khz for cpu in snapshot.frequency.cpus.values()} == {2_600_000}
 
 
-def test_the_samplers_later_frames_ask_nothing_of_it_and_lose_nothing(release: str) -> None:
-    """All screens show those frames: the overview, all CPUs, culprits, one CPU, events and preflight's checks."""
+def test_later_frames_of_the_sampler_interrupt_no_target_cpu(release: str) -> None:
+    """All screens show only these frames: the overview, all CPUs, culprits, one CPU, events and preflight's checks."""
     host = _Host(release, seconds_between=1.1 * SETTINGS_LAST_NS / SECOND_NS)  # the settings are read again each time
     frames = sample_frames(host, SnapshotOptions(TARGET), 1.0, sleep=lambda seconds: host.advance())
     next(frames)
@@ -108,20 +108,20 @@ def test_the_samplers_later_frames_ask_nothing_of_it_and_lose_nothing(release: s
     later = [next(frames) for _ in range(_FRAMES)]
     assert len(host.reads) > begin + 100 * _FRAMES
     assert host.intrusive(release, begin) == []
-    assert {each.conditions.temperatures for each in later} == {()}  # the core of its CPU has a target CPU
+    assert {interval.conditions.temperatures for interval in later} == {()}  # the core of its CPU has a target CPU
 
 
-def test_what_was_asked_to_begin_with_stays_known(release: str) -> None:
+def test_values_of_the_first_snapshot_stay_known(release: str) -> None:
     host = _Host(release, seconds_between=1.1 * SETTINGS_LAST_NS / SECOND_NS)
     first, *_, last = _snapshots(host, SnapshotOptions(TARGET), 3)
     assert (last.hardware, last.pin_trial, last.platform) == (first.hardware, first.pin_trial, first.platform)
     for cpu in TARGET:
-        was, now = first.frequency.cpus[cpu], last.frequency.cpus[cpu]
-        assert (now.base_khz, now.energy_preference) == (was.base_khz, was.energy_preference)
+        before, after = first.frequency.cpus[cpu], last.frequency.cpus[cpu]
+        assert (after.base_khz, after.energy_preference) == (before.base_khz, before.energy_preference)
     assert [reason for reason in last.reason_by_path.values() if reason == NOT_ASKED] == []
 
 
-def test_a_target_that_is_another_one_by_now_is_not_asked(release: str) -> None:
+def test_a_changed_target_cpu_is_not_interrupted(release: str) -> None:
     host = _Host(release)
     first = read_snapshot(host, SnapshotOptions(frozenset({1})), TaskReader())
     begin = len(host.reads)
@@ -131,17 +131,17 @@ def test_a_target_that_is_another_one_by_now_is_not_asked(release: str) -> None:
     assert NOT_ASKED in later.reason_by_path.values()
 
 
-def test_what_is_asked_when_f_is_pressed(release: str) -> None:
+def test_advice_interrupts_no_target_cpu(release: str) -> None:
     host = _Host(release)
     about = culprit("hog", cpu=2, pid=900, tid=900, kind="thread")
-    found = advise(lambda: host, TARGET, about)
-    assert isinstance(found, Advice)
-    assert found.commands != ()
+    advice = advise(lambda: host, TARGET, about)
+    assert isinstance(advice, Advice)
+    assert advice.commands != ()
     assert len(host.reads) > 100
     assert host.intrusive(release) == []
 
 
-def test_what_is_asked_while_a_cpu_is_followed(release: str) -> None:
+def test_a_trace_interrupts_no_target_cpu(release: str) -> None:
     host = _Host(release)
 
     class Listener(SilentListener):
@@ -149,37 +149,37 @@ def test_what_is_asked_while_a_cpu_is_followed(release: str) -> None:
             host.advance()
 
     machine = MachineOptions(cpus=format_cpu_list(TARGET))
-    followed = follow(host, TraceOptions(machine=machine, seconds=0.01, tracer=Tracer.NONE), Listener())
-    assert followed.interval.seconds > 0
+    result = follow(host, TraceOptions(machine=machine, seconds=0.01, tracer=Tracer.NONE), Listener())
+    assert result.interval.seconds > 0
     assert len(host.reads) > 300
     assert host.intrusive(release) == []
 
 
-_SHOWN = (*map(key_of, Screen), *"mwHyegz", "enter", "left", "right", "left_square_bracket", "space")
-_ANNOUNCED = ("t", "c", "p")  # what enter starts is asked for, and said to disturb, by whoever presses it
+_VIEW_KEYS = (*map(key_of, Screen), *"mwHyegz", "enter", "left", "right", "left_square_bracket", "space")
+_OVERLAY_KEYS = ("t", "c", "p")  # they announce their disturbance, and start only on enter
 
 
-def test_no_other_key_asks_anything(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_key_f_reads_the_host(release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # where `e` writes
     hosts: list[_Host] = []
     read_by_key: dict[str, int] = {}
 
-    def opened() -> _Host:
+    def open_host() -> _Host:
         hosts.append(_Host(release))
         return hosts[-1]
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         cpus = tuple(cpu_line(cpu, "target" if cpu in TARGET else "housekeeping") for cpu in range(4))
         app.show_frame(frame(cpus, culprits=(culprit("hog", cpu=2, pid=900, tid=900, kind="thread"),)))
-        for key in (*_SHOWN, key_of(Screen.CULPRITS), "f", *_ANNOUNCED):
+        for key in (*_VIEW_KEYS, key_of(Screen.CULPRITS), "f", *_OVERLAY_KEYS):
             await pilot.press(key)
             await app.workers.wait_for_complete()
             await pilot.pause()
             read_by_key[key] = sum(len(host.reads) for host in hosts)
             assert [path for host in hosts for path in host.intrusive(release)] == [], key
             hosts.clear()
-            if key in _ANNOUNCED:
+            if key in _OVERLAY_KEYS:
                 await pilot.press("escape")
 
-    with_monitor(steps, access=MachineAccess(opened))
+    with_monitor(steps, access=MachineAccess(open_host))
     assert {key for key, count in read_by_key.items() if count} == {"f"}

@@ -1,4 +1,4 @@
-"""Every key of the monitor is pressed on every screen: it does what the table says, and nothing else."""
+"""Every key of the monitor has exactly its expected effect on every screen."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from tests.surfaces.tui.app.key_effects import (
     CLOSING,
     EFFECTS,
     HELP,
+    INVISIBLE,
     KEYS,
     OVERLAYS,
     QUITTING,
     RECORDED,
     TYPING,
-    UNSEEN,
 )
-from tests.surfaces.tui.app.piloting import shown, with_monitor
+from tests.surfaces.tui.app.piloting import lines_of, with_monitor
 from tests.surfaces.tui.framing import SECOND_NS, cpu_line, culprit, frame, model_of
 from tests.written import WrittenMachine
 from tests.written.quiet_machine import quiet_files
@@ -46,8 +46,8 @@ _COVERED = (HELP, *OVERLAYS)
 _HOPS = 5  # from the application to the screen to the view, and back, each with a queue of its own
 
 
-class _Look(Struct, frozen=True):
-    """All that a key may change."""
+class _State(Struct, frozen=True):
+    """The state of the monitor that a key may change."""
 
     screen: str
     cursor: int | None
@@ -55,11 +55,11 @@ class _Look(Struct, frozen=True):
     zoom: int
     plays: bool
     speed: float
-    baseline: int | None  # the number of its last interval
+    baseline: int | None  # the number of the baseline's last interval
     cpu: int | None
     row: int
-    chosen: str | None  # the source, or the check, that is selected
-    event: int | None  # that is chosen in the log, by its interval
+    chosen: str | None  # the selected source or check
+    event: int | None  # the interval of the event selected in the log
     offset: int
     sort: str
     shows_all_cpus: bool
@@ -80,10 +80,10 @@ class _Look(Struct, frozen=True):
     above: str | None
 
 
-def _look(app: MonitorApp) -> _Look:
+def _state_of(app: MonitorApp) -> _State:
     model, above = app.model, app._overlays.shown
     notice = model.notice if above is None else above.notice
-    return _Look(
+    return _State(
         model.screen,
         model.cursor,
         model.pauses_on_spike,
@@ -121,8 +121,8 @@ def _chosen(model: ScreenModel) -> str | None:
     return None if chosen is None else chosen.id if isinstance(chosen, FindingLine) else chosen.name
 
 
-def _sixth(model: ScreenModel) -> Selection:
-    """The sixth row of the screen, where it has rows that can be selected."""
+def _sixth_row(model: ScreenModel) -> Selection:
+    """Return the sixth row of the screen as selection, if its rows can be selected."""
     if model.screen == Screen.PREFLIGHT:
         return Selection(model.findings().lines[5], 5)
     if model.screen == Screen.IRQS:
@@ -132,11 +132,11 @@ def _sixth(model: ScreenModel) -> Selection:
 
 @cache
 def _thirty_intervals() -> ScreenModel:
-    """64 CPUs, of which those from 30 on are the target, sixty sources on three of them, twenty findings, and as many
-    IRQs of one device, of which one is silent. The clock of the last CPU drops twice.
+    """Return 30 intervals of 64 CPUs, with targets from CPU 30 on, 60 sources on three of them, 20 findings, and 20
+    IRQs of one device, one of them silent. The clock of the last CPU drops twice.
     """
     hogs = tuple(culprit(f"hog {at}", cpu=30 + at % 3, lost_ns=1e6 - at, role=Role.TARGET) for at in range(60))
-    finding = tuple(
+    findings = tuple(
         FindingLine(id=f"check-{at}", status="fail", weight="blocking", gravity=Gravity.FAILED, said="it was found")
         for at in range(20)
     )
@@ -153,7 +153,7 @@ def _thirty_intervals() -> ScreenModel:
         khz = 2_000_000 if second in (13, 23) else 3_000_000
         cpus = tuple(cpu_line(cpu, Role.TARGET if cpu >= 30 else Role.HOUSEKEEPING, lost_ns) for cpu in range(64))
         cpus = (*cpus[:-1], replace(cpus[-1], current_khz=khz))
-        return frame(cpus, hogs, second=second, findings=finding, irqs=(*lines, ticks), irq_settings=(*settings, tick))
+        return frame(cpus, hogs, second=second, findings=findings, irqs=(*lines, ticks), irq_settings=(*settings, tick))
 
     model = model_of(*(interval(second) for second in range(1, 31)))
     for at in range(30):
@@ -161,13 +161,13 @@ def _thirty_intervals() -> ScreenModel:
     return model
 
 
-def _begin(app: MonitorApp, place: str) -> None:
-    """Shows the place, as it is before each key."""
+def _open_place(app: MonitorApp, place: str) -> None:
+    """Set the monitor to the state in which a key is pressed at this place."""
     app.model = model = copy(_thirty_intervals())
     app._shows_help, app._overlays.shown = place == HELP, None
     model.screen = Screen(place) if place in tuple(Screen) else Screen.CULPRITS if place == TYPING else Screen.OVERVIEW
     model.cpu, model.offset, model.cursor = 30, 5, 15
-    model.selection = _sixth(model)
+    model.selection = _sixth_row(model)
     model.log.folds = True
     model.log.filter, model.log.chosen = "", None if place == TYPING else model.log.listed()[5]
     model.baseline = baseline_of(model.history, 5)
@@ -195,32 +195,30 @@ def test_the_table_has_a_row_for_every_key(place: str) -> None:
 
 
 @pytest.mark.parametrize("place", EFFECTS)
-def test_every_key_does_what_it_should_and_nothing_else(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_key_has_exactly_its_expected_effect(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    wrong: list[str] = []
+    errors: list[str] = []
 
     async def press_all(app: MonitorApp, pilot: Pilot[None]) -> None:
-        _begin(app, place)
+        _open_place(app, place)
         picture = app.rows(*SIZE)
         for key, change in EFFECTS[place].items():
-            _begin(app, place)
-            before = _look(app)
+            _open_place(app, place)
+            before = _state_of(app)
             await _press(app, pilot, key)
             await app.workers.wait_for_complete()
             await pilot.pause(0)
-            expected = replace(before, **change)  # a name that is none fails here
-            if _look(app) != expected:
-                wrong.append(f"{key}: {_look(app)}, not {expected}")
-            if expected != before and key not in UNSEEN.get(place, ()) and app.rows(*SIZE) == picture:
-                wrong.append(f"{key}: nothing of it can be seen")
-            assert len(shown(app)) == SIZE[1]
-            for written in tmp_path.iterdir():
-                written.unlink()
+            expected = replace(before, **change)  # an unknown name fails here
+            if _state_of(app) != expected:
+                errors.append(f"{key}: {_state_of(app)}, not {expected}")
+            if expected != before and key not in INVISIBLE.get(place, ()) and app.rows(*SIZE) == picture:
+                errors.append(f"{key}: nothing of it can be seen")
+            assert len(lines_of(app)) == SIZE[1]
+            for path in tmp_path.iterdir():
+                path.unlink()
 
     with_monitor(press_all, size=SIZE, access=MachineAccess(lambda: WrittenMachine(quiet_files())))
-    assert wrong == []
+    assert errors == []
 
 
 @pytest.mark.parametrize(
@@ -232,9 +230,9 @@ def test_every_key_does_what_it_should_and_nothing_else(
         if place != TYPING and (key != CLOSING or place not in _COVERED)
     ],
 )
-def test_it_can_be_left_from_everywhere(place: str, key: str) -> None:
+def test_the_monitor_can_be_quit_from_everywhere(place: str, key: str) -> None:
     async def press(app: MonitorApp, pilot: Pilot[None]) -> None:
-        _begin(app, place)
+        _open_place(app, place)
         await pilot.press(key)
 
     app = with_monitor(press, size=SIZE)
@@ -243,61 +241,61 @@ def test_it_can_be_left_from_everywhere(place: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "opening", "opened"),
+    ("place", "opening", "attribute"),
     [
         (Screen.OVERVIEW, "f", "advice"),
         (Screen.PREFLIGHT, "enter", "opens_check"),
         (Screen.PREFLIGHT, "v", "shows_all_checks"),
     ],
 )
-def test_q_closes_what_is_opened_on_a_screen_before_it_leaves(place: str, opening: str, opened: str) -> None:
-    looks: list[object] = []
+def test_q_closes_open_details_before_it_quits(place: str, opening: str, attribute: str) -> None:
+    states: list[object] = []
 
     async def press(app: MonitorApp, pilot: Pilot[None]) -> None:
-        _begin(app, place)
+        _open_place(app, place)
         for key in (opening, "q"):
             await _press(app, pilot, key)
             await app.workers.wait_for_complete()
             await pilot.pause(0)
-            looks.append(bool(getattr(_look(app), opened)))
+            states.append(bool(getattr(_state_of(app), attribute)))
         assert app.is_running
         await pilot.press("q")
 
     access = MachineAccess(lambda: WrittenMachine(quiet_files()))
     assert with_monitor(press, size=SIZE, access=access).return_code == 0
-    assert looks == [True, False]
+    assert states == [True, False]
 
 
-@pytest.mark.parametrize(("place", "ending"), [(Screen.OVERVIEW, {"q", "ctrl+q", "ctrl+c"}), (TYPING, {"ctrl+c"})])
+@pytest.mark.parametrize(("place", "expected"), [(Screen.OVERVIEW, {"q", "ctrl+q", "ctrl+c"}), (TYPING, {"ctrl+c"})])
 def test_no_other_key_ends_the_program(
-    place: str, ending: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, expected: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     key = ""
     keys = {key.value for key in Keys} | {chr(code) for code in range(ord("!"), ord("~") + 1)}
-    ended: set[str] = set()
+    exit_keys: set[str] = set()
 
-    class Staying(MonitorApp):
+    class StayingApp(MonitorApp):
         def exit(self, *_arguments: object, **_options: object) -> None:
-            ended.add(key)
+            exit_keys.add(key)
 
     async def press_all(app: MonitorApp, pilot: Pilot[None]) -> None:
         nonlocal key
         for key in sorted(keys):
-            _begin(app, place)
+            _open_place(app, place)
             await _press(app, pilot, key)
             while len(app.screen_stack) > 1:
                 await app.pop_screen()
 
-    with_monitor(press_all, size=SIZE, kind=Staying)
-    assert ended == ending
+    with_monitor(press_all, size=SIZE, kind=StayingApp)
+    assert exit_keys == expected
 
 
-def test_while_a_filter_is_typed_only_ctrl_c_leaves() -> None:
+def test_while_typing_a_filter_only_ctrl_c_quits() -> None:
     filters: list[str] = []
 
     async def press(app: MonitorApp, pilot: Pilot[None]) -> None:
-        _begin(app, TYPING)
+        _open_place(app, TYPING)
         await pilot.press("q")
         filters.append(app.model.filter)
         assert app.is_running

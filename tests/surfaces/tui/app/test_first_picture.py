@@ -1,4 +1,4 @@
-"""The first picture: it equals what Textual draws later, and the terminal is always restored at exit."""
+"""The first picture: it equals Textual's later picture, and the terminal is always restored at exit."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from noisewatch.surfaces.tui.draw.line_view import LineView
 from noisewatch.surfaces.tui.first_picture import TO_ALTERNATE, FirstPicture
 from tests.surfaces.tui.app.piloting import with_monitor
 
-_PATIENCE_S = 30.0  # ends what hangs
-_LEFT = b"\x1b[?1049l"
-_KEYS = b"1-8"  # stands in the lowest row
+_PATIENCE_S = 30.0  # the limit for a hanging test
+_FROM_ALTERNATE = b"\x1b[?1049l"
+_KEYS = b"1-8"  # in the last row
 _ONE_ROW = re.compile(r"\x1b\[\d+;1H")
 _WITHOUT_TLS = """
 import sys
 from noisewatch.surfaces.cli.commands.monitor import import_asyncio_without_tls
 
-def tell():
+def report():
     print("imported:", ", ".join(sorted({"asyncio", "ssl"} & set(sys.modules))))
 
 import_asyncio_without_tls()
-tell()
+report()
 import ssl
-tell()
+report()
 """
 _FULL = """
 os.set_blocking(2, False)
@@ -54,8 +54,8 @@ except BlockingIOError: pass
 """
 
 
-def _first(work: str, before: str = "") -> list[str]:
-    """The picture, while something works."""
+def _picture_command(work: str, before: str = "") -> list[str]:
+    """Return the arguments of a Python that shows the first picture during this work."""
     program = f"""
 import fcntl, os, signal, sys, termios, time
 from noisewatch.surfaces.drawing.glyphs import UNICODE
@@ -84,18 +84,18 @@ class _Terminal:
             env=environment | {"TERM": "xterm-256color"},
             start_new_session=True,
         )
-        self.drawn = b""
+        self.output = b""
 
     def read_until(self, text: bytes) -> bytes:
-        """All that was drawn, once this was."""
-        while text not in self.drawn:
+        """Return the whole output once it contains this text."""
+        while text not in self.output:
             self._read()
-        return self.drawn
+        return self.output
 
     def type(self, keys: bytes) -> None:
         os.write(self._keyboard, keys)
 
-    def ended(self) -> tuple[int, list[Any]]:
+    def wait_for_exit(self) -> tuple[int, list[Any]]:
         """Wait for the process, and return its exit status and the terminal's modes."""
         while self.process.poll() is None:
             self._read(0.05)
@@ -104,9 +104,9 @@ class _Terminal:
 
     def _read(self, wait_s: float = _PATIENCE_S) -> None:
         ready = select.select([self._keyboard], [], [], wait_s)[0]
-        assert ready or wait_s < _PATIENCE_S, self.drawn
+        assert ready or wait_s < _PATIENCE_S, self.output
         if ready:
-            self.drawn += os.read(self._keyboard, 1 << 16)
+            self.output += os.read(self._keyboard, 1 << 16)
 
     def hang_up(self) -> None:
         """Close the terminal's other side: nothing is read or typed any more."""
@@ -130,7 +130,7 @@ def _terminal(*command: str) -> Iterator[_Terminal]:
 
 
 def _cells(segments: Iterable[Segment]) -> list[str]:
-    """Each character, as it is written with its style."""
+    """Return each character as written with its style."""
     return [
         (style or Style.null()).render(character, color_system=ColorSystem.TRUECOLOR)
         for text, style, _ in segments
@@ -146,12 +146,12 @@ def _first_rows(width: int, height: int, glyphs: Glyphs) -> list[list[Segment]]:
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (300, 90), (20, 5), (7, 1)])
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII], ids=["unicode", "ascii"])
-def test_it_is_what_textual_draws_then(size: tuple[int, int], glyphs: Glyphs) -> None:
+def test_the_first_picture_equals_that_of_textual(size: tuple[int, int], glyphs: Glyphs) -> None:
     rows: list[list[Segment]] = []
 
     class Monitor(MonitorApp):
-        def __init__(self, *arguments: Any, **named: Any) -> None:
-            super().__init__(*arguments, **(named | {"glyphs": glyphs}))
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **(options | {"glyphs": glyphs}))
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         view = app.query_one(LineView)
@@ -163,14 +163,14 @@ def test_it_is_what_textual_draws_then(size: tuple[int, int], glyphs: Glyphs) ->
     assert {sum(cell_len(text) for text, _, _ in row) for row in first} == {size[0]}
 
 
-def test_without_colour_it_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_picture_respects_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[1;7;33m" in FirstPicture(UNICODE, 1.0)._render(80, 24)
     monkeypatch.setenv("NO_COLOR", "1")
     assert not re.search(r"\x1b\[[0-9;]*3\dm", FirstPicture(UNICODE, 1.0)._render(80, 24))
 
 
 @pytest.mark.parametrize(
-    ("work", "said"),
+    ("work", "expected"),
     [
         ("pass", b""),
         ("raise RuntimeError('boom')", b"boom"),
@@ -179,74 +179,74 @@ def test_without_colour_it_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["done", "fault", "interrupted", "not drawn"],
 )
-def test_the_terminal_is_as_it_was_at_the_end(work: str, said: bytes) -> None:
-    with _terminal(*_first(work)) as terminal:
-        drawn = terminal.read_until(_LEFT)
-        modes = terminal.ended()[1]
-        assert (modes, drawn.count(TO_ALTERNATE.encode())) == (terminal.modes, 1)
-        before, _, after = terminal.drawn.partition(_LEFT)
-        assert (b"\x1b[?7h" in before, b"\x1b[?25h" in after, said in after) == (True, True, True)
+def test_the_terminal_is_restored_at_the_end(work: str, expected: bytes) -> None:
+    with _terminal(*_picture_command(work)) as terminal:
+        output = terminal.read_until(_FROM_ALTERNATE)
+        modes = terminal.wait_for_exit()[1]
+        assert (modes, output.count(TO_ALTERNATE.encode())) == (terminal.modes, 1)
+        before, _, after = terminal.output.partition(_FROM_ALTERNATE)
+        assert (b"\x1b[?7h" in before, b"\x1b[?25h" in after, expected in after) == (True, True, True)
 
 
-def test_a_terminal_that_is_slow_and_must_not_be_waited_for_gets_all_of_it() -> None:
-    with _terminal(*_first("pass", _FULL)) as terminal:
-        assert terminal.read_until(_LEFT).count(_KEYS) == 1
+def test_a_slow_non_blocking_terminal_gets_the_whole_picture() -> None:
+    with _terminal(*_picture_command("pass", _FULL)) as terminal:
+        assert terminal.read_until(_FROM_ALTERNATE).count(_KEYS) == 1
 
 
-def test_a_terminal_that_is_gone_is_no_fault() -> None:
+def test_a_closed_terminal_is_not_a_fault() -> None:
     stays = "signal.signal(signal.SIGHUP, signal.SIG_IGN)"
-    with _terminal(*_first("while os.isatty(0): time.sleep(0.01)", stays)) as terminal:
+    with _terminal(*_picture_command("while os.isatty(0): time.sleep(0.01)", stays)) as terminal:
         terminal.read_until(_KEYS)
         terminal.hang_up()
         assert terminal.process.wait(_PATIENCE_S) == 0
 
 
-def test_ctrl_c_ends_it() -> None:
+def test_ctrl_c_ends_the_first_picture() -> None:
     naps = "while True: time.sleep(0.01)"  # Python sleeps on when a signal comes just before a sleep
-    with _terminal(*_first(naps)) as terminal:
+    with _terminal(*_picture_command(naps)) as terminal:
         terminal.read_until(_KEYS)
         terminal.type(b"\x03")
-        terminal.read_until(_LEFT)
-        status, modes = terminal.ended()
+        terminal.read_until(_FROM_ALTERNATE)
+        status, modes = terminal.wait_for_exit()
         assert (status, modes) == (-signal.SIGINT, terminal.modes)
 
 
-def test_what_is_typed_meanwhile_is_not_shown_and_waits_for_who_reads() -> None:
+def test_keys_typed_during_the_first_picture_are_not_echoed_and_stay_readable() -> None:
     work = "typed = b''\n    while len(typed) < 8: typed += os.read(0, 99)\nos.write(1, ascii(typed).encode())"
-    with _terminal(*_first(work)) as terminal:
+    with _terminal(*_picture_command(work)) as terminal:
         terminal.read_until(_KEYS)
         terminal.type(b"a\r\x1a\x1c\x13\x1b[A")
-        terminal.ended()
-        assert terminal.drawn.endswith(rb"b'a\r\x1a\x1c\x13\x1b[A'")
-        assert b"^[" not in terminal.drawn
+        terminal.wait_for_exit()
+        assert terminal.output.endswith(rb"b'a\r\x1a\x1c\x13\x1b[A'")
+        assert b"^[" not in terminal.output
 
 
-def test_the_monitor_draws_over_it_and_gets_the_keys_that_were_typed_before() -> None:
+def test_the_monitor_replaces_the_first_picture_and_gets_earlier_keys() -> None:
     with _terminal("-m", "noisewatch") as terminal:
         terminal.read_until(_KEYS)
         terminal.type(b"q")
-        status, modes = terminal.ended()
+        status, modes = terminal.wait_for_exit()
         assert (status, modes) == (0, terminal.modes)
-        assert terminal.drawn.count(TO_ALTERNATE.encode()) == terminal.drawn.count(_LEFT) == 1
+        assert terminal.output.count(TO_ALTERNATE.encode()) == terminal.output.count(_FROM_ALTERNATE) == 1
 
 
-def test_no_blank_picture_comes_between_it_and_what_textual_draws() -> None:
+def test_no_blank_picture_follows_the_first_one() -> None:
     with _terminal("-m", "noisewatch") as terminal:
-        terminal.read_until(b"CPUs")  # which the first picture does not know
-        assert not re.search(rb"\x1b\[1;1H {20}", terminal.drawn)
+        terminal.read_until(b"CPUs")  # which is not in the first picture
+        assert not re.search(rb"\x1b\[1;1H {20}", terminal.output)
 
 
-def test_the_loop_is_imported_without_tls_which_others_can_still_import() -> None:
-    said = subprocess.run(
+def test_asyncio_is_imported_without_tls_which_stays_importable() -> None:
+    lines = subprocess.run(
         [sys.executable, "-c", _WITHOUT_TLS], capture_output=True, text=True, check=True
     ).stdout.splitlines()
-    assert said == ["imported: asyncio", "imported: asyncio, ssl"]
+    assert lines == ["imported: asyncio", "imported: asyncio, ssl"]
 
 
-def test_a_terminal_that_is_gone_before_it_is_asked_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_closed_before_the_first_picture_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     master, slave = pty.openpty()
     os.close(master)
-    with open(slave) as gone:
-        monkeypatch.setattr(sys, "stdin", gone)
+    with open(slave) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
         with pytest.raises(UsageError, match="the terminal is gone"), FirstPicture(UNICODE, 1.0):
             pass

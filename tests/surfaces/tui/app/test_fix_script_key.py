@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from noisewatch.operations.frame.frame import CauseLine
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import preflight_of_shown, replay_access, with_monitor
+from tests.surfaces.tui.app.piloting import replay_access, run_preflight, with_monitor
 from tests.surfaces.tui.framing import findings, frame
 from tests.written.quiet_machine import CPUS, quiet_files
 
@@ -22,14 +22,14 @@ _CAUSES = (
     CauseLine((("now", "sudo taskset -pc 0-1 4711"), ("undo", "sudo taskset -pc 0-3 4711")), names=((4711, "hog"),)),
     CauseLine((("try", "--cpus 1"),)),
 )
-_FOUND = tuple(replace(each, cause=at) for at, each in enumerate(findings(("governor", "hogs", "smt")), start=1))
+_FINDINGS = tuple(replace(line, cause=at) for at, line in enumerate(findings(("governor", "hogs", "smt")), start=1))
 
 
-def _notice_after(key: str, **shown: Any) -> str:
+def _notice_after(key: str, **fields: Any) -> str:
     notices: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(frame(4, **shown))
+        app.show_frame(frame(4, **fields))
         await pilot.press("7", key)
         notices.append(app.model.notice or "")
 
@@ -37,17 +37,17 @@ def _notice_after(key: str, **shown: Any) -> str:
     return notices[0]
 
 
-def test_shift_f_writes_the_fixes_of_all_causes_that_are_shown_and_their_undo_and_overwrites_nothing(
+def test_shift_f_writes_the_fixes_of_all_shown_causes_and_their_undo_to_new_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    notices = [_notice_after("F", findings=_FOUND, causes=_CAUSES) for _ in range(2)]
-    written = [Path(notice.split()[1]) for notice in notices]
-    assert all(path.exists() and len(notice) < 80 for path, notice in zip(written, notices, strict=True)), notices
+    notices = [_notice_after("F", findings=_FINDINGS, causes=_CAUSES) for _ in range(2)]
+    paths = [Path(notice.split()[1]) for notice in notices]
+    assert all(path.exists() and len(notice) < 80 for path, notice in zip(paths, notices, strict=True)), notices
     assert len(set(tmp_path.iterdir())) == 4
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o755 for path in tmp_path.iterdir())
-    fix = written[0].read_text()
-    undo = Path(str(written[0]).replace(".fix.sh", ".undo.sh")).read_text()
+    fix = paths[0].read_text()
+    undo = Path(str(paths[0]).replace(".fix.sh", ".undo.sh")).read_text()
     assert [line for line in fix.splitlines() if line.startswith("{ ")] == [
         "{ echo performance | sudo tee /a; } >/dev/null",
         "{ sudo taskset -pc 0-1 4711; } >/dev/null",
@@ -61,18 +61,18 @@ def test_shift_f_writes_the_fixes_of_all_causes_that_are_shown_and_their_undo_an
     assert "4711) name=hog ;;" in fix
 
 
-def test_a_fix_script_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fix_script_that_cannot_be_written_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
-    notice = _notice_after("F", findings=_FOUND, causes=_CAUSES)
+    notice = _notice_after("F", findings=_FINDINGS, causes=_CAUSES)
     assert notice.startswith("nothing was written: ")
     assert notice.endswith("no such file or directory")
 
 
 @pytest.mark.parametrize(("verdict", "why"), [("stable", "nothing fails or warns"), (None, "there is no verdict yet")])
-def test_where_no_cause_is_shown_no_script_is_written(
+def test_without_shown_causes_no_script_is_written(
     verdict: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -80,7 +80,7 @@ def test_where_no_cause_is_shown_no_script_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_after_a_preflight_shift_f_writes_what_its_verdict_asks_for(
+def test_after_a_preflight_shift_f_writes_the_fixes_of_its_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moments = [quiet_files(at) | {f"{CPUS}/cpu2/cpufreq/scaling_governor": "powersave\n"} for at in (0.0, 3.0)]
@@ -89,7 +89,7 @@ def test_after_a_preflight_shift_f_writes_what_its_verdict_asks_for(
     monkeypatch.chdir(tmp_path / "written")
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await preflight_of_shown(app, pilot)
+        await run_preflight(app, pilot)
         await pilot.press("F")
 
     with_monitor(steps, access=access, size=(100, 40))

@@ -9,43 +9,43 @@ from tests.written.quiet_machine import process, quiet_files, stat_file
 
 
 def test_a_copied_tree_is_one_picture_without_rates(run: Run, unchanged_tree: Path) -> None:
-    ran = run("--sysroot", unchanged_tree)
-    lines = ran.out.splitlines()
-    assert (ran.status, ran.err) == (0, "")
+    result = run("--sysroot", unchanged_tree)
+    lines = result.out.splitlines()
+    assert (result.status, result.err) == (0, "")
     assert lines[0].startswith("noisewatch  benchmark-host · 4 CPUs")
     assert "UNKNOWN" in lines[1]
     assert "target 2-3 (isolated)" in lines[2]
     assert len([line for line in lines if " T " in line]) == 2
 
 
-def test_a_recording_is_the_picture_of_its_worst_interval_and_says_which_it_is(run: Run, tmp_path: Path) -> None:
-    ran_ms = (0, 0, 30, 1530, 1560)
+def test_a_recording_is_one_picture_of_its_worst_interval_with_its_time(run: Run, tmp_path: Path) -> None:
+    run_times_ms = (0, 0, 30, 1530, 1560)
     moments = [
         quiet_files(3.0 * number)
         | process(900, "hog", 2, ms * 1_000_000, allowed="0-3")
         | {"/proc/stat": stat_file({2: ms // 10}, 300 * number)}
-        for number, ms in enumerate(ran_ms)
+        for number, ms in enumerate(run_times_ms)
     ]
-    ran = run("--replay", record(tmp_path / "machine.nw", *moments))
-    lines = ran.out.splitlines()
+    result = run("--replay", record(tmp_path / "machine.nw", *moments))
+    lines = result.out.splitlines()
     assert "STOPPED at 9 of 12 s" in lines[1]
     assert "UNSTABLE" in lines[1]
     assert [line for line in lines if "hog [900]" in line and "50%" in line]
     assert lines[-1] == "the worst of the 4 intervals, at 9 s; screenshot --at SECONDS draws another"
 
 
-def test_an_interval_of_which_nothing_is_known_is_counted_and_not_called_the_worst(run: Run, tmp_path: Path) -> None:
+def test_an_unknown_interval_is_counted_and_not_called_the_worst(run: Run, tmp_path: Path) -> None:
     moments = [quiet_files(3.0 * number) for number in range(4)]
     del moments[3]["/proc/stat"]
     lines = run("--replay", record(tmp_path / "machine.nw", *moments)).out.splitlines()
     assert lines[-1].startswith("the worst of the 3 intervals (1 unknown), at 6 s")
 
 
-def test_no_two_rows_in_a_row_are_empty(run: Run, unchanged_tree: Path) -> None:
+def test_no_two_adjacent_rows_are_empty(run: Run, unchanged_tree: Path) -> None:
     assert "\n\n\n" not in run("--sysroot", unchanged_tree).out
 
 
-def test_it_holds_no_keys_no_escapes_and_no_trailing_blanks(run: Run, unchanged_tree: Path) -> None:
+def test_the_picture_has_no_keys_escapes_or_trailing_blanks(run: Run, unchanged_tree: Path) -> None:
     out = run("--sysroot", unchanged_tree).out
     assert "q quit" not in out
     assert out.isprintable() is False  # for its line ends only
@@ -53,12 +53,12 @@ def test_it_holds_no_keys_no_escapes_and_no_trailing_blanks(run: Run, unchanged_
     assert not out.endswith("\n\n")
 
 
-def test_a_machine_of_which_nothing_is_known_is_a_picture_all_the_same(run: Run, tmp_path: Path) -> None:
+def test_a_completely_unknown_machine_is_drawn(run: Run, tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
-    ran = run("--sysroot", tmp_path)
-    assert (ran.status, ran.err) == (0, "")
-    assert "target none" in ran.out
+    result = run("--sysroot", tmp_path)
+    assert (result.status, result.err) == (0, "")
+    assert "target none" in result.out
 
 
-def test_the_cpus_that_were_asked_for_are_the_targets(run: Run, unchanged_tree: Path) -> None:
+def test_the_requested_cpus_are_the_targets(run: Run, unchanged_tree: Path) -> None:
     assert "target 1 (as requested)" in run("--sysroot", unchanged_tree, "--cpus", "1").out

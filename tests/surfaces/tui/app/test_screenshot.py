@@ -21,7 +21,7 @@ from tests.written.quiet_machine import process, quiet_files, stat_file
 
 
 def _recording(tmp_path: Path, name: str = "hog") -> Path:
-    """A machine with a hog on a target CPU."""
+    """Record a machine with a hog on a target CPU."""
     moments = [
         quiet_files(3.0 * number)
         | process(900, name, 2, number * 1_500_000_000, allowed="0-3")
@@ -51,16 +51,16 @@ def test_a_picture_shows_the_last_moment(run: Run, tmp_path: Path) -> None:
     assert ElementTree.parse(picture).getroot().tag.endswith("svg")
 
 
-def test_of_a_recording_only_what_is_shown_is_drawn(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, drawn = MonitorApp.rows, list[int | None]()
+def test_only_the_shown_interval_is_drawn(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, times = MonitorApp.rows, list[int | None]()
 
-    def noted(app: MonitorApp, width: int, height: int) -> list[Row]:
-        drawn.append(app.model.newest.taken_at_ns if app.model.newest is not None else None)
+    def log_rows(app: MonitorApp, width: int, height: int) -> list[Row]:
+        times.append(app.model.newest.taken_at_ns if app.model.newest is not None else None)
         return rows(app, width, height)
 
-    monkeypatch.setattr(MonitorApp, "rows", noted)
+    monkeypatch.setattr(MonitorApp, "rows", log_rows)
     run("screenshot", tmp_path / "picture.svg", "--replay", _recording(tmp_path))
-    assert len(set(drawn) - {None}) == 1
+    assert len(set(times) - {None}) == 1
 
 
 def test_a_picture_downloads_nothing(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
@@ -88,16 +88,16 @@ def test_keys_are_pressed_first(run: Run, tmp_path: Path, keys: str, words: str)
 @pytest.mark.parametrize(
     ("at", "words"), [("0", "STOPPED at 3 of 6 s"), ("3.1", "STOPPED at 6 of 6 s"), ("6", "STOPPED at 6 of 6 s")]
 )
-def test_a_picture_of_another_moment(run: Run, tmp_path: Path, at: str, words: str) -> None:
+def test_at_selects_the_interval_of_a_picture(run: Run, tmp_path: Path, at: str, words: str) -> None:
     picture, again = tmp_path / "picture.svg", tmp_path / "again.svg"
-    for each in (picture, again):
-        assert run("screenshot", each, "--replay", _recording(tmp_path), "--at", at).status == 0
+    for file in (picture, again):
+        assert run("screenshot", file, "--replay", _recording(tmp_path), "--at", at).status == 0
     assert words in _words(picture)
     assert picture.read_bytes() == again.read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (("--keys", "s,foo"), "--keys foo: there is no such key; wanted keys such as s, enter or question_mark,j"),
         (("--keys", "esc"), "--keys esc: there is no such key; did you mean escape?"),
@@ -105,18 +105,16 @@ def test_a_picture_of_another_moment(run: Run, tmp_path: Path, at: str, words: s
         (("--at", "400"), "--at 400: the recording ends after 6.0 s"),
     ],
 )
-def test_a_key_or_a_moment_that_there_is_not_is_refused(
-    run: Run, tmp_path: Path, options: tuple[str, str], said: str
-) -> None:
-    ran = run("screenshot", tmp_path / "picture.svg", "--replay", _recording(tmp_path), *options)
-    assert (ran.status, ran.out) == (2, "")
-    assert said in ran.err
+def test_a_missing_key_or_moment_is_rejected(run: Run, tmp_path: Path, options: tuple[str, str], expected: str) -> None:
+    result = run("screenshot", tmp_path / "picture.svg", "--replay", _recording(tmp_path), *options)
+    assert (result.status, result.out) == (2, "")
+    assert expected in result.err
     assert not (tmp_path / "picture.svg").exists()
 
 
 def test_only_a_recording_has_other_moments(run: Run, tmp_path: Path, unchanged_tree: Path) -> None:
-    ran = run("screenshot", tmp_path / "picture.svg", "--sysroot", unchanged_tree, "--at", "0")
-    assert (ran.status, "only a recording has earlier snapshots" in ran.err) == (2, True)
+    result = run("screenshot", tmp_path / "picture.svg", "--sysroot", unchanged_tree, "--at", "0")
+    assert (result.status, "only a recording has earlier snapshots" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize("key", ["?", "[", "left_square_bracket", "shift+left", "ctrl+p", "f1", "é"])
@@ -124,7 +122,7 @@ def test_every_key_of_a_keyboard_may_be_pressed(run: Run, tmp_path: Path, unchan
     assert run("screenshot", tmp_path / "picture.svg", "--sysroot", unchanged_tree, "--keys", key).status == 0
 
 
-def test_a_moment_that_is_not_kept_any_more_is_refused() -> None:
+def test_a_dropped_moment_is_rejected() -> None:
     model = model_of()
     model.history = History(capacity=3)
     for second in range(1, 8):
@@ -136,7 +134,7 @@ def test_a_moment_that_is_not_kept_any_more_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (("--from", "3", "--to", "2"), "--to 2: before --from 3"),
         (("--from", "1", "--at", "2"), "--at: one moment; --from and --to draw all moments between"),
@@ -146,38 +144,38 @@ def test_a_moment_that_is_not_kept_any_more_is_refused() -> None:
         (("--theme", "sepia"), "sepia"),
     ],
 )
-def test_a_stretch_that_there_is_not_is_refused(run: Run, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
-    ran = run("screenshot", tmp_path / "demo.svg", "--replay", _recording(tmp_path), *options)
-    assert (ran.status, ran.out) == (2, "")
-    assert said in ran.err
+def test_an_invalid_time_range_is_rejected(run: Run, tmp_path: Path, options: tuple[str, ...], expected: str) -> None:
+    result = run("screenshot", tmp_path / "demo.svg", "--replay", _recording(tmp_path), *options)
+    assert (result.status, result.out) == (2, "")
+    assert expected in result.err
     assert not (tmp_path / "demo.svg").exists()
 
 
-def test_a_png_does_not_move(run: Run, tmp_path: Path) -> None:
-    ran = run("screenshot", tmp_path / "demo.png", "--replay", _recording(tmp_path), "--from", "0")
-    assert (ran.status, "demo.png: a PNG does not move" in ran.err) == (2, True)
+def test_a_png_cannot_be_animated(run: Run, tmp_path: Path) -> None:
+    result = run("screenshot", tmp_path / "demo.png", "--replay", _recording(tmp_path), "--from", "0")
+    assert (result.status, "demo.png: a PNG does not move" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize("option", ["--from", "--to"])
-def test_only_a_recording_has_a_stretch(run: Run, tmp_path: Path, unchanged_tree: Path, option: str) -> None:
-    ran = run("screenshot", tmp_path / "demo.svg", "--sysroot", unchanged_tree, option, "0")
-    assert (ran.status, f"{option}: only a recording has earlier snapshots" in ran.err) == (2, True)
+def test_only_a_recording_has_a_time_range(run: Run, tmp_path: Path, unchanged_tree: Path, option: str) -> None:
+    result = run("screenshot", tmp_path / "demo.svg", "--sysroot", unchanged_tree, option, "0")
+    assert (result.status, f"{option}: only a recording has earlier snapshots" in result.err) == (2, True)
 
 
-def test_a_stretch_is_an_animation_of_its_frames(run: Run, tmp_path: Path) -> None:
+def test_a_time_range_is_an_animation_of_its_frames(run: Run, tmp_path: Path) -> None:
     recording, one, two = _recording(tmp_path), tmp_path / "one.svg", tmp_path / "two.svg"
-    for each in (one, two):
-        assert run("screenshot", each, "--replay", recording, "--from", "0", "--to", "6").status == 0
+    for file in (one, two):
+        assert run("screenshot", file, "--replay", recording, "--from", "0", "--to", "6").status == 0
     svg = one.read_text()
     assert one.read_bytes() == two.read_bytes()
     assert ElementTree.fromstring(svg).tag.endswith("svg")
     steps = {float(step) for step in re.findall(r"([\d.]+)%\{visibility", svg)}
-    assert len(steps) == 3  # the first look, and two intervals
+    assert len(steps) == 3  # the first snapshot, and two intervals
     assert "no rates yet" in _words(one)
     assert "UNSTABLE" in _words(one)
 
 
-def test_a_stretch_begins_after_its_keys_were_pressed(run: Run, tmp_path: Path) -> None:
+def test_an_animation_starts_after_its_keys_were_pressed(run: Run, tmp_path: Path) -> None:
     picture = tmp_path / "demo.svg"
     run("screenshot", picture, "--replay", _recording(tmp_path), "--from", "3", "--keys", "question_mark")
     assert "what makes" in _words(picture)
@@ -191,7 +189,7 @@ def test_twenty_seconds_are_at_most_half_a_megabyte(run: Run, tmp_path: Path) ->
     assert 10_000 < picture.stat().st_size <= 500_000
 
 
-def test_a_picture_for_paper_is_light(run: Run, tmp_path: Path) -> None:
+def test_the_light_theme_has_a_white_background(run: Run, tmp_path: Path) -> None:
     dark, light = tmp_path / "dark.svg", tmp_path / "light.svg"
     recording = _recording(tmp_path)
     run("screenshot", dark, "--replay", recording)
@@ -220,7 +218,7 @@ def test_any_size_is_drawn(run: Run, tmp_path: Path, unchanged_tree: Path, size:
     assert picture.stat().st_size > 0
 
 
-def test_a_damaged_recording_is_told_on_stderr(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_recording_is_reported_on_stderr(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     recording = _recording(tmp_path)
     recording.write_bytes(recording.read_bytes()[:-60])
     assert main(["screenshot", str(tmp_path / "picture.svg"), "--replay", str(recording)]) == 0

@@ -1,10 +1,10 @@
-"""Every screen as it looked at the last review: one file for each screen, with few and many CPUs, at two sizes.
+"""Goldens of every screen: one file for each screen, with few and many CPUs, at two sizes.
 
-All other sizes and numbers of CPUs are held by properties (test_goldens.py).
+All other sizes and numbers of CPUs are covered by properties (test_goldens.py).
 
     python -m tests.surfaces.tui.draw.goldens
 
-writes them anew after a change of the screens. Look at each difference (git diff) before it is committed.
+rewrites them after a change of the screens. Look at each difference (git diff) before it is committed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _screen(name: str, count: int, width: int, height: int) -> list[Row]:
     return rows_of_screen(model, width, height, UNICODE)
 
 
-def _in_half_blocks(width: int, height: int) -> list[Row]:
+def _map_in_half_blocks(width: int, height: int) -> list[Row]:
     model = copy(crowded(64))
     model.go_to(Screen.MAP)
     return rows_of_screen(model, width, height, TONED)
@@ -52,26 +52,26 @@ def _map_of(quantity: Quantity, width: int, height: int) -> list[Row]:
     return rows_of_screen(model, width, height, UNICODE)
 
 
-def _filtered(width: int, height: int) -> list[Row]:
+def _filtered_culprits(width: int, height: int) -> list[Row]:
     model = copy(crowded(16))
     model.go_to(Screen.CULPRITS)
     model.filter, model.is_typing = "!tick >100us", True
     return rows_of_screen(model, width, height, UNICODE)
 
 
-def _stepped_back(width: int, height: int) -> list[Row]:
+def _earlier_overview(width: int, height: int) -> list[Row]:
     model = copy(crowded(16))
     model.cursor = 45
     return rows_of_screen(model, width, height, UNICODE)
 
 
-def _compared(width: int, height: int) -> list[Row]:
+def _overview_with_baseline(width: int, height: int) -> list[Row]:
     model = copy(crowded(16))
     model.baseline = baseline_of(model.history, 60)
     return rows_of_screen(model, width, height, UNICODE)
 
 
-def _advised(width: int, height: int) -> list[Row]:
+def _cpu_with_advice(width: int, height: int) -> list[Row]:
     model = copy(crowded(16))
     model.go_to(Screen.CPU)
     model.advice = Advice(model.listed()[0], _ADVICE, (("now", _ADVICE[-1]),))
@@ -94,28 +94,27 @@ def _screens(counts: tuple[int, ...]) -> dict[str, Draw]:
     return {f"{name}-{count}": partial(_screen, name, count) for name in Screen for count in counts}
 
 
-DRAWN: dict[str, Draw] = {
+PICTURES: dict[str, Draw] = {
     **_screens(COUNTS),
-    "map-64-half-blocks": _in_half_blocks,
+    "map-64-half-blocks": _map_in_half_blocks,
     **{
         f"map-16-{quantity}": partial(_map_of, quantity)
         for quantity in (Quantity.INTERRUPTS, Quantity.CLOCK, Quantity.HEAT)
     },
-    "overview-16-stepped-back": _stepped_back,
-    "overview-16-baseline": _compared,
-    "cpu-16-advised": _advised,
-    "culprits-16-filtered": _filtered,
+    "overview-16-stepped-back": _earlier_overview,
+    "overview-16-baseline": _overview_with_baseline,
+    "cpu-16-advised": _cpu_with_advice,
+    "culprits-16-filtered": _filtered_culprits,
     "help": _help,
     "calibration-announced": _calibration,
     "trace-announced": _trace,
 }
-GOLDENS = Goldens("tests.surfaces.tui.draw.goldens", DRAWN, ((80, 24), (140, 40)))
-ALL = Goldens(GOLDENS.module, DRAWN | _screens(OTHER_COUNTS), (*GOLDENS.sizes, (120, 34), (300, 80)))
-# Rows that may be blank, by screen: all below a text that has ended, a fifth of the screen below lists, and so many in
-# a run between the parts.
-MAY_END_EARLY = frozenset({"help", "calibration", "trace"})
+GOLDENS = Goldens("tests.surfaces.tui.draw.goldens", PICTURES, ((80, 24), (140, 40)))
+ALL = Goldens(GOLDENS.module, PICTURES | _screens(OTHER_COUNTS), (*GOLDENS.sizes, (120, 34), (300, 80)))
+# Allowed blank rows, by screen: all below the end of a text, a fifth of the screen below lists, and some between parts.
+ENDS_EARLY = frozenset({"help", "calibration", "trace"})
 HAS_LISTS = frozenset({"overview", "map", "cpu", "events", "culprits"})
-MAY_BE_PARTED = {
+BLANK_ROWS_BETWEEN_PARTS = {
     "preflight": 1,
     "map": 1,
     "calibration": 1,

@@ -1,4 +1,4 @@
-"""How closely CPUs stand, for any number of them and any room."""
+"""The density of the CPUs on the screen, for any number of CPUs and any size."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from noisewatch.surfaces.tui.screens.overview import LABEL_WIDTH, Form, density
 from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen_of
 
-_LOUD = 200_000_000.0
+_NOISY_NS = 200_000_000.0
 
 
 @given(st.integers(1, 2048), st.integers(20, 400), st.integers(2, 60))
-def test_all_cpus_find_room_and_the_worst_have_rows(count: int, width: int, rows: int) -> None:
-    found = density(count, width, rows)
-    assert found.across * found.cpus_per_cell * found.rows >= count
-    assert found.rows <= rows
-    if found.form not in (Form.ROWS, Form.COLUMNS):
-        assert found.rows <= rows // 2
-        gaps = found.across // 16
-        assert LABEL_WIDTH + found.across * found.cell_width + gaps - 1 <= max(width, LABEL_WIDTH + 1)
+def test_all_cpus_fit_and_the_worst_have_rows(count: int, width: int, rows: int) -> None:
+    layout = density(count, width, rows)
+    assert layout.across * layout.cpus_per_cell * layout.rows >= count
+    assert layout.rows <= rows
+    if layout.form not in (Form.ROWS, Form.COLUMNS):
+        assert layout.rows <= rows // 2
+        gaps = layout.across // 16
+        assert LABEL_WIDTH + layout.across * layout.cell_width + gaps - 1 <= max(width, LABEL_WIDTH + 1)
 
 
 @given(st.integers(1, 2047), st.integers(20, 400), st.integers(2, 60))
-def test_with_one_cpu_more_they_never_stand_wider(count: int, width: int, rows: int) -> None:
-    forms = [list(Form).index(density(each, width, rows).form) for each in (count, count + 1)]
+def test_one_more_cpu_never_gives_a_wider_form(count: int, width: int, rows: int) -> None:
+    forms = [list(Form).index(density(cpu_count, width, rows).form) for cpu_count in (count, count + 1)]
     assert forms == sorted(forms)
 
 
@@ -49,12 +49,12 @@ def test_with_one_cpu_more_they_never_stand_wider(count: int, width: int, rows: 
         (4, 20, 1, "rows"),
     ],
 )
-def test_the_levels(count: int, width: int, rows: int, form: str) -> None:
+def test_the_form_depends_on_the_number_of_cpus_and_the_room(count: int, width: int, rows: int, form: str) -> None:
     assert density(count, width, rows).form == form
 
 
-def _screen(count: int, loud: int, width: int = 80, height: int = 25) -> list[str]:
-    lines = tuple(cpu_line(cpu, "target", _LOUD if cpu == loud else 0.0) for cpu in range(count))
+def _screen(count: int, noisy_cpu: int, width: int = 80, height: int = 25) -> list[str]:
+    lines = tuple(cpu_line(cpu, "target", _NOISY_NS if cpu == noisy_cpu else 0.0) for cpu in range(count))
     return screen(model_of(frame(lines)), width, height)
 
 
@@ -63,7 +63,7 @@ def test_in_columns_each_cpu_has_its_loss_and_its_history() -> None:
     assert any("T   9   200 ms" in row and "█" in row for row in rows)
 
 
-def test_as_a_cell_the_loud_one_can_be_seen_and_has_the_first_row() -> None:
+def test_a_noisy_cpu_is_visible_as_a_cell_and_has_the_first_row() -> None:
     lines = _screen(64, 37)
     cells = next(line for line in lines if line.startswith("  32 "))
     assert cells[5 + 3 * 5 :].startswith("T█ ")
@@ -72,7 +72,7 @@ def test_as_a_cell_the_loud_one_can_be_seen_and_has_the_first_row() -> None:
     assert lines[first + 1].startswith(" T  37   200 ms")
 
 
-def test_where_several_share_a_mark_the_worst_of_them_is_shown() -> None:
+def test_a_mark_of_several_cpus_shows_the_worst() -> None:
     lines = _screen(2048, 1999)
     assert sum(line.count("█") for line in lines if line[:5].strip().isdecimal()) >= 1
     assert any(line.startswith(" T1999   200 ms") for line in lines)
@@ -87,36 +87,36 @@ def _pairs(*lines: CpuLine, glyphs: Glyphs = UNICODE) -> str:
 
 
 def test_two_cpus_that_share_a_mark_have_a_column_of_dots_each() -> None:
-    losses = (0.0, 0.0, 2_000.0, 0.0, 0.0, 300_000.0, 4e6, 20e6, _LOUD, 0.0, 0.0, _LOUD, _LOUD, _LOUD)
-    lines = [cpu_line(cpu, "target", lost) for cpu, lost in enumerate(losses)]
+    losses = (0.0, 0.0, 2_000.0, 0.0, 0.0, 300_000.0, 4e6, 20e6, _NOISY_NS, 0.0, 0.0, _NOISY_NS, _NOISY_NS, _NOISY_NS)
+    lines = [cpu_line(cpu, "target", lost_ns) for cpu, lost_ns in enumerate(losses)]
     assert _pairs(*lines) == "·⡀⢠⣶⡇⢸⣿"
     assert _pairs(*lines, glyphs=ASCII) == "|.-*@@@"
 
 
 def test_a_pair_hides_neither_an_offline_nor_an_unknown_cpu() -> None:
-    known, unknown, gone = cpu_line(0, "target", 0.0), cpu_line(1, "target", None), CpuLine(2, Role.OFFLINE)
-    assert _pairs(known, unknown) == "?"
-    assert _pairs(gone, gone) == "x"
-    assert _pairs(gone, known) == "·"
-    assert _pairs(gone, unknown) == "?"
-    assert _pairs(cpu_line(0, "target", _LOUD), unknown) == "█"
+    quiet, unknown, offline = cpu_line(0, "target", 0.0), cpu_line(1, "target", None), CpuLine(2, Role.OFFLINE)
+    assert _pairs(quiet, unknown) == "?"
+    assert _pairs(offline, offline) == "x"
+    assert _pairs(offline, quiet) == "·"
+    assert _pairs(offline, unknown) == "?"
+    assert _pairs(cpu_line(0, "target", _NOISY_NS), unknown) == "█"
 
 
-def test_a_cell_that_several_share_is_that_of_the_target_and_not_of_who_keeps_house() -> None:
+def test_a_cell_of_several_cpus_shows_the_target_and_not_the_housekeeping_cpu() -> None:
     cpus = tuple(
-        cpu_line(cpu, "housekeeping" if cpu % 2 else "target", _LOUD if cpu % 2 else 0.0) for cpu in range(512)
+        cpu_line(cpu, "housekeeping" if cpu % 2 else "target", _NOISY_NS if cpu % 2 else 0.0) for cpu in range(512)
     )
     cells = next(line for line in screen(model_of(frame(cpus)), 80, 24) if line.startswith("   0 "))
     assert "█" not in cells
 
 
-def test_overlays_the_cells_stands_what_they_show() -> None:
+def test_the_heading_of_the_cells_explains_them() -> None:
     assert any("noise/s now, two CPUs a cell, side by side" in line for line in _screen(512, 0))
     assert any("noise/s now, worst of 8 CPUs a cell" in line for line in _screen(2048, 0))
     assert any("one CPU a cell   T target" in line for line in _screen(64, 0))
 
 
-def test_an_offline_cpu_and_an_unknown_one_are_no_calm() -> None:
+def test_an_offline_cpu_and_an_unknown_one_are_not_shown_as_calm() -> None:
     cpus = tuple(
         CpuLine(cpu, Role.OFFLINE) if cpu == 3 else cpu_line(cpu, lost_ns=None if cpu == 5 else 0.0)
         for cpu in range(64)

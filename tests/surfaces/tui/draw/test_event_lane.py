@@ -13,7 +13,7 @@ from noisewatch.surfaces.tui.events.kinds import Event, EventKind
 from noisewatch.surfaces.tui.screens.events import events_rows
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.app.piloting import key_of, shown, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, lines_of, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen, screen_of, text_of
 
 _SET = "turbo is now on, was off"
@@ -21,7 +21,7 @@ _FIRST = 7  # the column of the first interval
 
 
 def _frames(*set_at: int, count: int = 20) -> list[Frame]:
-    """Turbo is switched on for the intervals named, and off again after each."""
+    """Return frames in which turbo is on only in the given intervals."""
     return [replace(frame(second=second), turbo="on" if second in set_at else "off") for second in range(count)]
 
 
@@ -37,7 +37,7 @@ def test_an_event_has_its_letter_below_the_interval_that_it_happened_in() -> Non
     assert screen_of(model, Screen.OVERVIEW, glyphs=ASCII)[-3] == lane
 
 
-def test_it_moves_and_narrows_with_the_lane_overlays() -> None:
+def test_an_event_moves_and_narrows_with_the_lane_above_it() -> None:
     model = _model(12, count=120)
     model.zoom = 10
     model.step(-10)
@@ -54,7 +54,7 @@ def test_a_screen_too_low_for_three_rows_has_the_lane_and_the_cursor() -> None:
     assert "▲" in screen(model, 100, 19)[-2]
 
 
-def test_several_kinds_at_once_have_a_sign_and_the_verdict_gives_way_to_its_cause() -> None:
+def test_several_kinds_at_once_share_a_sign_and_a_verdict_gives_way_to_its_cause() -> None:
     def lane(*kinds: EventKind) -> str:
         model = _model()
         for kind in kinds:
@@ -66,7 +66,7 @@ def test_several_kinds_at_once_have_a_sign_and_the_verdict_gives_way_to_its_caus
 
 
 @pytest.mark.parametrize("back", [-7, -18])
-def test_what_happened_in_the_interval_that_is_shown_is_told_beside_the_cursor(back: int) -> None:
+def test_the_event_of_the_shown_interval_is_next_to_the_cursor(back: int) -> None:
     model = _model(199 + back, count=200)
     model.step(back)
     below = screen(model)[-2]
@@ -75,21 +75,21 @@ def test_what_happened_in_the_interval_that_is_shown_is_told_beside_the_cursor(b
     assert "turbo" not in screen(model)[-2]
 
 
-def test_it_is_told_at_the_right_where_there_is_more_room() -> None:
+def test_the_event_is_right_of_the_cursor_where_there_is_more_room() -> None:
     model = _model(119, count=200)
     model.step(-80)
     assert f"▲ 80 s ago: {_SET}" in screen(model)[-2]
 
 
 @pytest.mark.parametrize("width", [8, 20, 40, 80])
-def test_what_finds_no_room_is_cut_and_the_cursor_stays(width: int) -> None:
+def test_an_event_that_does_not_fit_is_cut_and_the_cursor_stays(width: int) -> None:
     model = _model(14)
     model.step(-5)
     assert "▲" in screen(model, width, 24)[-2]
     assert len(screen(model, width, 24)[-2]) == width
 
 
-def test_the_event_before_and_after() -> None:
+def test_steps_go_to_the_previous_and_the_next_event() -> None:
     model = _model(5, 12)
     numbers = []
     for direction in (-1, -1, -1, -1, -1, 1, 1):
@@ -104,7 +104,7 @@ def test_without_events_no_step_is_made() -> None:
     assert model.cursor is None
 
 
-def test_an_event_that_comes_does_not_move_what_is_chosen() -> None:
+def test_a_new_event_does_not_move_the_selection() -> None:
     model = _model(5)
     model.go_to(Screen.EVENTS)
     model.select(1)
@@ -114,16 +114,16 @@ def test_an_event_that_comes_does_not_move_what_is_chosen() -> None:
     assert model.log.listed()[2].number == 5
 
 
-def test_a_moment_that_is_not_kept_any_more_is_said_to_be_gone() -> None:
+def test_showing_an_event_of_a_dropped_interval_gives_a_notice() -> None:
     model = ScreenModel(History(5))
-    for each in _frames(5):
-        model.add(each)
+    for interval in _frames(5):
+        model.add(interval)
     model.go_to(Screen.EVENTS)
     model.show_event()
     assert (model.screen, model.cursor, model.notice) == (Screen.EVENTS, None, "that interval is no longer kept")
 
 
-def test_what_was_said_of_a_device_just_now_is_found_in_the_newest_interval() -> None:
+def test_a_device_event_of_the_current_interval_shows_the_newest_one() -> None:
     model = _model()
     model.log.add(Event(19, EventKind.DEVICE, "USB device 1-2 was added", model.history.count))
     model.go_to(Screen.EVENTS)
@@ -138,30 +138,30 @@ def test_with_an_empty_log_enter_does_nothing() -> None:
     assert (model.screen, model.cursor) == (Screen.EVENTS, None)
 
 
-def _after(*keys: str) -> tuple[ScreenModel, list[str]]:
+def _pressed(*keys: str) -> tuple[ScreenModel, list[str]]:
     lines: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        for each in _frames(5, 12):
-            app.show_frame(each)
+        for interval in _frames(5, 12):
+            app.show_frame(interval)
         await pilot.press(*keys)
-        lines.extend(shown(app))
+        lines.extend(lines_of(app))
 
     return with_monitor(steps).model, lines
 
 
 def test_keys_step_from_event_to_event() -> None:
-    assert _after("{", "{")[0].number == 12
-    assert _after("left_curly_bracket", "{", "{", "right_curly_bracket")[0].number == 12
+    assert _pressed("{", "{")[0].number == 12
+    assert _pressed("left_curly_bracket", "{", "{", "right_curly_bracket")[0].number == 12
 
 
-def test_enter_in_the_log_shows_who_was_there_then() -> None:
-    model, lines = _after(key_of(Screen.EVENTS), "down", "down", "enter")
+def test_enter_in_the_log_shows_the_interval_of_the_event() -> None:
+    model, lines = _pressed(key_of(Screen.EVENTS), "down", "down", "enter")
     assert (model.screen, model.number) == (Screen.OVERVIEW, 6)
     assert "turbo is now off, was on" in lines[-2]
 
 
-def test_the_chosen_event_can_be_seen_however_long_the_log() -> None:
+def test_the_selected_event_is_visible_in_a_long_log() -> None:
     model = _model()
     for number in range(100):
         model.log.add(Event(number, EventKind.DEVICE, f"event {number}", number))
@@ -171,17 +171,17 @@ def test_the_chosen_event_can_be_seen_however_long_the_log() -> None:
     assert any(" d device    event 9 " in row for row in rows)
 
 
-def test_the_log_is_filtered_by_all_words_and_that_of_the_sources_is_another() -> None:
-    model, lines = _after(key_of(Screen.EVENTS), "slash", *"!on,", "enter")
+def test_the_filter_of_the_log_is_separate_from_that_of_the_sources() -> None:
+    model, lines = _pressed(key_of(Screen.EVENTS), "slash", *"!on,", "enter")
     assert (model.log.filter, model.filter) == ("!on,", "")
     assert len([line for line in lines if " s  c clock " in line]) == 2
     assert "filter: !on," in "".join(lines)
-    assert _after(key_of(Screen.EVENTS), "slash", *"hotx", "backspace", "enter")[0].log.filter == "hot"
-    assert "no event matches" in "".join(_after(key_of(Screen.EVENTS), "slash", *"hot")[1])
-    assert _after(key_of(Screen.EVENTS), "slash", *"hot", "escape")[0].log.filter == ""
+    assert _pressed(key_of(Screen.EVENTS), "slash", *"hotx", "backspace", "enter")[0].log.filter == "hot"
+    assert "no event matches" in "".join(_pressed(key_of(Screen.EVENTS), "slash", *"hot")[1])
+    assert _pressed(key_of(Screen.EVENTS), "slash", *"hot", "escape")[0].log.filter == ""
 
 
-def test_in_a_recording_an_event_has_the_time_since_its_beginning() -> None:
-    model = model_of(*(replace(each, origin="replay of machine.nw") for each in _frames(5)))
+def test_in_a_recording_an_event_has_the_time_since_its_start() -> None:
+    model = model_of(*(replace(interval, origin="replay of machine.nw") for interval in _frames(5)))
     rows = [line for line in screen_of(model, Screen.EVENTS) if " s  c clock " in line]
     assert [line.split()[:2] for line in rows] == [["6", "s"], ["5", "s"]]

@@ -34,23 +34,23 @@ def test_both_ramps_have_a_character_for_nothing_and_one_for_each_level() -> Non
 def test_all_characters_of_a_ramp_differ_and_take_one_column(glyphs: Glyphs) -> None:
     characters = glyphs.ramp + glyphs.unknown + glyphs.quiet + glyphs.not_followed + OFFLINE_MARK
     assert len(set(characters)) == len(characters)
-    assert {cell_len(each) for each in characters} == {1}
+    assert {cell_len(character) for character in characters} == {1}
 
 
-def test_nothing_beyond_ascii_is_drawn_without_unicode() -> None:
-    drawn = ASCII.ramp + ASCII.unknown + ASCII.quiet + ASCII.not_followed + ASCII.estimate + ASCII.dash + ASCII.bullet
-    assert drawn.isascii()
+def test_without_unicode_only_ascii_is_drawn() -> None:
+    text = ASCII.ramp + ASCII.unknown + ASCII.quiet + ASCII.not_followed + ASCII.estimate + ASCII.dash + ASCII.bullet
+    assert text.isascii()
 
 
 @pytest.mark.parametrize(
     ("encoding", "glyphs"), [("utf-8", UNICODE), ("UTF8", UNICODE), ("ascii", ASCII), ("latin-1", ASCII), (None, ASCII)]
 )
-def test_the_encoding_decides(encoding: str | None, glyphs: Glyphs) -> None:
+def test_the_encoding_selects_the_glyphs(encoding: str | None, glyphs: Glyphs) -> None:
     assert glyphs_for(encoding) is glyphs
 
 
 def test_an_unknown_loss_has_a_style_of_its_own() -> None:
-    assert style_of(None) not in {style_of(lost) for lost in (0.0, 500_000.0, 5_000_000.0)}
+    assert style_of(None) not in {style_of(lost_ns) for lost_ns in (0.0, 500_000.0, 5_000_000.0)}
 
 
 def test_a_bar_of_several_rows_grows_on_the_scale_of_the_levels() -> None:

@@ -1,4 +1,4 @@
-"""What is sent to the terminal: no more than what changed, and all of that."""
+"""All changes of the picture are sent to the terminal, and nothing else."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _ROWS = st.lists(st.tuples(_TEXTS, st.sampled_from(_STYLES)), max_size=5)
 _MOVE = re.compile(r"\x1b\[(\d+);(\d+)H([^\x1b]*(?:\x1b\[[0-9;]*m[^\x1b]*)*)")
 
 
-class _Pictures(App[None]):
-    """Shows the picture that it has now."""
+class _PictureApp(App[None]):
+    """An app that shows `picture` and collects the updates."""
 
     def __init__(self, picture: list[Row]) -> None:
         super().__init__(ansi_color=True)
@@ -51,18 +51,18 @@ class _Pictures(App[None]):
 
 
 def _sent(before: list[Row], after: list[Row]) -> tuple[list[str], list[str], str]:
-    """The rows as a terminal has them before, and ought to have them after, and what is sent between the two."""
+    """Return the rows before and after, as a terminal should show them, and what is sent in between."""
 
     async def show() -> tuple[list[str], list[str], str]:
-        app = _Pictures(before)
+        app = _PictureApp(before)
         async with app.run_test(size=(_WIDTH, _HEIGHT)) as pilot:
             app.view.update()
             await pilot.pause()
-            had = _written(app.view, app.console)
+            old = _rendered(app.view, app.console)
             app.sent.clear()
             app.picture = after
             app.view.update()
-            return had, _written(app.view, app.console), "".join(app.sent)
+            return old, _rendered(app.view, app.console), "".join(app.sent)
 
     return asyncio.run(show())
 
@@ -72,15 +72,15 @@ def _changes(old: Row, new: Row) -> list[tuple[int, int]]:
     return [(begin, end) for _, begin, end in spans]
 
 
-def _written(view: LineView, console: Console) -> list[str]:
+def _rendered(view: LineView, console: Console) -> list[str]:
     return [view.render_line(y).render(console) for y in range(_HEIGHT)]
 
 
-def _cells(written: str) -> list[tuple[str, str]]:
-    """A character and its style for each column; the second one of a wide character is empty."""
+def _parse_cells(rendered: str) -> list[tuple[str, str]]:
+    """Return a character and its style for each column; the second one of a wide character is empty."""
     cells: list[tuple[str, str]] = []
     style = ""
-    for sgr, text in re.findall(r"\x1b\[([0-9;]*)m|([^\x1b])", written):
+    for sgr, text in re.findall(r"\x1b\[([0-9;]*)m|([^\x1b])", rendered):
         if not text:
             style = "" if sgr == "0" else sgr
         elif width := cell_len(text):
@@ -92,18 +92,18 @@ def _cells(written: str) -> list[tuple[str, str]]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_ROWS, max_size=_HEIGHT), st.lists(_ROWS, max_size=_HEIGHT))
-def test_a_terminal_that_had_the_old_picture_has_the_new_one(before: list[Row], after: list[Row]) -> None:
-    had, wanted, sent = _sent(before, after)
-    terminal = [_cells(row) for row in had]
-    for y, x, written in _MOVE.findall(sent):
-        cells = _cells(written)
+def test_the_updates_turn_the_old_picture_into_the_new_one(before: list[Row], after: list[Row]) -> None:
+    old, new, sent = _sent(before, after)
+    terminal = [_parse_cells(row) for row in old]
+    for y, x, update in _MOVE.findall(sent):
+        cells = _parse_cells(update)
         terminal[int(y) - 1][int(x) - 1 : int(x) - 1 + len(cells)] = cells
-    assert terminal == [_cells(row) for row in wanted]
+    assert terminal == [_parse_cells(row) for row in new]
 
 
-def test_what_is_below_another_screen_is_not_sent_over_it_and_is_there_when_that_is_gone() -> None:
+def test_changes_below_another_screen_are_sent_only_after_it_is_closed() -> None:
     async def show() -> tuple[str, str, str]:
-        app = _Pictures(_OLD)
+        app = _PictureApp(_OLD)
         async with app.run_test(size=(_WIDTH, _HEIGHT)) as pilot:
             app.push_screen(Screen())
             await pilot.pause()
@@ -116,15 +116,15 @@ def test_what_is_below_another_screen_is_not_sent_over_it_and_is_there_when_that
             await pilot.pause()
             return below, "".join(app.sent), app.view.render_line(0).text
 
-    below, above, shown = asyncio.run(show())
+    below, above, row = asyncio.run(show())
     assert "new" not in below
     assert "new" in above
-    assert shown.startswith("new")
+    assert row.startswith("new")
 
 
-def test_while_textual_collects_changes_none_is_lost() -> None:
+def test_no_change_is_lost_while_textual_collects_them() -> None:
     async def show() -> str:
-        app = _Pictures(_OLD)
+        app = _PictureApp(_OLD)
         async with app.run_test(size=(_WIDTH, _HEIGHT)) as pilot:
             app.sent.clear()
             app.picture = _NEW
@@ -137,20 +137,20 @@ def test_while_textual_collects_changes_none_is_lost() -> None:
     assert "new" in asyncio.run(show())
 
 
-def test_of_a_row_only_what_changed_is_sent() -> None:
+def test_only_the_changed_part_of_a_row_is_sent() -> None:
     before: Row = [("│ ", "faint"), ("make", "strong"), ("   12 ms", "grave"), (" │", "faint")]
     after: Row = [("│ ", "faint"), ("make", "strong"), ("   13 ms", "grave"), (" │", "faint")]
     _, _, sent = _sent([before, before], [before, after])
     assert sent == "\x1b[2;11H\x1b[1;35m3\x1b[0m"
 
 
-def test_without_colours_none_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_colour_is_sent_with_no_color_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     _, _, sent = _sent([[("make", "plain")]], [[("make", "grave")]])
     assert sent == "\x1b[1;1H\x1b[1;39;49mmake\x1b[0m"
 
 
-def test_nothing_is_sent_of_a_picture_that_is_as_it_was() -> None:
+def test_nothing_is_sent_for_an_unchanged_picture() -> None:
     row: Row = [("as it was", "plain")]
     assert _sent([row], [list(row)])[2] == ""
 
@@ -169,17 +169,17 @@ def test_a_row_with_characters_of_more_than_one_column_is_sent_whole() -> None:
     assert _changes([("漢a", "plain")], [("漢b", "plain")]) == [(0, _WIDTH)]
 
 
-def test_none_but_wide_characters_have_their_rows_sent_whole() -> None:
-    shown = set(chain.from_iterable(path.read_text() for path in GOLDENS.folder.rglob("*.txt"))) - {"\n"}
-    assert len(shown) > 100
-    sent_whole = [each for each in shown if _changes([(each, "plain")], []) == [(0, _WIDTH)]]
-    assert [each for each in sent_whole if cell_len(each) == 1] == []
+def test_only_rows_with_wide_characters_are_sent_whole() -> None:
+    characters = set(chain.from_iterable(path.read_text() for path in GOLDENS.folder.rglob("*.txt"))) - {"\n"}
+    assert len(characters) > 100
+    sent_whole = [character for character in characters if _changes([(character, "plain")], []) == [(0, _WIDTH)]]
+    assert [character for character in sent_whole if cell_len(character) == 1] == []
 
 
-def test_what_counts_as_one_column_takes_one() -> None:
-    alone = [chr(code) for code in range(0x20, 0x3000)]
-    taken_for_one = [each for each in alone if _changes([(each, "strong")], []) != [(0, _WIDTH)]]
-    assert [each for each in taken_for_one if cell_len(each) != 1] == []
+def test_characters_treated_as_one_column_take_one() -> None:
+    characters = [chr(code) for code in range(0x20, 0x3000)]
+    narrow = [character for character in characters if _changes([(character, "strong")], []) != [(0, _WIDTH)]]
+    assert [character for character in narrow if cell_len(character) != 1] == []
 
 
 @pytest.mark.parametrize("text", ["ab", "é漢"])
@@ -190,10 +190,10 @@ def test_neighbours_of_one_style_are_one_piece_and_the_rest_of_the_row_is_blank(
 
 
 def test_a_view_that_was_removed_is_not_drawn() -> None:
-    """A timer of the monitor may fire while Textual removes its widgets, and clears the screen where they were."""
+    """A timer of the monitor may fire while Textual removes its widgets and clears the screen where they were."""
 
-    async def end() -> _Pictures:
-        app = _Pictures(_OLD)
+    async def end() -> _PictureApp:
+        app = _PictureApp(_OLD)
         async with app.run_test(size=(_WIDTH, _HEIGHT)) as pilot:
             await pilot.pause()
             await app.view.remove()
@@ -205,8 +205,8 @@ def test_a_view_that_was_removed_is_not_drawn() -> None:
     assert "new" not in "".join(asyncio.run(end()).sent)
 
 
-def test_where_textual_has_changed_inside_it_draws_the_rows_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_an_incompatible_textual_the_rows_are_left_to_textual(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_view, "_USED_PARTS", ("app._display", "app._renamed_in_a_later_version"))
-    had, has, sent = _sent(_OLD, _NEW)
-    assert (had[0].split(), has[0].split()) == (["old"], ["new"])
+    old, new, sent = _sent(_OLD, _NEW)
+    assert (old[0].split(), new[0].split()) == (["old"], ["new"])
     assert sent == ""

@@ -1,4 +1,4 @@
-"""What is too long for 80 columns says first what matters, or goes on below."""
+"""Texts that are too long for 80 columns start with what matters, or continue below."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FAULT = "internal error: ValueError: no such thing as was looked for here (cloc
 _SETTLED = "--profile shared settles 3 blocking questions that no guest can answer"
 
 
-def _of_guest() -> ScreenModel:
+def _guest_model() -> ScreenModel:
     names = ("governor-not-performance", "throttled", "hypervisor-steal")
     findings = tuple(finding_line(name, Gravity.UNANSWERED, 1) for name in names)
     cause = CauseLine(said=f"{_SETTLED}; or use bare metal", is_open=True)
@@ -31,22 +31,22 @@ def _of_guest() -> ScreenModel:
 
 
 def test_how_a_guest_is_judged_comes_first_in_the_list_of_causes() -> None:
-    assert any(f"? 1  {_SETTLED}" in row for row in screen_of(_of_guest(), Screen.PREFLIGHT, 80, 24))
+    assert any(f"? 1  {_SETTLED}" in row for row in screen_of(_guest_model(), Screen.PREFLIGHT, 80, 24))
 
 
-def test_the_checks_beside_a_cause_give_way_to_what_is_said_whole() -> None:
-    said = "seventy columns of a sentence that says what is wrong on that machine now"
+def test_the_checks_next_to_a_cause_give_way_to_its_whole_text() -> None:
+    text = "seventy columns of a sentence that says what is wrong on that machine now"
     findings = tuple(finding_line(name, Gravity.FAILED, 1) for name in ("tasks-on-target", "target-cpu-busy"))
-    model = model_of(replace(by_cause(), findings=findings, causes=(CauseLine(said=said),)))
+    model = model_of(replace(by_cause(), findings=findings, causes=(CauseLine(said=text),)))
     rows = {width: screen_of(model, Screen.PREFLIGHT, width, 24)[4].rstrip() for width in (60, 80, 99)}
-    assert rows[80] == f"✗ 1  {said}"
+    assert rows[80] == f"✗ 1  {text}"
     assert rows[99].endswith("  tasks-on-target, …")
     assert rows[60].endswith("…  tasks-on-target, …")
 
 
-def test_why_comes_before_the_path_of_what_cannot_be_read() -> None:
-    said = "/sys/devices/system/cpu/cpufreq/boost: no such file, and the folder is empty"
-    model = model_of(replace(by_cause(), findings=(finding_line("turbo-enabled", Gravity.OPEN, None, said),)))
+def test_the_reason_comes_before_the_path_of_an_unreadable_file() -> None:
+    reason = "/sys/devices/system/cpu/cpufreq/boost: no such file, and the folder is empty"
+    model = model_of(replace(by_cause(), findings=(finding_line("turbo-enabled", Gravity.OPEN, None, reason),)))
     rows = screen_of(model, Screen.PREFLIGHT, 80, 24)
     assert any("turbo-enabled  no such file, and the folder is empty (/sys/" in row for row in rows)
 
@@ -60,7 +60,7 @@ def test_the_heading_of_the_checks_loses_details_whole(width: int) -> None:
 
 
 @pytest.mark.parametrize("height", range(14, 30))
-def test_no_heading_of_interrupts_stands_above_nothing(height: int) -> None:
+def test_no_heading_of_interrupts_is_without_rows(height: int) -> None:
     model = copy(crowded(16))
     rows = [row.strip() for row in screen_of(model, Screen.IRQS, 80, height)]
     at = rows.index("other interrupts") if "other interrupts" in rows else None
@@ -75,7 +75,7 @@ def test_the_heading_of_the_events_is_not_cut(width: int) -> None:
 
 
 @pytest.mark.parametrize("name", Screen)
-def test_a_fault_that_a_key_met_is_told_to_its_last_word(name: str) -> None:
+def test_a_fault_after_a_key_is_shown_in_full(name: str) -> None:
     model = model_of(frame(4))
     model.go_to(name)
     model.notice = f"could not do that: {_FAULT}"
@@ -93,14 +93,14 @@ def test_on_a_low_screen_a_notice_leaves_the_verdict(height: int) -> None:
     assert "UNSTABLE" in " ".join(rows)
 
 
-def test_an_overlay_tells_all_of_a_fault_as_well() -> None:
+def test_an_overlay_shows_a_fault_in_full() -> None:
     overlay = CalibrationOverlay.of(frame(4))
     overlay.notice = f"could not do that: {_FAULT}"
     rows = [text_of(row) for row in overlay.rows(80, 24, True)]
     assert " ".join(" ".join(rows[-2:]).split()) == overlay.notice
 
 
-def test_why_the_sampler_ended_goes_on_below_the_headline() -> None:
+def test_a_long_sampler_error_continues_below_the_headline() -> None:
     model = model_of(frame(4))
     model.trouble = f"the sampler ended: {_FAULT}"
     rows = screen(model, 80, 24)
@@ -108,10 +108,10 @@ def test_why_the_sampler_ended_goes_on_below_the_headline() -> None:
     assert "(clock_history.py:143); please report it" in rows[2]
 
 
-def test_of_a_long_error_the_place_is_told() -> None:
+def test_a_long_error_keeps_its_source_location() -> None:
     try:
         raise ValueError("x" * 5000)
     except ValueError as error:
-        said = describe_fault(error)
-    assert len(said) < 200
-    assert "… (test_long_texts.py:" in said
+        text = describe_fault(error)
+    assert len(text) < 200
+    assert "… (test_long_texts.py:" in text

@@ -1,4 +1,4 @@
-"""CPUs in the order of where they lie, with siblings side by side."""
+"""CPUs in topology order, with siblings side by side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen, screen
 
 
 def _hyperthreads(cores: int = 2) -> ScreenModel:
-    """CPU 0 and 2 share a core, and 1 and 3; all share a cache of node 0."""
+    """Return a model in which CPUs n and n + `cores` share a core, and all share a cache of node 0."""
     count = 2 * cores
     places = tuple(
         PlaceLine(cpu, 0, 0, cpu % cores, "L3#0", tuple(sorted({cpu % cores, cpu % cores + cores})))
@@ -20,7 +20,7 @@ def _hyperthreads(cores: int = 2) -> ScreenModel:
     return model_of(frame(tuple(cpu_line(cpu, Role.TARGET) for cpu in range(count)), places=places))
 
 
-def test_siblings_stand_together_and_are_bracketed() -> None:
+def test_siblings_are_adjacent_and_bracketed() -> None:
     model = _hyperthreads()
     assert model.frame is not None
     lines = in_topology_order(model, model.frame.cpus)
@@ -36,20 +36,20 @@ def test_four_threads_of_a_core_have_a_sign_between() -> None:
     assert "".join(brackets(model, model.frame.cpus, UNICODE).values()) == "┐┤┤┘"
 
 
-def test_a_sibling_that_stands_elsewhere_has_no_bracket() -> None:
+def test_siblings_that_are_not_adjacent_have_no_bracket() -> None:
     model = _hyperthreads()
     assert model.frame is not None
     assert brackets(model, model.frame.cpus, UNICODE) == {}
 
 
-def test_the_title_says_what_all_have_in_common_and_is_known() -> None:
+def test_the_title_names_the_known_places_that_all_cpus_share() -> None:
     model = _hyperthreads()
     assert model.frame is not None
     assert place_title(model, model.frame.cpus, UNICODE) == "node 0 · L3#0 · CPUs 0-3"
     assert place_title(model_of(frame(2)), frame(2).cpus, UNICODE) == "CPUs 0-1"
 
 
-def test_a_cpu_says_with_whom_it_shares_its_core_and_cache() -> None:
+def test_the_screen_of_a_cpu_names_the_cpus_that_share_its_core_and_cache() -> None:
     model = _hyperthreads()
     assert shared_words(model, 1) == [
         "shares its core with CPU 3, its L3#0 with CPUs 0-3",
@@ -72,5 +72,5 @@ def test_the_overview_and_the_map_show_the_order() -> None:
     overview = screen(_hyperthreads(), 120, 34)
     rows = [line[2:8].strip() for line in overview if line.startswith(" T ")]
     assert rows == ["0┐", "2┘", "1┐", "3┘"]
-    drawn = screen_of(_hyperthreads(), Screen.MAP, 120, 34)
-    assert [line.split()[1] for line in drawn if line.startswith("T ")] == ["0┐", "2┘", "1┐", "3┘"]
+    map_lines = screen_of(_hyperthreads(), Screen.MAP, 120, 34)
+    assert [line.split()[1] for line in map_lines if line.startswith("T ")] == ["0┐", "2┘", "1┐", "3┘"]

@@ -1,4 +1,4 @@
-"""The CPU panel: which CPUs it shows, in which order, and what they were like before."""
+"""The CPU panel: its CPUs, their order and their history."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def _row_of(cpu: int, lines: list[str]) -> str:
     return panel[0]
 
 
-def test_all_cpus_stand_in_their_own_order_where_they_find_room() -> None:
+def test_all_cpus_are_sorted_by_number_where_they_fit() -> None:
     lines = tuple(
         cpu_line(cpu, Role.TARGET if cpu == 3 else Role.HOUSEKEEPING, lost_ns=1e6 * (4 - cpu)) for cpu in range(4)
     )
     assert cpu_order(screen(model_of(frame(lines)))) == [0, 1, 2, 3]
 
 
-def test_target_cpus_come_first_where_not_all_find_room() -> None:
+def test_target_cpus_come_first_where_not_all_fit() -> None:
     order = cpu_order(screen(model_of(frame(_MANY)), 100, 25))
     assert order == [41, 40, 63]
 
@@ -38,13 +38,13 @@ def test_sorted_by_rate_the_most_interrupted_come_after_the_targets() -> None:
     assert cpu_order(screen(model, 100, 25)) == [40, 41, 0]
 
 
-def test_sorted_by_cpu_they_stand_in_their_own_order() -> None:
+def test_sorted_by_cpu_the_rows_are_in_numerical_order() -> None:
     model = model_of(frame(_MANY))
     model.sort = SortOrder.CPU
     assert cpu_order(screen(model, 100, 25)) == [0, 1, 2]
 
 
-def test_an_unknown_loss_stands_between_the_grave_ones_and_the_others_and_is_a_question_mark() -> None:
+def test_an_unknown_loss_is_a_question_mark_between_the_grave_losses_and_the_others() -> None:
     losses = {9: None, 8: 6_000_000.0}
     lines = tuple(cpu_line(cpu, lost_ns=losses.get(cpu, 4_000_000.0)) for cpu in range(64))
     rows = screen(model_of(frame(lines)), 100, 200)
@@ -52,7 +52,7 @@ def test_an_unknown_loss_stands_between_the_grave_ones_and_the_others_and_is_a_q
     assert cpu_order(screen(model_of(frame(lines)), 100, 25))[:3] == [8, 9, 0]
 
 
-def test_the_heading_tells_which_rows_are_shown() -> None:
+def test_the_heading_shows_which_rows_are_visible() -> None:
     model = model_of(frame(_MANY))
     model.offset = 10
     heading = next(line for line in screen(model, 100, 25) if line.startswith("   CPU "))
@@ -68,7 +68,7 @@ def test_scrolled_to_the_end_the_last_cpu_is_shown() -> None:
 def test_an_offline_cpu_is_shown_as_offline_without_figures() -> None:
     lines = (cpu_line(0), CpuLine(1, Role.OFFLINE), cpu_line(2, Role.TARGET))
     row = _row_of(1, screen(model_of(frame(lines))))
-    assert row.split() == ["x", "1", "offline", "x"]  # the last one is the interval that is shown
+    assert row.split() == ["x", "1", "offline", "x"]  # the last one is the shown interval
 
 
 def test_each_role_has_its_mark() -> None:
@@ -96,9 +96,9 @@ def test_a_clock_that_is_unknown_on_one_cpu_is_a_question_mark() -> None:
     assert " 2.50 " in _row_of(1, rows)
 
 
-def test_the_history_grows_to_the_right_and_tells_the_size_of_the_loss() -> None:
+def test_the_history_grows_to_the_right_and_shows_the_size_of_the_loss() -> None:
     losses = [0.0, 50_000.0, 1_000_000.0, 200_000_000.0, None]
-    model = model_of(*(frame((cpu_line(0, lost_ns=lost),), second=at) for at, lost in enumerate(losses)))
+    model = model_of(*(frame((cpu_line(0, lost_ns=lost_ns),), second=at) for at, lost_ns in enumerate(losses)))
     rows = screen(model)
     assert _row_of(0, rows).rstrip().endswith(" _▂▄█?")
     heading = next(row for row in rows if "last 5 intervals" in row)
@@ -107,11 +107,11 @@ def test_the_history_grows_to_the_right_and_tells_the_size_of_the_loss() -> None
 
 def test_a_history_longer_than_its_room_shows_the_newest() -> None:
     losses = [0.0] * 300 + [200_000_000.0]
-    model = model_of(*(frame((cpu_line(0, lost_ns=lost),), second=at) for at, lost in enumerate(losses)))
+    model = model_of(*(frame((cpu_line(0, lost_ns=lost_ns),), second=at) for at, lost_ns in enumerate(losses)))
     assert _row_of(0, screen(model, 80)).rstrip().endswith("█")
 
 
-def test_cpus_that_come_and_go_are_shown_as_they_are_now() -> None:
+def test_only_cpus_of_the_newest_frame_are_shown() -> None:
     both, one = (cpu_line(0), cpu_line(1)), (cpu_line(0),)
     model = model_of(frame(both), frame(one, second=2))
     assert cpu_order(screen(model)) == [0]
@@ -119,10 +119,10 @@ def test_cpus_that_come_and_go_are_shown_as_they_are_now() -> None:
     assert cpu_order(screen(model)) == [0, 1]
 
 
-def test_one_interval_stands_in_one_column_for_all_cpus() -> None:
-    loud = 200_000_000.0
+def test_an_interval_has_the_same_column_for_all_cpus() -> None:
+    noise_ns = 200_000_000.0
     frames = [frame((cpu_line(0, lost_ns=0.0),), second=second) for second in range(5)]
-    frames.append(frame((cpu_line(0, lost_ns=loud), cpu_line(1, lost_ns=loud)), second=5))
+    frames.append(frame((cpu_line(0, lost_ns=noise_ns), cpu_line(1, lost_ns=noise_ns)), second=5))
     rows = screen(model_of(*frames))
     assert _row_of(0, rows).index("█") == _row_of(1, rows).index("█")
 
@@ -130,22 +130,22 @@ def test_one_interval_stands_in_one_column_for_all_cpus() -> None:
 def test_figures_give_way_to_a_history_of_sixteen_intervals() -> None:
     model = model_of(*(frame(2, second=second) for second in range(1, 40)))
     heads = {width: next(row for row in screen(model, width, 30) if "noise/s" in row) for width in (100, 60, 50, 40)}
-    assert [each for each in ("irq/s", "sirq/s", "load", "GHz") if each in heads[100]] == [
+    assert [column for column in ("irq/s", "sirq/s", "load", "GHz") if column in heads[100]] == [
         "irq/s",
         "sirq/s",
         "load",
         "GHz",
     ]
     assert "sirq/s" not in heads[60]
-    assert all(each in heads[60] for each in ("irq/s", "load", "GHz"))
+    assert all(column in heads[60] for column in ("irq/s", "load", "GHz"))
     assert "load" not in heads[50]
-    for width, said in heads.items():
+    for width, head in heads.items():
         row = _row_of(0, screen(model, width, 30))
         assert row.count("▁") >= 16, width
-        assert "…" not in said
+        assert "…" not in head
 
 
-def test_the_heading_says_how_many_intervals_it_shows_in_as_many_words_as_find_room() -> None:
+def test_the_heading_counts_its_intervals_in_as_many_words_as_fit() -> None:
     model = model_of(*(frame(16, second=second) for second in range(1, 40)))
-    framed = next(row for row in screen(model, 120, 34) if "noise/s" in row)
-    assert framed.count("last 18 intervals") == 2
+    heading = next(row for row in screen(model, 120, 34) if "noise/s" in row)
+    assert heading.count("last 18 intervals") == 2

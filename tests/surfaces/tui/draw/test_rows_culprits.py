@@ -1,4 +1,4 @@
-"""The culprits: who is named, in which order, and in line with the others."""
+"""The culprits: their names, order and alignment."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _THREE = (
 )
 
 
-def _named(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
-    """The names in the culprits' panel, in order."""
+def _culprit_names(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
+    """Return the names in the culprits' panel, in order."""
     lines = screen(model, width, height)
     first = next(number for number, line in enumerate(lines) if line.startswith(" CPU kind"))
     rows = takewhile(lambda line: line[:5].strip().isdigit(), lines[first + 1 :])
@@ -39,23 +39,23 @@ def _named(model: ScreenModel, width: int = 100, height: int = 30) -> list[str]:
         (SortOrder.CPU, ["cheap", "middle", "dear"]),
     ],
 )
-def test_they_are_sorted_as_asked(sort: SortOrder, names: list[str]) -> None:
+def test_culprits_are_sorted_as_requested(sort: SortOrder, names: list[str]) -> None:
     model = model_of(frame(4, _THREE))
     model.sort = sort
-    assert _named(model) == names
+    assert _culprit_names(model) == names
     assert f"by {sort}" in "".join(screen(model))
 
 
-def test_those_of_housekeeping_cpus_are_shown_when_asked_for() -> None:
+def test_culprits_of_housekeeping_cpus_are_shown_on_request() -> None:
     model = model_of(
         frame(4, (culprit("here"), culprit("beside", role=Role.SIBLING), culprit("away", role=Role.HOUSEKEEPING)))
     )
-    assert sorted(_named(model)) == ["beside", "here"]
+    assert sorted(_culprit_names(model)) == ["beside", "here"]
     model.shows_all_cpus = True
-    assert sorted(_named(model)) == ["away", "beside", "here"]
+    assert sorted(_culprit_names(model)) == ["away", "beside", "here"]
 
 
-def test_nobody_is_told_as_nothing_seen_only_where_there_are_rates() -> None:
+def test_no_culprit_seen_is_shown_only_where_there_are_rates() -> None:
     assert "no culprit seen" in "".join(screen(model_of(frame(4))))
     assert "no culprit seen" not in "".join(screen(model_of(frame(4, seconds=0.0))))
 
@@ -91,11 +91,11 @@ def test_on_a_narrow_screen_the_other_columns_give_way_to_the_name(width: int, r
     listing = Listing((culprit("first"), worker), 0)
     rows = culprit_table(listing, "culprits on target CPUs, by cost", width, 3, UNICODE)
     assert text_of(rows[2]).rstrip() == row
-    assert {cell_len(text_of(each)) for each in rows[1:]} <= {width, width - 1}
+    assert {cell_len(text_of(line)) for line in rows[1:]} <= {width, width - 1}
 
 
 @pytest.mark.parametrize("width", [15, 20, 40, 60, 80])
-def test_the_heading_stands_overlays_the_columns_and_a_gone_source_keeps_its_name(width: int) -> None:
+def test_the_heading_is_above_its_columns_and_a_gone_source_keeps_its_name(width: int) -> None:
     listing = Listing((culprit("gone", pid=None),), 0, is_gone=True)
     heading, row = map(text_of, culprit_table(listing, "who", width, 2, UNICODE))
     assert "gone" in row
@@ -116,12 +116,12 @@ def test_markup_in_a_name_is_text(name: str) -> None:
     assert f"{name} [4711]" in "".join(screen(model_of(frame(4, (culprit(name),)))))
 
 
-def test_what_was_counted_and_not_measured_is_marked() -> None:
+def test_an_estimated_loss_is_marked() -> None:
     model = model_of(frame(4, (culprit("36 eth0", kind="irq", pid=None, is_estimate=True),)))
     assert "~4.0 ms" in "".join(screen(model))
 
 
-def test_the_screen_names_what_fails_and_else_what_is_unknown() -> None:
+def test_the_screen_names_failed_checks_or_else_unknown_ones() -> None:
     failing = frame(4, verdict="unstable", failed=("tasks-on-target",), unknown=("cpu-quota",))
     unknown = frame(4, verdict="unknown", unknown=("cpu-quota",))
     assert "failing (5 s): tasks-on-target" in screen(model_of(failing))[2]
@@ -131,7 +131,7 @@ def test_the_screen_names_what_fails_and_else_what_is_unknown() -> None:
     assert "unknown: cpu-quota" in screen(model_of(unknown))[2]
 
 
-def test_more_failures_than_fit_are_hinted_at() -> None:
+def test_more_failures_than_fit_end_in_an_ellipsis() -> None:
     row = screen(model_of(frame(4, verdict="unstable", failed=("one", "two", "three", "four"))))[2]
     assert "one, two, three …" in row
     assert "four" not in row

@@ -1,4 +1,4 @@
-"""The screen fits whatever terminal there is."""
+"""The screen fits terminals of any size."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _model(cpu_count: int) -> ScreenModel:
 
 @pytest.mark.parametrize("cpu_count", [1, 4, 64, 512])
 @pytest.mark.parametrize(("width", "height"), _SIZES)
-def test_no_size_yields_more_rows_than_there_are_lines(cpu_count: int, width: int, height: int) -> None:
+def test_the_overview_fills_any_size_exactly(cpu_count: int, width: int, height: int) -> None:
     model = model_of(frame(cpu_count, _CULPRITS), frame(cpu_count, _CULPRITS, 2))
     for glyphs in (UNICODE, ASCII):
         rows = overview_rows(model, width, height, glyphs)
@@ -100,7 +100,7 @@ def test_every_screen_fits_a_small_terminal(name: str, cpu_count: int, width: in
     offset=st.integers(0, 100),
     sort=st.sampled_from(SortOrder),
 )
-def test_scrolled_and_sorted_it_still_fits(width: int, height: int, count: int, offset: int, sort: SortOrder) -> None:
+def test_a_scrolled_and_sorted_screen_fits(width: int, height: int, count: int, offset: int, sort: SortOrder) -> None:
     model = model_of(frame(count, _CULPRITS), frame(count, _CULPRITS, 2))
     model.offset, model.sort, model.shows_all_cpus = offset, sort, True
     rows = overview_rows(model, width, height, UNICODE)
@@ -114,21 +114,21 @@ _SMALL = [(60, 20), (40, 15), (20, 10)]
 
 @pytest.mark.parametrize("size", _SMALL)
 @pytest.mark.parametrize("name", ["overview", "culprits", "cpu"])
-def test_on_a_small_screen_who_it_is_and_how_much_can_be_read(name: str, size: tuple[int, int]) -> None:
+def test_a_small_screen_shows_a_culprit_and_its_noise(name: str, size: tuple[int, int]) -> None:
     hog = replace(_HOG, name="tokio-rt-worker" if size[0] > 20 else "postgres")
     rows = [row for row in screen_of(model_of(frame(4, (hog,))), name, *size) if hog.name in row]
     assert rows[0].split("ms")[0].split()[-1].endswith("900")
 
 
 @pytest.mark.parametrize("size", _SMALL[:2])
-def test_on_a_small_screen_a_check_is_named_whole(size: tuple[int, int]) -> None:
+def test_a_small_screen_shows_the_whole_name_of_a_check(size: tuple[int, int]) -> None:
     failed = "device-interrupts-on-target"
     rows = screen_of(model_of(frame(4, failed=(failed,), verdict="unstable")), "preflight", *size)
     assert [row for row in rows if row.startswith(f"✗    {failed}")]
 
 
 @pytest.mark.parametrize("size", _SMALL)
-def test_on_a_small_screen_an_event_says_what_it_was(size: tuple[int, int]) -> None:
+def test_a_small_screen_shows_the_text_of_an_event(size: tuple[int, int]) -> None:
     model = model_of(frame(4), frame(4, second=2))
     model.log.add(Event(SECOND_NS, EventKind.DEVICE, "sdb was added", 1))
     assert "sdb was" in "".join(screen_of(model, "events", *size))
@@ -150,16 +150,16 @@ def test_the_verdict_is_never_cut_off_by_the_name_of_the_machine(machine: str) -
 
 
 def test_keys_are_shown_whole_or_not_at_all() -> None:
-    shown = [screen(model_of(frame(4)), width, 24)[-1].strip() for width in range(1, 90)]
-    wholes = ["", "q quit"]
+    rows = [screen(model_of(frame(4)), width, 24)[-1].strip() for width in range(1, 90)]
+    expected = ["", "q quit"]
     for key in ("? help", "space freeze", "enter CPU", f"1-{len(Screen)} screens", "p preflight", "[ ] spikes"):
-        wholes.append(f"{wholes[-1]}  {key}")
-    assert set(shown) == set(wholes)
+        expected.append(f"{expected[-1]}  {key}")
+    assert set(rows) == set(expected)
 
 
 def test_on_eighty_columns_no_column_of_a_cpu_is_lost() -> None:
-    whole: Frame = frame((cpu_line(3, "target", 4_000_000.0),))
-    line = next(line for line in screen(model_of(whole), 80, 24) if line.startswith(" T   3"))
+    interval: Frame = frame((cpu_line(3, "target", 4_000_000.0),))
+    line = next(line for line in screen(model_of(interval), 80, 24) if line.startswith(" T   3"))
     assert line.split()[:7] == ["T", "3", "4.0", "ms", "12", "3.0", "2.0%"]
 
 

@@ -36,25 +36,25 @@ def _axis(model: ScreenModel, width: int = 107) -> str:
     return text_of(timeline_rows(model, width, 3, UNICODE)[-1])
 
 
-def test_the_intervals_over_the_limit_are_those_of_all_that_is_kept_however_wide_the_screen_is() -> None:
+def test_intervals_over_the_limit_are_counted_in_all_history_at_any_width() -> None:
     model = _model(noisy=(5, 150, 190))
     for size in ((80, 24), (140, 40)):
-        for opened in (Screen.MAP, Screen.OVERVIEW):
-            model.go_to(opened)
-            shown = "\n".join(screen(model, *size))
-            assert set(re.findall(r"over 0.5% in (\d+ of \d+)", shown)) == {"3 of 200"}
+        for name in (Screen.MAP, Screen.OVERVIEW):
+            model.go_to(name)
+            text = "\n".join(screen(model, *size))
+            assert set(re.findall(r"over 0.5% in (\d+ of \d+)", text)) == {"3 of 200"}
     model.go_to_number(120)
     model.zoom = 10
     assert over_limit(model) == ["over 0.5% in 3 of 200 intervals"]
 
 
-def test_both_ends_have_the_time_of_day_or_how_long_ago_it_was() -> None:
+def test_both_ends_have_the_time_of_day_or_the_age() -> None:
     assert _axis(_model(has_wall_clock=True)).split() == ["12:01:40", "now"]
     assert _axis(_model()).split() == ["-99", "s", "now"]
     assert len(_axis(_model())) == 107
 
 
-def test_of_a_recording_both_ends_have_its_own_time() -> None:
+def test_both_ends_of_a_recording_have_its_own_time() -> None:
     model = _model()
     assert model.newest is not None
     model.newest = replace(model.newest, origin="replay of machine.nw")
@@ -79,14 +79,14 @@ def test_the_sentence_at_the_cursor_overlaps_neither_end(number: int, width: int
         assert len(axis) == width > cursor
 
 
-def test_with_room_for_all_of_it_both_ends_stay() -> None:
+def test_both_ends_are_shown_where_the_sentence_leaves_room() -> None:
     model = _model(has_wall_clock=True)
     model.go_to_number(150)
     assert _axis(model).split() == ["12:01:40", "▲", "12:02:30,", "49", "s", "ago", "now"]
 
 
 @pytest.mark.parametrize("zoom", [10, 60])
-def test_a_recording_that_is_zoomed_out_fills_the_lane_and_has_its_end(zoom: int) -> None:
+def test_a_zoomed_out_recording_fills_the_lane_up_to_its_end(zoom: int) -> None:
     model = _model(count=120)
     assert model.newest is not None
     model.newest, model.zoom = replace(model.newest, origin="replay of machine.nw", is_last=True), zoom

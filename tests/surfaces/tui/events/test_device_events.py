@@ -12,7 +12,7 @@ from noisewatch.kernel.device_events import DeviceListener
 from noisewatch.surfaces.tui.app.monitor import MonitorApp
 from noisewatch.surfaces.tui.events.kinds import kind_of_device
 from noisewatch.surfaces.tui.state.screen_model import Screen
-from tests.surfaces.tui.app.piloting import key_of, shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import key_of, lines_of, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of
 
 
@@ -25,7 +25,7 @@ class _Device:
 
 
 class _Monitor:
-    """A pipe that becomes readable, and devices to poll."""
+    """A fake udev monitor: a readable pipe, and devices to poll."""
 
     def __init__(self, *devices: _Device) -> None:
         self._devices = list(devices)
@@ -45,32 +45,32 @@ class _Monitor:
         return None
 
 
-def test_what_is_said_of_a_device_is_an_event_and_no_escape_sequence_is() -> None:
+def test_a_device_change_is_an_event_without_escape_sequences() -> None:
     monitor = _Monitor(
         _Device("remove", "cpu", "cpu7"), _Device("add", "usb", "\x1b]0;x\x07"), _Device("bind", "pci", "1")
     )
-    found: list[str] = []
+    lines: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame())
         app.listen_to(DeviceListener(monitor))
         await pilot.press(key_of(Screen.EVENTS))
-        await until(pilot, lambda: "CPU 7 was removed" in "".join(shown(app)))
-        found.extend(shown(app))
+        await until(pilot, lambda: "CPU 7 was removed" in "".join(lines_of(app)))
+        lines.extend(lines_of(app))
 
     with_monitor(steps)
-    assert all(line.isprintable() for line in found)
-    assert any("PCI device 1 got its driver" in line for line in found)
+    assert all(line.isprintable() for line in lines)
+    assert any("PCI device 1 got its driver" in line for line in lines)
 
 
-def test_where_nothing_is_heard_of_devices_the_reason_is_told() -> None:
+def test_without_device_events_the_reason_is_shown() -> None:
     model = model_of(frame())
     model.log.silence = "libudev is not there"
     assert "no device events: libudev is not there" in "".join(screen_of(model, "events"))
 
 
-def _heard(*devices: _Device) -> list[str]:
-    return [each.text for each in DeviceListener(_Monitor(*devices)).read()]
+def _event_texts(*devices: _Device) -> list[str]:
+    return [event.text for event in DeviceListener(_Monitor(*devices)).read()]
 
 
 @pytest.mark.parametrize(
@@ -88,22 +88,22 @@ def _heard(*devices: _Device) -> list[str]:
         (_Device("remove", "net", "eth0"), "network interface eth0 was removed"),
     ],
 )
-def test_a_device_is_named_in_words(device: _Device, text: str) -> None:
-    assert _heard(device) == [text]
+def test_a_device_event_is_a_sentence(device: _Device, text: str) -> None:
+    assert _event_texts(device) == [text]
 
 
-def test_what_is_said_again_of_a_device_is_told_once() -> None:
+def test_a_repeated_state_of_a_device_is_logged_once() -> None:
     def battery(status: str) -> _Device:
         return _Device("change", "power_supply", "BAT0", {"POWER_SUPPLY_STATUS": status, "POWER_SUPPLY_CAPACITY": "80"})
 
-    said = _heard(battery("Discharging"), battery("Discharging"), battery("Charging"), battery("Discharging"))
-    assert [text.split()[-1] for text in said] == ["discharging", "charging", "discharging"]
-    comes_back = _heard(*[_Device(action, "usb", "1-2") for action in ("add", "remove", "add")])
-    assert len(comes_back) == 3
+    texts = _event_texts(battery("Discharging"), battery("Discharging"), battery("Charging"), battery("Discharging"))
+    assert [text.split()[-1] for text in texts] == ["discharging", "charging", "discharging"]
+    reconnected = _event_texts(*[_Device(action, "usb", "1-2") for action in ("add", "remove", "add")])
+    assert len(reconnected) == 3
 
 
-def test_what_is_said_of_a_cpu_or_of_power_is_of_that_kind() -> None:
-    assert [kind_of_device(each) for each in ("cpu", "power_supply", "thermal", "usb")] == [
+def test_the_kind_of_an_event_follows_from_the_subsystem() -> None:
+    assert [kind_of_device(subsystem) for subsystem in ("cpu", "power_supply", "thermal", "usb")] == [
         "hot-plug",
         "power",
         "heat",

@@ -1,4 +1,4 @@
-"""What changed between frames, and what lasted."""
+"""Events: changes between frames, and lasting conditions."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ def _frame(second: int, failed: tuple[str, ...] = (), **changes: Any) -> Frame:
     return replace(frame(lines, second=second, failed=failed), **changes)
 
 
-def _under(second: int, **conditions: Any) -> Frame:
+def _frame_with(second: int, **conditions: Any) -> Frame:
     return _frame(second, conditions=Conditions(**conditions))
 
 
-def _said(*frames: Frame) -> list[tuple[str, str]]:
-    """Return the kind and text of the events that are logged from the second frame on."""
+def _events(*frames: Frame) -> list[tuple[str, str]]:
+    """Return kind and text of the events that are logged from the second frame on."""
     log = EventLog()
-    told = 0
-    for number, after in enumerate(frames):
-        log.watch(after, number)
-        told = len(log.events) if number == 0 else told
-    return [(event.kind, event.text) for event in list(log.events)[told:]]
+    skipped = 0
+    for number, interval in enumerate(frames):
+        log.watch(interval, number)
+        skipped = len(log.events) if number == 0 else skipped
+    return [(event.kind, event.text) for event in list(log.events)[skipped:]]
 
 
-def test_where_nothing_changed_nothing_is_told() -> None:
-    assert _said(_frame(1), _frame(2)) == []
+def test_equal_frames_log_no_event() -> None:
+    assert _events(_frame(1), _frame(2)) == []
 
 
-def test_a_cpu_that_goes_and_one_that_comes_back() -> None:
+def test_a_cpu_that_goes_offline_and_comes_back_is_logged() -> None:
     lines = _frame(1).cpus
-    gone = _frame(2, cpus=(*lines[:2], CpuLine(2, Role.OFFLINE)), target=(1,))
-    assert _said(_frame(1), gone) == [
+    unplugged = _frame(2, cpus=(*lines[:2], CpuLine(2, Role.OFFLINE)), target=(1,))
+    assert _events(_frame(1), unplugged) == [
         ("hot-plug", "CPU 2 went offline"),
         ("target", "the target CPUs are now 1 (isolated), were 1-2"),
     ]
-    assert _said(gone, _frame(3))[0] == ("hot-plug", "CPU 2 came online")
+    assert _events(unplugged, _frame(3))[0] == ("hot-plug", "CPU 2 came online")
 
 
-def test_what_the_kernel_has_just_said_of_a_cpu_is_not_told_again() -> None:
+def test_a_hot_plug_event_of_the_kernel_is_not_logged_again() -> None:
     model = model_of(_frame(1))
     model.log.add(Event(1, EventKind.HOT_PLUG, "CPU 2 went offline", model.history.count))
     model.add(_frame(2, cpus=(*_frame(1).cpus[:2], CpuLine(2, Role.OFFLINE))))
@@ -71,42 +71,44 @@ def test_what_the_kernel_has_just_said_of_a_cpu_is_not_told_again() -> None:
 
 def test_governors_that_changed_together_are_one_event() -> None:
     tuned = tuple(replace(line, governor="performance") for line in _frame(1).cpus)
-    unread = tuple(replace(line, governor=None) for line in _frame(1).cpus)
-    told = [("clock", "the governor of CPUs 0-2 is now performance, was schedutil")]
-    assert _said(_frame(1), _frame(2, cpus=tuned)) == told
-    assert _said(_frame(1), _frame(2, cpus=unread)) == []
-    assert _said(_frame(1), _frame(2, cpus=unread), _frame(3)) == []
-    assert _said(_frame(1), _frame(2, cpus=unread), _frame(3, cpus=tuned)) == told
+    unknown = tuple(replace(line, governor=None) for line in _frame(1).cpus)
+    expected = [("clock", "the governor of CPUs 0-2 is now performance, was schedutil")]
+    assert _events(_frame(1), _frame(2, cpus=tuned)) == expected
+    assert _events(_frame(1), _frame(2, cpus=unknown)) == []
+    assert _events(_frame(1), _frame(2, cpus=unknown), _frame(3)) == []
+    assert _events(_frame(1), _frame(2, cpus=unknown), _frame(3, cpus=tuned)) == expected
 
 
-def test_the_limits_of_the_clock_by_the_cpus_that_they_changed_for() -> None:
-    before = _under(1, clock_limits=(ClockLimits("0-3", 800_000, 3_000_000),))
-    after = _under(2, clock_limits=(ClockLimits("0-1", 800_000, 3_000_000), ClockLimits("2-3", 3_000_000, 2_400_000)))
-    assert _said(before, after) == [
+def test_changed_limits_of_the_clock_are_logged_with_their_cpus() -> None:
+    before = _frame_with(1, clock_limits=(ClockLimits("0-3", 800_000, 3_000_000),))
+    after = _frame_with(
+        2, clock_limits=(ClockLimits("0-1", 800_000, 3_000_000), ClockLimits("2-3", 3_000_000, 2_400_000))
+    )
+    assert _events(before, after) == [
         ("clock", "the minimum frequency of CPUs 2-3 is now 3000 MHz, was 800 MHz"),
         ("clock", "the maximum frequency of CPUs 2-3 is now 2400 MHz, was 3000 MHz"),
     ]
-    unread = _under(2, clock_limits=(ClockLimits("0-3", None, 3_000_000),))
-    assert _said(before, unread, replace(before, taken_at_ns=3)) == []
-    assert _said(unread, before) == []
+    unknown = _frame_with(2, clock_limits=(ClockLimits("0-3", None, 3_000_000),))
+    assert _events(before, unknown, replace(before, taken_at_ns=3)) == []
+    assert _events(unknown, before) == []
 
 
-def test_mains_power_that_is_lost_and_comes_back() -> None:
-    frames = [_under(second, mains_power=is_on) for second, is_on in enumerate((None, True, None, False, True))]
-    assert _said(*frames) == [
+def test_lost_mains_power_and_its_return_are_logged() -> None:
+    frames = [_frame_with(second, mains_power=is_on) for second, is_on in enumerate((None, True, None, False, True))]
+    assert _events(*frames) == [
         ("power", "mains power lost: running on battery"),
         ("power", "mains power is back"),
     ]
 
 
-def test_turbo_and_the_verdict() -> None:
-    assert _said(_frame(1), _frame(2, turbo=None), _frame(3)) == [("clock", "turbo is now unknown, was off")]
+def test_changes_of_turbo_and_verdict_are_logged() -> None:
+    assert _events(_frame(1), _frame(2, turbo=None), _frame(3)) == [("clock", "turbo is now unknown, was off")]
     noisy = _frame(2, ("tasks-on-target", "cpu-quota"), verdict="unstable")
-    assert _said(_frame(1), noisy) == [("verdict", "stable → unstable: cpu-quota, tasks-on-target")]
-    assert _said(noisy, _frame(3, ("cpu-quota",), verdict="unstable")) == [
+    assert _events(_frame(1), noisy) == [("verdict", "stable → unstable: cpu-quota, tasks-on-target")]
+    assert _events(noisy, _frame(3, ("cpu-quota",), verdict="unstable")) == [
         ("verdict", "recovered: tasks-on-target (last 5 s)")
     ]
-    assert _said(noisy, _frame(3, verdict=None)) == []
+    assert _events(noisy, _frame(3, verdict=None)) == []
 
 
 def _busy(second: int, *lost_ms: float, cpu: int = 1, **rest: Any) -> Frame:
@@ -114,29 +116,29 @@ def _busy(second: int, *lost_ms: float, cpu: int = 1, **rest: Any) -> Frame:
     return _frame(second, culprits=hogs, **rest)
 
 
-def test_a_task_that_takes_a_target_cpu_is_told_once_and_at_its_end() -> None:
+def test_a_busy_task_is_logged_at_its_start_and_end_only() -> None:
     frames = [_busy(1), _busy(2, 190), _busy(3, 980), _busy(4, 150), _busy(5, 600), *(_busy(s) for s in range(6, 20))]
-    assert _said(*frames) == [
+    assert _events(*frames) == [
         ("busy", "hog [4711]: 98% of CPU 1"),
         ("busy", "hog [4711] off CPU 1 after 3 s (peak 98%)"),
     ]
 
 
-def _logged(*frames: Frame) -> list[tuple[int, int, str]]:
-    """The second, the interval and the kind of each event, the oldest first."""
+def _event_times(*frames: Frame) -> list[tuple[int, int, str]]:
+    """Return second, interval and kind of all events, the oldest first."""
     model = model_of(*frames)
     return [(event.at_ns // SECOND_NS, event.number, event.kind) for event in model.log.events]
 
 
-def test_an_end_has_the_time_of_the_last_frame_with_it_and_stands_there_in_the_log() -> None:
+def test_an_end_is_logged_at_the_time_of_the_last_busy_frame() -> None:
     frames = [_busy(s, *((980,) if 2 <= s <= 4 else ()), turbo="on" if s >= 7 else "off") for s in range(1, 12)]
-    assert _logged(*frames) == [(2, 1, "busy"), (4, 3, "busy"), (7, 6, "clock")]
+    assert _event_times(*frames) == [(2, 1, "busy"), (4, 3, "busy"), (7, 6, "clock")]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(EventKind), st.booleans()), max_size=60))
-def test_the_list_is_in_the_order_of_time_however_late_it_is_told(told: list[tuple[int, EventKind, bool]]) -> None:
+def test_the_log_is_sorted_by_time_even_if_events_are_added_late(additions: list[tuple[int, EventKind, bool]]) -> None:
     log = EventLog()
-    for at, (tenths, kind, begins) in enumerate(told):
+    for at, (tenths, kind, begins) in enumerate(additions):
         about = kind.value if begins else ""
         log.add(Event(tenths * SECOND_NS // 10, kind, f"{at}", tenths // 3, about=about, begins=begins))
     for log.folds in (True, False):
@@ -144,7 +146,7 @@ def test_the_list_is_in_the_order_of_time_however_late_it_is_told(told: list[tup
         assert times == sorted(times, reverse=True)
 
 
-def test_a_full_log_forgets_the_oldest_for_an_end_that_is_known_late() -> None:
+def test_a_full_log_drops_the_oldest_event_for_a_late_one() -> None:
     log = EventLog()
     for number in range(1000):
         log.add(Event(number, EventKind.DEVICE, str(number), number))
@@ -154,53 +156,53 @@ def test_a_full_log_forgets_the_oldest_for_an_end_that_is_known_late() -> None:
 
 
 def test_one_process_on_many_cpus_is_one_event() -> None:
-    assert _said(_busy(1), _busy(2, 500, 900)) == [("busy", "hog [4711]: 90% of CPUs 1-2")]
+    assert _events(_busy(1), _busy(2, 500, 900)) == [("busy", "hog [4711]: 90% of CPUs 1-2")]
 
 
-def test_of_a_process_with_threads_that_a_frame_leaves_out_no_share_is_exact_and_no_end_is_told() -> None:
+def test_with_omitted_threads_a_share_is_a_minimum_and_an_end_is_late() -> None:
     threads = [
         tuple(culprit("pool", 1, noise_ns, pid=9, tid=tid) for tid in range(10, 10 + MOST_CULPRITS))
         for noise_ns in (4e6, 1e6)
     ]
     frames = [_busy(1), _frame(2, culprits=threads[0]), *(_frame(s, culprits=threads[1]) for s in range(3, 20))]
-    begun = ("busy", "pool [9]: at least 26% of CPU 1")
-    assert _said(*frames) == [begun]
-    ended = [*frames, *(_busy(s) for s in range(20, 30))]
-    assert _said(*ended) == [begun, ("busy", "pool [9] off CPU 1 after 18 s (peak at least 26%)")]
+    start = ("busy", "pool [9]: at least 26% of CPU 1")
+    assert _events(*frames) == [start]
+    idle_after = [*frames, *(_busy(s) for s in range(20, 30))]
+    assert _events(*idle_after) == [start, ("busy", "pool [9] off CPU 1 after 18 s (peak at least 26%)")]
 
 
 def test_the_threads_of_one_process_are_busy_together() -> None:
     threads = tuple(culprit("worker", 1, 8e6, pid=7, tid=tid) for tid in range(8, 48))
-    assert _said(_busy(1), _frame(2, culprits=threads)) == [("busy", "worker [7]: 32% of CPU 1")]
+    assert _events(_busy(1), _frame(2, culprits=threads)) == [("busy", "worker [7]: 32% of CPU 1")]
 
 
-def test_who_is_busy_on_another_cpu_is_no_event() -> None:
+def test_a_task_that_is_busy_on_a_housekeeping_cpu_is_not_an_event() -> None:
     away = (replace(culprit("hog", 0, 9e8), role=Role.HOUSEKEEPING),)
-    assert _said(_busy(1), _frame(2, culprits=away)) == []
+    assert _events(_busy(1), _frame(2, culprits=away)) == []
 
 
-def test_a_task_that_cannot_be_seen_has_not_ended() -> None:
+def test_a_task_on_an_unreadable_cpu_has_not_ended() -> None:
     unknown = tuple(replace(line, stolen_ns_per_s=None) for line in _frame(1).cpus)
     blind = [_frame(second, cpus=unknown) for second in range(3, 30)]
-    assert len(_said(_busy(1), _busy(2, 980), *blind)) == 1
-    assert len(_said(_busy(1), _busy(2, 980), *blind, *(_busy(second) for second in range(30, 40)))) == 2
+    assert len(_events(_busy(1), _busy(2, 980), *blind)) == 1
+    assert len(_events(_busy(1), _busy(2, 980), *blind, *(_busy(second) for second in range(30, 40)))) == 2
 
 
-def test_a_task_has_ended_where_its_cpu_has_gone() -> None:
-    gone = [_frame(second, cpus=(_frame(1).cpus[0], CpuLine(1, Role.OFFLINE))) for second in range(3, 12)]
-    assert ("busy", "hog [4711] off CPU 1 after 1 s (peak 98%)") in _said(_busy(1), _busy(2, 980), *gone)
+def test_a_task_has_ended_when_its_cpu_goes_offline() -> None:
+    unplugged = [_frame(second, cpus=(_frame(1).cpus[0], CpuLine(1, Role.OFFLINE))) for second in range(3, 12)]
+    assert ("busy", "hog [4711] off CPU 1 after 1 s (peak 98%)") in _events(_busy(1), _busy(2, 980), *unplugged)
 
 
-def test_throttling_of_a_core_that_was_not_asked_any_more_has_not_ended() -> None:
-    began = _under(2, throttled=(Throttled("core", "2", 5),))
-    blind = [_under(second, throttled=(Throttled("core", "1", None),)) for second in range(3, 30)]
-    assert _said(_under(1), began, *blind) == [
+def test_throttling_has_not_ended_while_its_core_is_not_read() -> None:
+    throttled = _frame_with(2, throttled=(Throttled("core", "2", 5),))
+    blind = [_frame_with(second, throttled=(Throttled("core", "1", None),)) for second in range(3, 30)]
+    assert _events(_frame_with(1), throttled, *blind) == [
         ("heat", "thermal throttling of the core of CPU 2: 5 times in this interval")
     ]
 
 
-def test_steal_that_begins_and_ends() -> None:
-    def stolen(second: int, lost_ms: float) -> Frame:
+def test_the_start_and_the_end_of_steal_are_logged() -> None:
+    def steal_frame(second: int, lost_ms: float) -> Frame:
         line = CulpritLine(
             cpu=2,
             role=Role.TARGET,
@@ -214,61 +216,61 @@ def test_steal_that_begins_and_ends() -> None:
         )
         return _frame(second, culprits=(line,) if lost_ms else ())
 
-    lost = (0, 10, 50, 12, 0, 30, *([0] * 12))
-    assert _said(*(stolen(second, each) for second, each in enumerate(lost))) == [
+    losses_ms = (0, 10, 50, 12, 0, 30, *([0] * 12))
+    assert _events(*(steal_frame(second, lost_ms) for second, lost_ms in enumerate(losses_ms))) == [
         ("steal", "steal: 5.0% of CPU 2"),
         ("steal", "steal on CPU 2 ended after 4 s (peak 5.0%)"),
     ]
 
 
-def test_throttling_is_told_when_it_begins_and_when_it_is_not_counted_any_more() -> None:
-    def throttled(second: int, *times: int | None) -> Frame:
-        return _under(second, throttled=tuple(Throttled("core", "1-2", each) for each in times))
+def test_the_start_and_the_end_of_throttling_are_logged() -> None:
+    def throttled(second: int, *counts: int | None) -> Frame:
+        return _frame_with(second, throttled=tuple(Throttled("core", "1-2", count) for count in counts))
 
     frames = [throttled(1), throttled(2, 3), throttled(3, 1), throttled(4), *(throttled(s) for s in range(5, 14))]
-    assert _said(*frames) == [
+    assert _events(*frames) == [
         ("heat", "thermal throttling of the core of CPUs 1-2: 3 times in this interval"),
         ("heat", "no thermal throttling of the core of CPUs 1-2 for 10 s: 4 times within 2 s"),
     ]
-    limited = Throttled("package", "1-2", 6, by="power")
-    assert _said(throttled(1), _under(2, throttled=(limited,))) == [
+    power_limit = Throttled("package", "1-2", 6, by="power")
+    assert _events(throttled(1), _frame_with(2, throttled=(power_limit,))) == [
         ("heat", "throttling by the power limit of the package of CPUs 1-2: 6 times in this interval")
     ]
-    assert _said(throttled(1), throttled(2, 1), *(throttled(s, None) for s in range(3, 30))) == [
+    assert _events(throttled(1), throttled(2, 1), *(throttled(s, None) for s in range(3, 30))) == [
         ("heat", "thermal throttling of the core of CPUs 1-2: 1 time in this interval")
     ]
 
 
-def test_a_cooling_device_at_work() -> None:
+def test_the_start_and_the_end_of_cooling_are_logged() -> None:
     def cooled(second: int, *lines: CoolingLine) -> Frame:
-        return _under(second, cooling=lines)
+        return _frame_with(second, cooling=lines)
 
-    line, unread = CoolingLine("Processor", 4, 7), CoolingLine("Processor", None, None)
-    assert _said(cooled(1), cooled(2, line), cooled(3, unread), _frame(4), cooled(5)) == [
+    line, unknown = CoolingLine("Processor", 4, 7), CoolingLine("Processor", None, None)
+    assert _events(cooled(1), cooled(2, line), cooled(3, unknown), _frame(4), cooled(5)) == [
         ("heat", "processor slowed to cool it: Processor at state 7"),
         ("heat", "processor no longer slowed: Processor was at state 7 for 3 s"),
     ]
 
 
-def test_heat_near_critical_is_told_once_until_it_is_well_below() -> None:
+def test_heat_near_critical_is_logged_once_until_it_is_well_below() -> None:
     degrees = (80, 96, 94, 97, None, 91, 89)
     frames = [
-        _under(second, temperatures=(Temperature("k10temp Tctl", celsius, 100),))
+        _frame_with(second, temperatures=(Temperature("k10temp Tctl", celsius, 100),))
         for second, celsius in enumerate(degrees)
     ]
-    assert _said(*frames) == [
+    assert _events(*frames) == [
         ("heat", "k10temp Tctl (critical at 100 °C): 4 °C left"),
         ("heat", "k10temp Tctl (critical at 100 °C): more than 10 °C left again, after 5 s"),
     ]
 
 
 @pytest.mark.parametrize("celsius", [100, 104])
-def test_heat_that_is_critical(celsius: float) -> None:
-    frames = [_under(s, temperatures=(Temperature("cpu", each, 100),)) for s, each in enumerate((50, celsius))]
-    assert _said(*frames) == [("heat", "cpu (critical at 100 °C): reached")]
+def test_critical_heat_is_logged(celsius: float) -> None:
+    frames = [_frame_with(s, temperatures=(Temperature("cpu", heat, 100),)) for s, heat in enumerate((50, celsius))]
+    assert _events(*frames) == [("heat", "cpu (critical at 100 °C): reached")]
 
 
-def test_the_log_keeps_the_last_ones_and_the_screen_shows_the_newest_first() -> None:
+def test_the_log_keeps_the_last_thousand_events_and_shows_the_newest_first() -> None:
     model = model_of(_frame(1), _frame(2, turbo="on"), _frame(5))
     lines = screen_of(model, "events")
     rows = [line.strip() for line in lines if " s  c clock " in line]
@@ -285,7 +287,7 @@ def test_every_kind_has_a_letter_of_its_own() -> None:
     assert all(mark.isascii() and len(mark) == 1 for mark in marks)
 
 
-def test_time_of_a_thread_that_nobody_saw_is_told_as_such() -> None:
+def test_unattributed_time_is_logged_as_short_lived_threads() -> None:
     line = CulpritLine(
         cpu=1,
         role=Role.TARGET,
@@ -297,4 +299,4 @@ def test_time_of_a_thread_that_nobody_saw_is_told_as_such() -> None:
         stolen_ns_per_s=9e8,
         is_estimate=False,
     )
-    assert _said(_frame(1), _frame(2, culprits=(line,))) == [("busy", "short-lived threads: 90% of CPU 1")]
+    assert _events(_frame(1), _frame(2, culprits=(line,))) == [("busy", "short-lived threads: 90% of CPU 1")]

@@ -1,4 +1,4 @@
-"""What a running calibration has written so far."""
+"""Buffers of a running calibration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from noisewatch.machine.spinning.loops.python_loops import COUNT, SPUN_NS
 
 
 def buffer_of(*lengths_ns: int) -> CalibrationBuffer:
-    """Gaps of these lengths, one in each millisecond."""
+    """Return a buffer with gaps of these lengths, one in each millisecond."""
     capacities = capacities_for({GAPS: 10**9, INTERPRETER: 10**9})
     buffer = CalibrationBuffer(memoryview(bytearray(8 * buffer_words(capacities))).cast("q"), capacities)
     for length_ns in lengths_ns:
@@ -22,7 +22,7 @@ def buffer_of(*lengths_ns: int) -> CalibrationBuffer:
 
 
 def add_gap(buffer: CalibrationBuffer, length_ns: int) -> None:
-    """One more."""
+    """Append a gap, and a millisecond of spinning."""
     buffer.gaps[buffer.totals[COUNT] * 4 + 1] = length_ns
     buffer.totals[COUNT] += 1
     buffer.totals[SPUN_NS] += 1_000_000

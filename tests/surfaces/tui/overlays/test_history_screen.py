@@ -17,7 +17,7 @@ from tests.surfaces.tui.framing import cpu_line, frame
 _SIZES = [(80, 24), (140, 40), (30, 10)]
 
 
-def _stored(path: Path, count: int = 20) -> Path:
+def _write_history(path: Path, count: int = 20) -> Path:
     for number in range(count):
         latency = 1e6 * (1 + 0.001 * (number % 3)) * (1.05 if number >= 14 else 1.0)
         entry = {"kind": "calibration", "machine": machine_key(), "at": 86_400 * number, "core": "native", "cpus": [2]}
@@ -26,7 +26,7 @@ def _stored(path: Path, count: int = 20) -> Path:
     return path
 
 
-def _shown(path: Path, origin: str | None = None) -> HistoryOverlay:
+def _overlay(path: Path, origin: str | None = None) -> HistoryOverlay:
     overlay = HistoryOverlay.of(frame((cpu_line(2, "target"),)))
     overlay.origin = origin
     overlay.measure(MachineAccess(None, lambda: PreflightOptions(history=path)), lambda change: None)()
@@ -39,44 +39,44 @@ def _text(overlay: HistoryOverlay, width: int, height: int, in_unicode: bool = T
 
 @pytest.mark.parametrize("in_unicode", [True, False], ids=["unicode", "ascii"])
 @pytest.mark.parametrize(("width", "height"), _SIZES)
-def test_it_fits_every_size(tmp_path: Path, width: int, height: int, in_unicode: bool) -> None:
-    rows = _shown(_stored(tmp_path / "h.jsonl")).rows(width, height, in_unicode)
+def test_the_history_fits_every_size(tmp_path: Path, width: int, height: int, in_unicode: bool) -> None:
+    rows = _overlay(_write_history(tmp_path / "h.jsonl")).rows(width, height, in_unicode)
     assert len(rows) == height
     assert max(map(length, rows)) <= width
 
 
-def test_what_moved_and_both_charts_are_seen_at_once(tmp_path: Path) -> None:
-    text = "\n".join(_text(_shown(_stored(tmp_path / "h.jsonl")), 100, 30))
+def test_moves_and_both_charts_are_on_one_screen(tmp_path: Path) -> None:
+    text = "\n".join(_text(_overlay(_write_history(tmp_path / "h.jsonl")), 100, 30))
     assert "latency work: 5." in text
     assert "latency work: 20 entries" in text
     assert "noise floor at 10 ms: 20 entries" in text
     assert "moved" in text
 
 
-def test_what_it_shows_can_be_exported(tmp_path: Path) -> None:
-    reports = _shown(_stored(tmp_path / "h.jsonl")).reports()
+def test_the_history_can_be_exported(tmp_path: Path) -> None:
+    reports = _overlay(_write_history(tmp_path / "h.jsonl")).reports()
     assert json.loads(reports["json"])["moves"][0]["figure"] == "latency work"
     assert reports["md"].startswith("## noisewatch history")
 
 
-def test_it_is_of_the_target_cpus_or_else_of_those_that_there_are(tmp_path: Path) -> None:
-    path, other = _stored(tmp_path / "h.jsonl"), tmp_path / "other.jsonl"
+def test_the_history_is_that_of_the_target_cpus_or_else_of_any_recorded_cpus(tmp_path: Path) -> None:
+    path, other = _write_history(tmp_path / "h.jsonl"), tmp_path / "other.jsonl"
     entry = {"kind": "calibration", "machine": machine_key(), "at": 90_000_000, "core": "native", "cpus": [0, 1]}
-    for each in (path, other):
-        append_entry(each, {**entry, "cv": {"latency": {"1000000": 0.01}}, "figures": {"latency work": 1.0}})
-    assert "CPU 2 · 20 entries" in " ".join(_text(_shown(path), 200, 30))
-    assert "CPUs 0-1 · 1 entry" in " ".join(_text(_shown(other), 200, 30))
+    for file in (path, other):
+        append_entry(file, {**entry, "cv": {"latency": {"1000000": 0.01}}, "figures": {"latency work": 1.0}})
+    assert "CPU 2 · 20 entries" in " ".join(_text(_overlay(path), 200, 30))
+    assert "CPUs 0-1 · 1 entry" in " ".join(_text(_overlay(other), 200, 30))
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_history_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     path.write_text("somebody else's")
-    assert "not a history" in " ".join(_text(_shown(path), 200, 24))
+    assert "not a history" in " ".join(_text(_overlay(path), 200, 24))
 
 
-def test_of_a_recording_there_is_none(tmp_path: Path) -> None:
-    assert "Only this host keeps a history" in " ".join(_text(_shown(tmp_path / "none", "recording x.nw"), 100, 24))
+def test_a_recording_has_no_history(tmp_path: Path) -> None:
+    assert "Only this host keeps a history" in " ".join(_text(_overlay(tmp_path / "none", "recording x.nw"), 100, 24))
 
 
-def test_without_a_file_it_says_how_to_begin(tmp_path: Path) -> None:
-    assert "noisewatch preflight --history" in " ".join(_text(_shown(tmp_path / "none"), 200, 24))
+def test_without_a_file_the_screen_explains_how_to_start_a_history(tmp_path: Path) -> None:
+    assert "noisewatch preflight --history" in " ".join(_text(_overlay(tmp_path / "none"), 200, 24))

@@ -1,4 +1,4 @@
-"""The lane of runs: each repetition with its number and its verdict, in the words of the run itself."""
+"""The lane of runs: each repetition with its number and its verdict, in the run's own words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _repetition(number: int, begin_s: float, end_s: float, outcome: str = "undis
 
 
 def _run(*repetitions: RepetitionLine, stage: str = "running", number: int = 1, since_s: float = 0.0) -> RunLine:
-    outcomes = [each.outcome for each in repetitions]
+    outcomes = [repetition.outcome for repetition in repetitions]
     return RunLine(
         id="4711.4811",
         stage=stage,
@@ -45,24 +45,24 @@ def _run(*repetitions: RepetitionLine, stage: str = "running", number: int = 1, 
 
 
 def _model(*runs: RunLine | None) -> ScreenModel:
-    """A frame a second, each with what the run said then."""
+    """Return a model with one frame a second, each with that state of the run."""
     return model_of(*(frame(second=at, runs=() if run is None else (run,)) for at, run in enumerate(runs)))
 
 
 def _lane(model: ScreenModel, width: int = 100, height: int = 30) -> str:
-    (found,) = [line.rstrip() for line in screen(model, width, height) if line.startswith("run    ")]
-    return found[_FIRST:]
+    (lane,) = [line.rstrip() for line in screen(model, width, height) if line.startswith("run    ")]
+    return lane[_FIRST:]
 
 
-def _judged() -> ScreenModel:
-    """Three repetitions of three seconds from the second on, and one that runs."""
+def _three_runs() -> ScreenModel:
+    """Return a model with three repetitions of three seconds, and a fourth that is running."""
     done = [_repetition(1, 2.1, 5.0), _repetition(2, 5.1, 8.0, "disturbed"), _repetition(3, 8.1, 11.0, "unknown")]
-    runs = [_run(*(each for each in done if each.ended_ns == at * SECOND_NS), number=3) for at in range(12)]
+    runs = [_run(*(row for row in done if row.ended_ns == at * SECOND_NS), number=3) for at in range(12)]
     return _model(*runs, _run(number=4, since_s=11.1), _run(number=4, since_s=11.1))
 
 
-def test_each_repetition_is_marked_by_its_verdict_for_as_long_as_it_took() -> None:
-    assert _lane(_judged()) == "   1••2!!3??>>"
+def test_a_repetition_is_marked_by_its_verdict_for_its_whole_duration() -> None:
+    assert _lane(_three_runs()) == "   1••2!!3??>>"
 
 
 def test_without_a_run_there_is_no_lane_and_no_row_for_it() -> None:
@@ -71,8 +71,8 @@ def test_without_a_run_there_is_no_lane_and_no_row_for_it() -> None:
     assert lines[-4].startswith("target ")
 
 
-def test_plain_signs_do_where_the_terminal_has_no_others() -> None:
-    lane = next(line for line in screen_of(_judged(), Screen.OVERVIEW, glyphs=ASCII) if line.startswith("run    "))
+def test_without_unicode_repetitions_are_marked_in_ascii() -> None:
+    lane = next(line for line in screen_of(_three_runs(), Screen.OVERVIEW, glyphs=ASCII) if line.startswith("run    "))
     assert lane.rstrip()[_FIRST:] == "   1..2!!3??>>"
 
 
@@ -88,41 +88,41 @@ def test_a_number_gives_way_to_the_sign() -> None:
     assert _lane(model) == "  ••"
 
 
-def test_the_cursor_says_what_was_then_with_the_culprit() -> None:
-    model = _judged()
+def test_the_cursor_shows_the_repetition_with_its_culprit() -> None:
+    model = _three_runs()
     model.go_to_number(6)
     assert f"run 2 disturbed: {_WHY}" in "\n".join(screen(model, 140, 40))
     model.go_to_number(3)
     assert "run 1 undisturbed" in "\n".join(screen(model, 140, 40))
 
 
-def test_what_is_not_undisturbed_is_an_event_when_it_began() -> None:
-    events = [(event.number, event.text) for event in _judged().log.events if event.kind == "run"]
+def test_a_repetition_that_is_not_undisturbed_is_an_event_at_its_start() -> None:
+    events = [(event.number, event.text) for event in _three_runs().log.events if event.kind == "run"]
     assert events == [
         (0, "run of bench began: 10 repetitions"),
         (6, f"run 2 disturbed: {_WHY}"),
         (9, f"run 3 unknown: {_WHY}"),
     ]
-    lines = screen_of(_judged(), Screen.EVENTS, 140, 40)
+    lines = screen_of(_three_runs(), Screen.EVENTS, 140, 40)
     assert any(f"r run       run 2 disturbed: {_WHY}" in line for line in lines)
 
 
-def test_a_repetition_stands_before_what_came_later_in_its_interval() -> None:
+def test_a_repetition_is_listed_before_later_events_of_its_interval() -> None:
     disturbed = _repetition(1, 1.2, 1.9, "disturbed")
     frames = [frame(second=1), frame(second=2, failed=("tasks-on-target",), runs=(_run(disturbed),))]
     model = model_of(*frames)
     assert [event.kind for event in model.log.listed()] == ["run", "verdict", "run"]
     at = [event.at_ns / SECOND_NS for event in model.log.listed()]
     assert at == [2.0, 2.0, 1.2]
-    shown = "\n".join(screen_of(model, Screen.EVENTS, 140, 40))
-    assert -1 < shown.index("failing: tasks-on-target") < shown.index("run 1 disturbed")
+    text = "\n".join(screen_of(model, Screen.EVENTS, 140, 40))
+    assert -1 < text.index("failing: tasks-on-target") < text.index("run 1 disturbed")
 
 
-def test_repetitions_that_are_disturbed_again_and_again_are_one_line() -> None:
+def test_repeatedly_disturbed_repetitions_are_one_line() -> None:
     done = [_repetition(at, at + 0.1, at + 1.0, "disturbed") for at in range(1, 5)]
     model = _model(None, *(_run(*done[:at]) for at in range(1, 5)), _run(*done[:4]))
-    said = f"run of bench disturbed 4 times in 3 s, last: run 4 disturbed: {_WHY}"
-    assert [event.text for event in model.log.listed()] == [said, "run of bench began: 10 repetitions"]
+    text = f"run of bench disturbed 4 times in 3 s, last: run 4 disturbed: {_WHY}"
+    assert [event.text for event in model.log.listed()] == [text, "run of bench began: 10 repetitions"]
     assert any(
         "r run       run of bench disturbed 4 times in 3 s, last: run" in row
         for row in screen_of(model, Screen.EVENTS, 80, 24)
@@ -131,7 +131,7 @@ def test_repetitions_that_are_disturbed_again_and_again_are_one_line() -> None:
     assert len(model.log.listed()) == 5
 
 
-def test_what_more_is_told_of_short_ones_is_no_event_again() -> None:
+def test_an_extended_group_of_short_repetitions_is_logged_once() -> None:
     first = _repetition(1, 1.1, 1.2, "disturbed")
     model = _model(None, _run(), _run(first), _run(replace(first, last=9, ended_ns=3 * SECOND_NS)))
     assert [event.text for event in model.log.events if event.kind == "run"][1:] == [f"run 1 disturbed: {_WHY}"]
@@ -140,15 +140,15 @@ def test_what_more_is_told_of_short_ones_is_no_event_again() -> None:
     assert f"runs 1-9 disturbed: {_WHY}" in "\n".join(screen(model, 140, 40))
 
 
-def test_its_end_is_told_once() -> None:
-    ended = _run(_repetition(1, 1.1, 2.0), _repetition(2, 2.1, 3.0, "disturbed"), stage="ended")
-    model = _model(None, _run(), _run(), ended, replace(ended, repetitions=()), None)
+def test_the_end_of_a_run_is_logged_once() -> None:
+    last = _run(_repetition(1, 1.1, 2.0), _repetition(2, 2.1, 3.0, "disturbed"), stage="ended")
+    model = _model(None, _run(), _run(), last, replace(last, repetitions=()), None)
     texts = [event.text for event in model.log.events if event.kind == "run"]
     assert texts[-1] == "run of bench ended: 1 undisturbed, 1 disturbed"
     assert len(texts) == 3
 
 
-def test_a_run_that_vanished_has_no_verdict_on_what_ran() -> None:
+def test_a_vanished_run_has_no_verdict_on_its_running_repetition() -> None:
     model = _model(None, _run(since_s=1.0), _run(since_s=1.0), None, None)
     assert [event.text for event in model.log.events][-1] == "run of bench is gone without saying how it ended"
     assert _lane(model) == ""
@@ -163,18 +163,18 @@ def test_many_disturbed_repetitions_do_not_fill_the_log() -> None:
     assert texts[-1] == "51 more repetitions were not undisturbed"
 
 
-def test_what_runs_is_told_beside_the_verdict_and_claims_nothing() -> None:
-    lines = screen(_judged(), 100, 30)
+def test_the_current_run_is_named_below_the_verdict_without_changing_it() -> None:
+    lines = screen(_three_runs(), 100, 30)
     assert lines[2].startswith("run 4/10 of bench ")
     elsewhere = screen(_model(replace(_run(), cpus=(0, 1))))
     assert elsewhere[2].startswith("run 1/10 of bench on CPUs 0-1 ")
-    loud = frame(second=20, runs=(_run(number=4),), verdict="unstable")
-    assert "UNSTABLE" in screen(model_of(frame(second=19), loud))[1]
+    noisy = frame(second=20, runs=(_run(number=4),), verdict="unstable")
+    assert "UNSTABLE" in screen(model_of(frame(second=19), noisy))[1]
     assert screen(_model(None, _run(stage="waiting")))[2].startswith("run of bench: waiting ")
 
 
-def test_what_the_command_had_is_shown_as_that_on_its_cpu() -> None:
-    model = _judged()
+def test_the_share_of_the_command_is_shown_on_its_cpu() -> None:
+    model = _three_runs()
     model.cpu = 3
     assert any("command bench 97%" in line for line in screen_of(model, Screen.CPU))
     target = cpu_line(3, Role.TARGET, taken_ns_per_s=(0,) * len(KINDS))
@@ -184,14 +184,14 @@ def test_what_the_command_had_is_shown_as_that_on_its_cpu() -> None:
 
 @pytest.mark.parametrize("name", list(Screen))
 @pytest.mark.parametrize(("width", "height"), [(20, 24), (80, 24), (140, 40), (20, 5), (1, 1)])
-def test_it_fits_every_screen(name: Screen, width: int, height: int) -> None:
-    model = _judged()
+def test_every_screen_with_a_run_fits(name: Screen, width: int, height: int) -> None:
+    model = _three_runs()
     model.go_to(name)
     rows = rows_of_screen(model, width, height, ASCII)
     assert len(rows) <= height
     assert all(len(text_of(row)) <= width for row in rows)
 
 
-def test_a_frame_tells_its_runs_on_a_line() -> None:
-    told: Frame = frame(runs=(_run(_repetition(1, 2.1, 5.0, "disturbed")),))
-    assert decode_frame(encode_frame(told)).runs == told.runs
+def test_the_runs_of_a_frame_survive_encoding() -> None:
+    original: Frame = frame(runs=(_run(_repetition(1, 2.1, 5.0, "disturbed")),))
+    assert decode_frame(encode_frame(original)).runs == original.runs

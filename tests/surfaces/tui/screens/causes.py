@@ -8,10 +8,10 @@ from noisewatch.operations.frame.frame import CauseLine, FindingLine, Frame
 from tests.surfaces.tui.framing import frame
 
 
-def finding_line(name: str, gravity: Gravity, cause: int | None, said: str = "") -> FindingLine:
+def finding_line(name: str, gravity: Gravity, cause: int | None, text: str = "") -> FindingLine:
     status = {Gravity.FAILED: "fail", Gravity.WARNED: "warn"}.get(gravity, "unknown")
     return FindingLine(
-        id=name, status=status, weight="blocking", gravity=gravity, said=said or f"{name} is", cause=cause
+        id=name, status=status, weight="blocking", gravity=gravity, said=text or f"{name} is", cause=cause
     )
 
 

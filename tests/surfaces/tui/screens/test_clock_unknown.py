@@ -1,4 +1,4 @@
-"""The clock screen where a clock, heat or power was not read."""
+"""The clock screen with unread clocks, heat or power."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TICKING: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("first", "other", "share"), [(40.0, 50.0, 0.5), (40.0, None, None), (90.0, None, 0.9), (None, None, None)]
 )
-def test_heat_and_power_are_unknown_while_those_of_a_target_package_are_unless_another_is_hot(
+def test_heat_and_power_are_unknown_while_a_target_package_is_unless_another_is_hot(
     first: float | None, other: float | None, share: float | None
 ) -> None:
     packages = (_package(0, "2", first, first), _package(1, "3", other, other), _package(2, "0", None, None))
@@ -48,13 +48,14 @@ def test_heat_and_power_are_unknown_while_those_of_a_target_package_are_unless_a
     assert clocks.heat([0]) == clocks.power([0]) == [pytest.approx(share) if share else None]
 
 
-def test_heat_is_unknown_while_a_sensor_of_the_processor_cannot_be_read() -> None:
-    read, unread = Temperature("core 0", 50.0, 100.0), Temperature("core 1", None, 100.0)
-    of = [model_of(frame(_TARGETS, conditions=Conditions(temperatures=each))) for each in ((read,), (read, unread))]
-    assert [model.clocks.heat([0]) for model in of] == [[0.5], [None]]
+def test_heat_is_unknown_while_a_processor_sensor_is_unreadable() -> None:
+    good, unreadable = Temperature("core 0", 50.0, 100.0), Temperature("core 1", None, 100.0)
+    conditions = [Conditions(temperatures=sensors) for sensors in ((good,), (good, unreadable))]
+    models = [model_of(frame(_TARGETS, conditions=state)) for state in conditions]
+    assert [model.clocks.heat([0]) for model in models] == [[0.5], [None]]
 
 
-def test_the_lane_of_heat_stays_where_that_of_one_package_is_unknown() -> None:
+def test_the_lane_of_heat_stays_while_one_package_is_unknown() -> None:
     packages = (_package(0, "2", 50.0, 50.0), _package(1, "3", None, 60.0))
     model = model_of(*(frame(_TARGETS, second=at, clock=ClockFigures(packages=packages)) for at in range(1, 9)))
     lines = screen_of(model, "clock", 120, 34)
@@ -62,11 +63,12 @@ def test_the_lane_of_heat_stays_where_that_of_one_package_is_unknown() -> None:
     assert any("package 1" in line and "heat ?, 60 of 100 W" in line for line in lines)
 
 
-def test_what_slowed_a_target_cpu_is_marked_whether_the_clock_screen_was_open_or_not() -> None:
-    slowed = {5: Throttled("package", "2-3", 3, "power"), 9: Throttled("core", "3", 1)}
-    lost = {7: Throttled("core", "3", None, "power")}
-    found = [Conditions(throttled=(each,) if each else ()) for each in ((slowed | lost).get(at) for at in range(1, 12))]
-    model = model_of(*(frame(_TARGETS, second=at, conditions=each) for at, each in enumerate(found, start=1)))
+def test_slowdowns_of_a_target_cpu_are_marked_even_while_the_screen_was_closed() -> None:
+    counted = {5: Throttled("package", "2-3", 3, "power"), 9: Throttled("core", "3", 1)}
+    uncounted = {7: Throttled("core", "3", None, "power")}
+    throttled = ((counted | uncounted).get(at) for at in range(1, 12))
+    conditions = [Conditions(throttled=(line,) if line else ()) for line in throttled]
+    model = model_of(*(frame(_TARGETS, second=at, conditions=state) for at, state in enumerate(conditions, start=1)))
     lines = screen_of(model, "clock", 200, 34)
     assert any(line.startswith("      └────P───h──") for line in lines)
     assert any("P at power limit" in line and "slowing unknown in 1 interval ·" in line for line in lines)
@@ -76,26 +78,26 @@ def _clocks(*khz: int | None) -> ScreenModel:
     """Return a model with these clocks of target CPU 3 over time; target CPU 2 is steady, and no tick is missing."""
     return model_of(
         *(
-            frame((*_TARGETS[:2], cpu_line(3, Role.TARGET, current_khz=each)), second=at, **_TICKING)
-            for at, each in enumerate(khz, start=1)
+            frame((*_TARGETS[:2], cpu_line(3, Role.TARGET, current_khz=clock)), second=at, **_TICKING)
+            for at, clock in enumerate(khz, start=1)
         )
     )
 
 
 def _line(model: ScreenModel) -> str:
-    """The columns that have anything of the line of the clock."""
+    """Return an x for each column in which the line of the clock is drawn."""
     chart = [line[7:] for line in screen_of(model, "clock", 120, 34) if line[6:7] in ("┤", "┊")]
     return "".join(" " if all(line[at : at + 1] in " ┄" for line in chart) else "x" for at in range(40)).rstrip()
 
 
-def test_the_line_of_the_slowest_has_a_gap_where_the_clock_of_a_target_cpu_is_unknown() -> None:
+def test_the_line_of_the_slowest_clock_has_a_gap_while_a_target_clock_is_unknown() -> None:
     model = _clocks(*[1_200_000] * 5, *[None] * 4, *[1_200_000] * 3)
     assert _line(model) == "xxxxx    xxx"
     model.go_to_number(6)
     assert "unknown on CPU 3" in "\n".join(screen_of(model, "clock", 160, 34)[2:5])
 
 
-def test_where_the_clock_of_a_target_cpu_is_never_known_the_screen_names_it_and_can_draw_the_others() -> None:
+def test_a_target_cpu_without_a_clock_is_named_and_the_others_can_be_drawn() -> None:
     model = _clocks(*[None] * 9)
     text = "\n".join(screen_of(model, "clock", 120, 34))
     assert "The clock is unknown on CPU 3: so are the slowest and the mean. g shows each." in text
@@ -104,7 +106,7 @@ def test_where_the_clock_of_a_target_cpu_is_never_known_the_screen_names_it_and_
     assert _line(model) == "x" * 9
 
 
-def test_of_several_intervals_a_column_the_clock_is_unknown_where_one_is_unless_it_dropped() -> None:
+def test_a_column_with_an_unknown_clock_is_unknown_unless_the_clock_dropped() -> None:
     model = _clocks(*[2_000_000] * 10, *[2_000_000, *[None] * 9], *[1_200_000, *[None] * 9], *[2_000_000] * 10)
     model.zoom = 10
     assert _line(model) == "x xx"
@@ -114,7 +116,7 @@ def test_of_several_intervals_a_column_the_clock_is_unknown_where_one_is_unless_
 
 
 @pytest.mark.parametrize(
-    ("slowed_ms", "throttles", "limited", "said"),
+    ("slowed_ms", "throttles", "power_count", "expected"),
     [
         (0, 0, 700, "700× P"),
         (310, 3, 7, "310 ms, 7× P"),
@@ -123,31 +125,31 @@ def test_of_several_intervals_a_column_the_clock_is_unknown_where_one_is_unless_
         (0, 0, 0, "0"),
     ],
 )
-def test_a_core_that_its_power_limit_slowed_was_slowed(
-    slowed_ms: int | None, throttles: int | None, limited: int, said: str
+def test_slowing_by_the_power_limit_is_counted_as_slowing(
+    slowed_ms: int | None, throttles: int | None, power_count: int, expected: str
 ) -> None:
-    cpus = (ClockCpu(3, slowed_ms=slowed_ms, throttles=throttles, power_limit_count=limited),)
+    cpus = (ClockCpu(3, slowed_ms=slowed_ms, throttles=throttles, power_limit_count=power_count),)
     model = model_of(*(frame(_TARGETS, second=at, clock=ClockFigures(cpus=cpus)) for at in (1, 2)))
     lines = screen_of(model, "clock", 130, 34)
     row = next(line for line in lines if re.match(r" ?T +3", line))
-    assert re.search(rf" {re.escape(said)} +│", row)
-    assert ("since boot, P by power" in "\n".join(lines)) == bool(limited)
+    assert re.search(rf" {re.escape(expected)} +│", row)
+    assert ("since boot, P by power" in "\n".join(lines)) == bool(power_count)
 
 
 @pytest.mark.parametrize(
-    ("cpus", "said"),
+    ("cpus", "expected"),
     [("0", {"?"}), ("0,3", {"?", "3 GHz, fixed on 3"}), ("2", {"3 GHz, fixed", "? on 3"}), ("0-3", {"3 GHz, fixed"})],
 )
-def test_the_window_of_a_target_cpu_is_its_own(cpus: str, said: set[str]) -> None:
+def test_the_window_is_that_of_the_target_cpus(cpus: str, expected: set[str]) -> None:
     limits = (ClockLimits(cpus, 3_000_000, 3_000_000),)
     model = model_of(*(frame(_TARGETS, second=at, conditions=Conditions(clock_limits=limits)) for at in (1, 2)))
     rows = ["".join(text for text, _ in row)[9:].strip() for row in settings_rows(model, 60, UNICODE)]
     names = ["".join(text for text, _ in row)[:9].strip() for row in settings_rows(model, 60, UNICODE)]
     begin, end = names.index("window"), names.index("EPP")
-    assert {row.replace("? read at the next look", "?") for row in rows[begin:end]} == said
+    assert {row.replace("? read at the next look", "?") for row in rows[begin:end]} == expected
 
 
-def test_the_spread_of_a_cpu_without_a_tick_in_sight_is_unknown() -> None:
+def test_the_spread_of_a_cpu_without_a_tick_is_unknown() -> None:
     ticks = _TICKING | {"irqs": (IrqLine("LOC", (0, 2), (9.0, 9.0)),)}
     lines = screen_of(model_of(*(frame(_TARGETS, second=at, **ticks) for at in (1, 2))), "clock", 130, 34)
     rows = [line.partition("│")[0].split() for line in lines if re.match(r" ?T +[23] ", line)]

@@ -23,7 +23,7 @@ def _model(events: int = 3) -> ScreenModel:
 
 
 @pytest.mark.parametrize(("width", "height"), _SIZES)
-def test_a_short_log_leaves_rows_for_who_was_there_what_is_told_and_the_noise(width: int, height: int) -> None:
+def test_a_short_log_leaves_rows_for_culprits_kinds_of_events_and_noise(width: int, height: int) -> None:
     text = "\n".join(screen_of(_model(), Screen.EVENTS, width, height))
     assert "event 2" in text
     assert "who was there" in text
@@ -33,22 +33,22 @@ def test_a_short_log_leaves_rows_for_who_was_there_what_is_told_and_the_noise(wi
 
 
 @pytest.mark.parametrize(("width", "height"), _SIZES)
-def test_a_long_log_has_them(width: int, height: int) -> None:
+def test_a_long_log_takes_these_rows(width: int, height: int) -> None:
     lines = screen_of(_model(100), Screen.EVENTS, width, height)
-    listed = [line for line in lines if "c clock     event" in line]
-    assert len(listed) >= (height - 12 if width >= 200 else height // 2)
+    rows = [line for line in lines if "c clock     event" in line]
+    assert len(rows) >= (height - 12 if width >= 200 else height // 2)
     assert not any("around the selected event" in line for line in lines)
 
 
 @pytest.mark.parametrize(("width", "height"), _SIZES)
-def test_without_an_event_it_says_what_would_be_told(width: int, height: int) -> None:
+def test_without_an_event_the_kinds_of_events_are_listed(width: int, height: int) -> None:
     text = "\n".join(screen_of(_model(0), Screen.EVENTS, width, height))
     assert "no events" in text
     assert "a CPU goes offline, or comes online" in text
     assert "selected" not in text
 
 
-def test_the_mark_stands_below_the_interval_of_the_selected_event() -> None:
+def test_the_mark_is_below_the_interval_of_the_selected_event() -> None:
     model = _model(1)
     model.go_to(Screen.EVENTS)
     rows = [text_of(row) for row in rows_of_screen(model, 300, 80, UNICODE)]
@@ -57,18 +57,18 @@ def test_the_mark_stands_below_the_interval_of_the_selected_event() -> None:
     assert mark.index("▲") == first_bars
 
 
-def test_without_frames_who_was_there_is_told_where_there_is_room() -> None:
+def test_without_panels_culprits_are_shown_where_they_fit() -> None:
     assert any("who was there" in line for line in screen_of(_model(), Screen.EVENTS, 99, 40))
     assert not any("who was there" in line for line in screen_of(_model(), Screen.EVENTS, 80, 20))
 
 
-def test_a_copied_tree_says_why_it_has_none_and_that_no_other_will_come() -> None:
+def test_a_copied_tree_shows_why_it_has_no_events() -> None:
     text = "\n".join(screen_of(model_of(frame(seconds=0.0, origin="copied tree x")), Screen.EVENTS, 120, 60))
     assert "no events: a copied tree is a single snapshot" in text
     assert "a CPU goes offline" not in text
 
 
-def test_several_events_in_one_line_are_told_so() -> None:
+def test_several_events_in_one_line_are_counted() -> None:
     model = _model(0)
     for number in range(3):
         model.log.add(

@@ -1,4 +1,4 @@
-"""The IRQ screen: what interrupts which CPU, where it may go, and what is unknown of that."""
+"""The IRQ screen: interrupts by source and CPU, affinities, and unknown values."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from noisewatch.kinds import Kind, Role
 from noisewatch.operations.frame.frame import Frame, IrqLine, IrqSetting, PlaceLine
 from noisewatch.surfaces.drawing.glyphs import ASCII, UNICODE
 from noisewatch.surfaces.drawing.text_row import length
-from noisewatch.surfaces.tui.draw.line_view import strip_of
 from noisewatch.surfaces.tui.screens.table import rows_of_screen
 from noisewatch.surfaces.tui.state.filters import SortOrder
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
-from tests.surfaces.tui.framing import cpu_line, culprit, frame, model_of, screen_of
+from tests.surfaces.tui.framing import cpu_line, culprit, frame, framed_lines, model_of, screen_of
 
 _SIZES = [(20, 5), (40, 10), (60, 20), (80, 24), (100, 32), (120, 34), (140, 40), (300, 80)]
 _ETH = "Ethernet Controller (eth0)"
 
 
-def _setting(number: int, name: str, goes: str | None, allowed: str | None, **rest: Any) -> IrqSetting:
+def _setting(number: int, name: str, effective: str | None, allowed: str | None, **rest: Any) -> IrqSetting:
     setting = IrqSetting(
-        str(number), Kind.IRQ, name, device=_ETH, allowed=allowed, effective=goes, movable=True, is_managed=False
+        str(number), Kind.IRQ, name, device=_ETH, allowed=allowed, effective=effective, movable=True, is_managed=False
     )
     return replace(setting, **rest)
 
@@ -50,9 +49,9 @@ def _frame(second: int, irqs: tuple[IrqLine, ...] | None = _LINES, count: int = 
     return frame(cpus, second=second, **{"irqs": irqs, "irq_settings": _SETTINGS if second == 1 else None, **rest})
 
 
-def _moved(to: str, at: int, frames: int) -> ScreenModel:
-    """IRQ 205 goes elsewhere."""
-    after = tuple(replace(each, effective=to) if each.label == "205" else each for each in _SETTINGS)
+def _model_with_move(to: str, at: int, frames: int) -> ScreenModel:
+    """Return a model in which IRQ 205 moves to another CPU."""
+    after = tuple(replace(setting, effective=to) if setting.label == "205" else setting for setting in _SETTINGS)
     return model_of(
         *(
             _frame(second, irq_settings=after if second == at else _SETTINGS if second == 1 else None)
@@ -69,7 +68,7 @@ def _rows(model: ScreenModel, width: int, height: int) -> list[str]:
     return screen_of(model, Screen.IRQS, width, height)
 
 
-def test_a_row_tells_its_rate_by_cpu_and_where_it_goes() -> None:
+def test_a_row_shows_its_rate_by_cpu_and_its_affinity() -> None:
     lines = _rows(model_of(_frame(1)), 120, 34)
     heading = _row(lines, "IRQ")
     row = _row(lines, "205")
@@ -78,7 +77,7 @@ def test_a_row_tells_its_rate_by_cpu_and_where_it_goes() -> None:
     assert row.split()[5:7] == ["1", "yes"]
 
 
-def test_dots_stand_where_it_may_go_and_the_kernels_own_cannot_be_moved() -> None:
+def test_dots_mark_allowed_cpus_and_managed_irqs_cannot_be_moved() -> None:
     model = model_of(_frame(1, (_line("100", cpu0=3.0),)))
     row = _row(_rows(model, 120, 34), "100")
     assert "▁▁ ·· " in row
@@ -111,7 +110,7 @@ def test_rows_keep_their_order_while_rates_change_a_little() -> None:
     assert [row.label for row in model.irq_listing().lines][:2] == ["205", "204"]
 
 
-def test_silent_ones_are_counted_until_they_are_asked_for() -> None:
+def test_silent_irqs_are_counted_until_they_are_requested() -> None:
     model = model_of(_frame(1))
     lines = _rows(model, 120, 34)
     assert any("2 silent ones are hidden: z shows them" in line for line in lines)
@@ -122,7 +121,7 @@ def test_silent_ones_are_counted_until_they_are_asked_for() -> None:
     assert not any("hidden" in line for line in lines)
 
 
-def test_one_that_was_heard_in_the_last_minute_is_not_silent() -> None:
+def test_an_irq_that_was_active_in_the_last_minute_is_not_silent() -> None:
     model = model_of(*(_frame(second, _LINES if second == 1 else ()) for second in range(1, 61)))
     model.go_to(Screen.IRQS)
     assert "204" in [row.label for row in model.irq_listing().lines]
@@ -132,8 +131,8 @@ def test_one_that_was_heard_in_the_last_minute_is_not_silent() -> None:
     assert "204" in [row.label for row in model.irq_listing().lines]
 
 
-def test_a_silent_one_that_was_moved_in_the_last_minute_is_shown() -> None:
-    model = _moved("3", at=70, frames=75)
+def test_a_silent_irq_that_was_moved_in_the_last_minute_is_shown() -> None:
+    model = _model_with_move("3", at=70, frames=75)
     for second in range(76, 140):
         model.add(_frame(second, ()))
     assert "205" not in [row.label for row in model.irq_listing().lines]
@@ -141,15 +140,15 @@ def test_a_silent_one_that_was_moved_in_the_last_minute_is_shown() -> None:
     assert "205" in [row.label for row in model.irq_listing().lines]
 
 
-def test_a_move_is_told_with_its_age_and_its_places() -> None:
-    model = _moved("3", at=4, frames=15)
+def test_a_move_is_shown_with_its_age_and_its_cpus() -> None:
+    model = _model_with_move("3", at=4, frames=15)
     lines = _rows(model, 120, 34)
     assert "11 s, 1→3" in _row(lines, "205")
     assert any("moved     came to CPU 3, was on CPU 1 (11 s ago)" in line for line in lines)
 
 
-def test_before_the_move_it_is_shown_where_it_went_then() -> None:
-    model = _moved("3", at=4, frames=15)
+def test_before_a_move_the_earlier_cpu_is_shown() -> None:
+    model = _model_with_move("3", at=4, frames=15)
     model.go_to_number(1)
     row = _row(_rows(model, 120, 34), "205")
     assert "→" not in row
@@ -167,7 +166,7 @@ def test_a_device_has_one_row_for_all_its_irqs() -> None:
     assert "41 200" in row
 
 
-def test_the_device_of_the_selected_irq_is_selected_and_the_other_way_round() -> None:
+def test_grouping_keeps_the_selection_of_a_device_and_its_irq() -> None:
     model = model_of(_frame(1))
     _rows(model, 120, 34)
     model.select(1)
@@ -179,7 +178,7 @@ def test_the_device_of_the_selected_irq_is_selected_and_the_other_way_round() ->
     assert model.irq_listing().selected in model.irq_listing().lines[:2]
 
 
-def test_of_one_that_is_gone_nothing_is_told_as_if_it_were_now() -> None:
+def test_an_irq_that_is_gone_shows_no_current_rate() -> None:
     model = model_of(_frame(1))
     model.go_to(Screen.IRQS)
     model.select(0)
@@ -189,7 +188,7 @@ def test_of_one_that_is_gone_nothing_is_told_as_if_it_were_now() -> None:
     assert "41234" not in _row(lines, "205")
 
 
-def test_the_panel_tells_all_of_the_selected_one() -> None:
+def test_the_panel_shows_all_facts_of_the_selected_irq() -> None:
     noise = culprit("205 eth0-TxRx-5", 1, 120e6, kind=Kind.IRQ, irq=205, pid=None, tid=None, is_estimate=True)
     text = "\n".join(_rows(model_of(_frame(1, culprits=(noise,))), 120, 34))
     assert f"IRQ 205 · eth0-TxRx-5 · {_ETH}" in text
@@ -200,18 +199,18 @@ def test_the_panel_tells_all_of_the_selected_one() -> None:
 
 
 @pytest.mark.parametrize("irqs", [_LINES, ()])
-def test_enter_shows_the_cpu_that_it_interrupts_most_or_goes_to(irqs: tuple[IrqLine, ...]) -> None:
+def test_enter_shows_the_cpu_that_the_irq_interrupts_most_or_goes_to(irqs: tuple[IrqLine, ...]) -> None:
     model = model_of(_frame(1, irqs))
     model.shows_silent_irqs = True
     _rows(model, 120, 34)
     model.select(0 if irqs else 1)
     model.drill_in()
     assert (model.screen, model.cpu) == (Screen.CPU, 1)
-    assert model.selection.chosen is None  # there is no culprit line of it
+    assert model.selection.chosen is None  # it has no culprit line
 
 
 @pytest.mark.parametrize(
-    ("rest", "said"),
+    ("rest", "expected"),
     [
         (
             {"irqs": None, "no_irqs_reason": "/proc/interrupts: not permitted"},
@@ -225,8 +224,8 @@ def test_enter_shows_the_cpu_that_it_interrupts_most_or_goes_to(irqs: tuple[IrqL
         ),
     ],
 )
-def test_what_is_unknown_is_said_with_its_reason(rest: dict[str, Any], said: str) -> None:
-    assert said in "\n".join(_rows(model_of(replace(_frame(1), **rest)), 120, 34))
+def test_unknown_values_have_their_reason(rest: dict[str, Any], expected: str) -> None:
+    assert expected in "\n".join(_rows(model_of(replace(_frame(1), **rest)), 120, 34))
 
 
 def test_without_rates_no_irq_is_called_silent() -> None:
@@ -236,7 +235,7 @@ def test_without_rates_no_irq_is_called_silent() -> None:
     assert _row(lines, "100").split()[2] == "?"
 
 
-def test_unknown_affinities_are_no_calm() -> None:
+def test_unknown_affinities_are_marked() -> None:
     unknown = _setting(205, "eth0-TxRx-5", None, None, movable=None, is_managed=None)
     lines = _rows(model_of(_frame(1, irq_settings=(unknown,))), 120, 34)
     assert _row(lines, "205").split()[5:7] == ["?", "?"]
@@ -246,11 +245,11 @@ def test_unknown_affinities_are_no_calm() -> None:
 
 
 def _places(count: int, caches: int) -> tuple[PlaceLine, ...]:
-    each = count // caches
-    return tuple(PlaceLine(cpu, node=2 * cpu // count, cache=f"L3#{cpu // each}") for cpu in range(count))
+    size = count // caches
+    return tuple(PlaceLine(cpu, node=2 * cpu // count, cache=f"L3#{cpu // size}") for cpu in range(count))
 
 
-def test_many_cpus_share_columns_by_cache_and_the_screen_says_so() -> None:
+def test_many_cpus_share_columns_by_cache_and_the_screen_explains_it() -> None:
     busy = IrqLine("205", tuple(range(16)), (5.0,) * 15 + (41_000.0,))
     model = model_of(_frame(1, (busy,), count=512, places=_places(512, 32)))
     lines = _rows(model, 140, 40)
@@ -260,16 +259,16 @@ def test_many_cpus_share_columns_by_cache_and_the_screen_says_so() -> None:
     assert "│" in row
 
 
-def test_without_caches_neighbours_share_a_column_where_not_each_cpu_finds_room() -> None:
+def test_without_caches_neighbours_share_a_column_if_not_all_cpus_fit() -> None:
     assert not any("a column" in line for line in _rows(model_of(_frame(1, count=64)), 140, 40))
     assert any("worst of 8 CPUs" in line for line in _rows(model_of(_frame(1, count=512)), 140, 40))
 
 
 @pytest.mark.parametrize("count", [1, 2, 16, 64, 512])
 @pytest.mark.parametrize(("width", "height"), _SIZES)
-def test_it_fits_every_size(count: int, width: int, height: int) -> None:
+def test_the_irqs_screen_fits_every_size(count: int, width: int, height: int) -> None:
     many = tuple(_setting(number, f"数据库-TxRx-{number}", "1", "0-1") for number in range(300, 360))
-    lines = tuple(IrqLine(each.label, (0,), (float(at),)) for at, each in enumerate(many))
+    lines = tuple(IrqLine(setting.label, (0,), (float(at),)) for at, setting in enumerate(many))
     places = _places(count, 8) if count > 8 else None
     busy = model_of(_frame(1, lines, count, irq_settings=many, places=places), _frame(2, lines, count))
     for model in (busy, model_of(_frame(1, None, count)), model_of(_frame(1, count=count)), ScreenModel()):
@@ -282,9 +281,9 @@ def test_it_fits_every_size(count: int, width: int, height: int) -> None:
 
 @pytest.mark.parametrize("at", [0, 7, 30, 59])
 @pytest.mark.parametrize(("width", "height"), [(60, 16), (80, 24), (120, 34)])
-def test_the_selected_row_can_be_seen(at: int, width: int, height: int) -> None:
+def test_the_selected_row_is_visible(at: int, width: int, height: int) -> None:
     many = tuple(_setting(number, f"eth0-{number}", "1", "0-1") for number in range(300, 360))
-    lines = tuple(IrqLine(each.label, (0,), (50.0,)) for each in many)
+    lines = tuple(IrqLine(setting.label, (0,), (50.0,)) for setting in many)
     model = model_of(_frame(1, lines, irq_settings=many))
     model.go_to(Screen.IRQS)
     model.select(at)
@@ -292,4 +291,4 @@ def test_the_selected_row_can_be_seen(at: int, width: int, height: int) -> None:
 
 
 def _rows_here(model: ScreenModel, width: int, height: int) -> list[str]:
-    return [strip_of(row, width).text.lstrip("│ ") for row in rows_of_screen(model, width, height, UNICODE)]
+    return [line.lstrip("│ ") for line in framed_lines(model, width, height)]

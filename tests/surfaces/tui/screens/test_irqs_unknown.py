@@ -1,4 +1,4 @@
-"""The IRQ screen where interrupts, or where IRQs go, were not read."""
+"""The IRQ screen with unread interrupts or affinities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TICK = IrqSetting("LOC", Kind.TICK, "Local timer interrupts")
 
 
 def _frame(second: int, uncounted: tuple[int, ...] = (), rate: float = 0.0) -> Frame:
-    """IRQ 204 goes to CPU 3, the target CPU, but interrupts CPU 0 so often."""
+    """Return a frame in which IRQ 204 goes to target CPU 3, but interrupts CPU 0 at `rate`."""
     lines = tuple(
         cpu_line(cpu, Role.TARGET if cpu == 3 else Role.HOUSEKEEPING, interrupts_per_s=None if cpu in uncounted else 9)
         for cpu in range(4)
@@ -24,7 +24,7 @@ def _frame(second: int, uncounted: tuple[int, ...] = (), rate: float = 0.0) -> F
     return frame(lines, second=second, irqs=irqs, irq_settings=settings)
 
 
-def test_an_irq_is_unknown_in_intervals_whose_interrupts_of_a_cpu_that_it_may_go_to_were_not_counted() -> None:
+def test_a_rate_is_unknown_while_interrupts_of_an_allowed_cpu_are_not_counted() -> None:
     irqs = model_of(_frame(1), _frame(2, uncounted=(3,)), _frame(3, (3,), rate=5_000.0), _frame(4, (3,), 5.0)).irqs
     assert irqs.rates("204", range(4)) == [0, None, 5_000, None]
     assert irqs.rates("24", range(4)) == [0, 0, 0, 0]
@@ -32,7 +32,7 @@ def test_an_irq_is_unknown_in_intervals_whose_interrupts_of_a_cpu_that_it_may_go
     assert irqs.rates("999", range(2)) == [0, None]
 
 
-def test_an_irq_is_not_hidden_as_silent_while_a_cpu_that_it_may_go_to_was_not_counted() -> None:
+def test_an_irq_is_not_silent_while_interrupts_of_an_allowed_cpu_are_not_counted() -> None:
     model = model_of(_frame(1), _frame(2, uncounted=(3,)), _frame(3))
     irqs = model.irqs
     assert (irqs.is_silent("204", range(3)), irqs.is_silent("24", range(3))) == (False, True)
@@ -40,37 +40,37 @@ def test_an_irq_is_not_hidden_as_silent_while_a_cpu_that_it_may_go_to_was_not_co
     assert any(re.match(r".? *204 ", line) for line in screen_of(model, "irqs"))
 
 
-def test_the_history_counts_the_intervals_in_which_a_cpu_was_not_counted() -> None:
+def test_the_history_counts_intervals_with_an_uncounted_cpu() -> None:
     model = model_of(*(_frame(second, uncounted=(3,) if 10 < second <= 30 else ()) for second in range(1, 41)))
     model.shows_silent_irqs = True
-    told = next(line for line in screen_of(model, "irqs", 130, 34) if "in 40 intervals" in line)
-    assert "(20 unknown)" in told
+    history = next(line for line in screen_of(model, "irqs", 130, 34) if "in 40 intervals" in line)
+    assert "(20 unknown)" in history
 
 
-def _not_moved(*told: tuple[str | None, str | None]) -> str:
+def _move_text(*readings: tuple[str | None, str | None]) -> str:
     """Return the row `moved` of an IRQ, from its allowed and effective CPUs in readings ten seconds apart."""
-    settings = [IrqSetting("204", Kind.IRQ, "eth0", allowed=may, effective=goes, movable=True) for may, goes in told]
-    frames = [frame(4, second=10 * at + 1, irqs=(), irq_settings=(each,)) for at, each in enumerate(settings)]
+    settings = [IrqSetting("204", Kind.IRQ, "eth0", allowed=may, effective=cpu, movable=True) for may, cpu in readings]
+    frames = [frame(4, second=10 * at + 1, irqs=(), irq_settings=(setting,)) for at, setting in enumerate(settings)]
     model = model_of(*frames)
     model.shows_silent_irqs = True
     lines = screen_of(model, "irqs", 120, 34)
     return next(line.split("moved", 1)[1].strip() for line in lines if line.startswith("moved"))
 
 
-def test_an_irq_has_stayed_only_for_as_long_as_the_kernel_told_where_it_goes() -> None:
-    known, lost, unread = ("0-3", "3"), ("0-3", None), (None, None)
-    every = "before this; affinities are read every 10 s"
-    assert _not_moved(known, known, known) == f"not in the 20 s {every}"
-    assert _not_moved(lost, lost, lost) == f"not in the 20 s {every}"
-    assert _not_moved(unread, known, known) == f"not in the 10 s {every}"
-    assert _not_moved(known, lost, known) == "unknown before this look; affinities are read every 10 s"
-    assert _not_moved(known, lost, lost) == "unknown for 10 s: the kernel no longer tells where it goes"
-    assert _not_moved(known, known, unread) == "unknown: the kernel does not tell where it goes"
+def test_an_irq_is_unmoved_only_for_as_long_as_its_affinity_is_known() -> None:
+    both, allowed_only, neither = ("0-3", "3"), ("0-3", None), (None, None)
+    ending = "before this; affinities are read every 10 s"
+    assert _move_text(both, both, both) == f"not in the 20 s {ending}"
+    assert _move_text(allowed_only, allowed_only, allowed_only) == f"not in the 20 s {ending}"
+    assert _move_text(neither, both, both) == f"not in the 10 s {ending}"
+    assert _move_text(both, allowed_only, both) == "unknown before this look; affinities are read every 10 s"
+    assert _move_text(both, allowed_only, allowed_only) == "unknown for 10 s: the kernel no longer tells where it goes"
+    assert _move_text(both, both, neither) == "unknown: the kernel does not tell where it goes"
 
 
-def test_another_driver_of_the_same_number_has_stayed_for_as_long_as_it_has_been_there() -> None:
+def test_an_irq_number_of_a_new_driver_is_unmoved_since_its_start() -> None:
     settings = [IrqSetting("204", Kind.IRQ, name, allowed="0-3", effective="3") for name in ("sda", "eth0", "eth0")]
-    frames = [frame(4, second=10 * at + 1, irqs=(), irq_settings=(each,)) for at, each in enumerate(settings)]
+    frames = [frame(4, second=10 * at + 1, irqs=(), irq_settings=(setting,)) for at, setting in enumerate(settings)]
     model = model_of(*frames)
     model.shows_silent_irqs = True
     assert any("not in the 10 s before" in line for line in screen_of(model, "irqs", 120, 34))

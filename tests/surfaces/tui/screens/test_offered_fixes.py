@@ -1,4 +1,4 @@
-"""Where `f fix` and `y copy` are offered: of what has a fix, and of what has a command."""
+"""`f fix` is offered only for rows with a fix, and `y copy` only for rows with a command."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of
 
 
-def test_no_fix_is_offered_of_an_irq_that_disturbs_no_target_cpu() -> None:
+def test_no_fix_is_offered_for_an_irq_that_disturbs_no_target_cpu() -> None:
     cpus = (cpu_line(0), cpu_line(1, "sibling"), cpu_line(2, "target"))
-    for goes_to, said in (("0", False), ("1", True), ("2", True)):
-        setting = IrqSetting("36", Kind.IRQ, "virtio1-req.0", allowed="0-2", effective=goes_to)
+    for effective, is_offered in (("0", False), ("1", True), ("2", True)):
+        setting = IrqSetting("36", Kind.IRQ, "virtio1-req.0", allowed="0-2", effective=effective)
         model = model_of(frame(cpus, irqs=(IrqLine("36", (0,), (9.0,)),), irq_settings=(setting,)))
         rows = screen_of(model, Screen.IRQS, 130, 34)
         title, keys = next(row for row in rows if "─ IRQ 36" in row), rows[-1]
-        assert ("f fix" in title, "f fix" in keys) == (said, said)
-        assert command_to_copy(model)[1].endswith("press f for a fix" if said else "it disturbs no target CPU")
+        assert ("f fix" in title, "f fix" in keys) == (is_offered, is_offered)
+        assert command_to_copy(model)[1].endswith("press f for a fix" if is_offered else "it disturbs no target CPU")
 
 
-def test_the_fix_panel_offers_a_copy_only_of_a_command() -> None:
+def test_the_fix_panel_offers_to_copy_only_a_command() -> None:
     setting = IrqSetting("36", Kind.IRQ, "virtio1-req.0", allowed="0-2", effective="2")
     cpus = (cpu_line(0), cpu_line(2, "target"))
     model = model_of(frame(cpus, irqs=(IrqLine("36", (2,), (9.0,)),), irq_settings=(setting,)))

@@ -1,4 +1,4 @@
-"""Preflight in the monitor: its checks on the snapshot that is shown, and all of it on demand."""
+"""Preflight in the monitor: its checks of the shown interval, and a complete preflight on demand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from noisewatch.surfaces.tui.state.screen_model import Screen
 from tests.judgement.judging import finding
 from tests.operations.listening import SilentListener
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import preflight_of_shown, replay_access, shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import lines_of, replay_access, run_preflight, until, with_monitor
 from tests.surfaces.tui.framing import frame, model_of, screen_of, text_of, unframed
 from tests.surfaces.tui.screens.causes import HOG_IN_TWO, by_cause, finding_line
 from tests.written.quiet_machine import CPUS, loaded_files, quiet_files
@@ -61,7 +61,7 @@ def _frame(second: int = 1) -> Frame:
     return frame(second=second, findings=_FINDINGS, verdict="unstable")
 
 
-def test_what_did_not_pass_is_listed_the_gravest_first_and_the_rest_is_counted() -> None:
+def test_checks_that_did_not_pass_are_listed_and_the_others_counted() -> None:
     rows = screen_of(model_of(_frame()), "preflight")
     assert "1 block, 1 warn, 1 unknown, 40 pass" in rows[3]
     assert [row.split()[:2] for row in rows[4:7]] == [
@@ -72,7 +72,7 @@ def test_what_did_not_pass_is_listed_the_gravest_first_and_the_rest_is_counted()
     assert "hog (pid 7): 48% of CPU 3" in rows[4]
 
 
-def test_the_selected_check_is_told_whole_with_its_command() -> None:
+def test_the_selected_check_is_shown_in_full_with_its_command() -> None:
     model = model_of(_frame())
     text = "\n".join(screen_of(model, "preflight", 60, 24))
     assert "Did other tasks run on a target CPU, or could they?" in " ".join(text.split())
@@ -83,22 +83,22 @@ def test_the_selected_check_is_told_whole_with_its_command() -> None:
     assert model.selected_finding() == _FINDINGS[2]
 
 
-def test_the_first_cause_stands_above_with_its_commands_and_the_others_follow_by_number() -> None:
-    text = screen_of(model_of(by_cause()), "preflight", 120, 40)
-    first = next(at for at, line in enumerate(text) if "fix first" in line)
-    listed = next(at for at, line in enumerate(text) if "what to do" in line)
-    above = "\n".join(text[first:listed])
+def test_the_first_cause_is_above_with_its_commands_and_the_others_are_numbered() -> None:
+    lines = screen_of(model_of(by_cause()), "preflight", 120, 40)
+    first = next(at for at, line in enumerate(lines) if "fix first" in line)
+    second = next(at for at, line in enumerate(lines) if "what to do" in line)
+    above = "\n".join(lines[first:second])
     assert "cause 1 of 3" in above
-    assert "what to do, the gravest first, rates over 5 s" in text[listed]
+    assert "what to do, the gravest first, rates over 5 s" in lines[second]
     assert "now      sudo taskset -pc 0-1 7" in above
     assert "fixes    tasks-on-target, target-cpu-busy" in above
-    rows = [line.split()[:2] for line in text[listed + 1 : listed + 5]]
+    rows = [line.split()[:2] for line in lines[second + 1 : second + 5]]
     assert rows == [["✗", "1"], ["!", "2"], ["?", "3"], ["?", "processor-hot"]]
-    assert f"all {len(CATALOGUE)} checks" in "".join(text)
-    assert "noisewatch preflight --cpus 3 --wait 300 --lock || exit 1" in "".join(text)
+    assert f"all {len(CATALOGUE)} checks" in "".join(lines)
+    assert "noisewatch preflight --cpus 3 --wait 300 --lock || exit 1" in "".join(lines)
 
 
-def test_arrows_go_from_cause_to_cause_and_y_copies_the_command_of_the_selected_one() -> None:
+def test_arrows_select_a_cause_and_y_copies_its_command() -> None:
     model = model_of(by_cause())
     model.go_to("preflight")
     assert command_to_copy(model)[0] == "sudo taskset -pc 0-1 7"
@@ -110,31 +110,31 @@ def test_arrows_go_from_cause_to_cause_and_y_copies_the_command_of_the_selected_
     assert model.findings().selected == HOG_IN_TWO[-1]
 
 
-def test_what_was_chosen_stays_selected_when_another_check_leads_its_cause() -> None:
+def test_a_cause_stays_selected_when_another_of_its_checks_comes_first() -> None:
     model = model_of(by_cause(second=1))
     model.go_to("preflight")
     model.select(1)
-    led = (finding_line("clock-capped", Gravity.WARNED, 2), *HOG_IN_TWO)
-    model.add(replace(by_cause(second=2), findings=led))
+    findings = (finding_line("clock-capped", Gravity.WARNED, 2), *HOG_IN_TWO)
+    model.add(replace(by_cause(second=2), findings=findings))
     selected = model.findings().selected
     assert selected is not None
     assert (selected.id, model.findings().is_gone) == ("clock-capped", False)
 
 
-def test_enter_opens_the_checks_of_a_cause_with_why_and_limits_and_escape_closes_them() -> None:
+def test_enter_opens_the_checks_of_a_cause_and_escape_closes_them() -> None:
     model = model_of(by_cause())
     limit = "limit: share of a target CPU that one task may take: fails from 0.5%"
     assert limit not in "\n".join(screen_of(model, "preflight", 80, 30))
     model.opens_check = True
-    opened = [text_of(row) for row in rows_of_screen(model, 80, 30, UNICODE)]
-    assert limit in "\n".join(opened)
+    rows = [text_of(row) for row in rows_of_screen(model, 80, 30, UNICODE)]
+    assert limit in "\n".join(rows)
     model.go_back()
     assert (model.opens_check, model.screen) == (False, "preflight")
 
 
 @pytest.mark.parametrize("glyphs", [UNICODE, ASCII])
 @pytest.mark.parametrize("size", [(20, 5), (40, 10), (60, 20), (80, 24), (120, 34), (140, 40), (300, 80)])
-def testby_cause_the_screen_fits_every_size_and_has_no_empty_half(size: tuple[int, int], glyphs: Glyphs) -> None:
+def test_the_preflight_screen_fits_every_size_and_has_no_empty_half(size: tuple[int, int], glyphs: Glyphs) -> None:
     model = model_of(by_cause())
     model.go_to("preflight")
     for model.opens_check, model.area, model.shows_all_checks in product(
@@ -147,7 +147,7 @@ def testby_cause_the_screen_fits_every_size_and_has_no_empty_half(size: tuple[in
         assert sum(not text for text in texts) <= size[1] / 2
 
 
-def test_it_is_about_the_moment_that_is_shown() -> None:
+def test_the_preflight_screen_shows_the_checks_of_the_shown_interval() -> None:
     model = model_of(frame(second=1, findings=()), _frame(2))
     assert "tasks-on-target" in "".join(screen_of(model, "preflight")[3:])
     model.step(-1)
@@ -162,7 +162,7 @@ def test_without_findings_there_is_nothing_to_select(verdict: str | None) -> Non
     assert model.selected_finding() is None
 
 
-def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
+def test_p_announces_a_preflight_enter_runs_it_and_e_exports_its_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moments = (quiet_files(), quiet_files(3.0), loaded_files())
@@ -172,43 +172,43 @@ def test_p_announces_the_whole_gate_enter_runs_it_and_e_exports_its_verdict(
     texts: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await preflight_of_shown(app, pilot)
-        texts.append("\n".join(shown(app)))
+        await run_preflight(app, pilot)
+        texts.append("\n".join(lines_of(app)))
         await pilot.press("e", "escape")
-        texts.append("\n".join(shown(app)))
+        texts.append("\n".join(lines_of(app)))
 
     with_monitor(steps, access=access, size=(100, 40))
     assert texts[0].splitlines()[1].split()[0] == "STABLE"
     assert "CPUs 2-3 (isolated)" in texts[0]
-    assert {each.suffix for each in Path().iterdir()} >= {".json", ".md", ".svg"}
+    assert {path.suffix for path in Path().iterdir()} >= {".json", ".md", ".svg"}
     assert '"verdict": "stable"' in next(Path().glob("*.json")).read_text()
     assert "benchmark-host" in texts[1]
 
 
-def _examined(tmp_path: Path, cpus: set[int], *options: str, changes: Mapping[str, str] | None = None) -> Verdict:
+def _judge(tmp_path: Path, cpus: set[int], *options: str, changes: Mapping[str, str] | None = None) -> Verdict:
     moments = [quiet_files(at) | dict(changes or {}) for at in (0.0, 3.0)]
     arguments = parse_arguments(["--replay", str(record(tmp_path / "machine.nw", *moments)), *options])
     machine = machine_options(arguments)
-    asked = replace(monitor_options(machine, frozenset(range(4))), announced=frozenset(cpus))
-    return preflight(open_machine(machine), asked, SilentListener()).verdict
+    preflight_options = replace(monitor_options(machine, frozenset(range(4))), announced=frozenset(cpus))
+    return preflight(open_machine(machine), preflight_options, SilentListener()).verdict
 
 
-def test_the_verdict_says_who_chose_the_target_as_the_monitor_does(tmp_path: Path) -> None:
-    assert _examined(tmp_path, {2, 3}).case.snapshot.target.chosen_by == "isolated"
-    assert _examined(tmp_path, {1}, "--cpus", "1").case.snapshot.target.chosen_by == "as requested"
+def test_the_verdict_names_the_same_source_of_the_target_as_the_monitor(tmp_path: Path) -> None:
+    assert _judge(tmp_path, {2, 3}).case.snapshot.target.chosen_by == "isolated"
+    assert _judge(tmp_path, {1}, "--cpus", "1").case.snapshot.target.chosen_by == "as requested"
 
 
-def test_a_target_that_may_be_the_wrong_one_is_no_less_in_doubt_than_in_a_shell(tmp_path: Path) -> None:
-    verdict = _examined(tmp_path, {2, 3}, changes={f"{CPUS}/isolated": "rubbish\n"})
+def test_a_doubtful_target_is_as_doubtful_as_in_a_shell(tmp_path: Path) -> None:
+    verdict = _judge(tmp_path, {2, 3}, changes={f"{CPUS}/isolated": "rubbish\n"})
     assert "may be the wrong target" in (finding(verdict, "target-cpu-unusable").answer.reason or "")
 
 
-def test_a_target_that_is_another_one_than_was_announced_is_not_measured(tmp_path: Path) -> None:
+def test_a_target_that_differs_from_the_announced_one_is_not_measured(tmp_path: Path) -> None:
     with pytest.raises(CannotMeasure, match="the target CPUs are now 2-3, were 1"):
-        _examined(tmp_path, {1})
+        _judge(tmp_path, {1})
 
 
-def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
+def test_without_a_machine_there_is_no_verdict_and_a_reason() -> None:
     def refuse() -> Machine:
         raise CannotMeasure("the machine is gone")
 
@@ -217,8 +217,8 @@ def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
         app.show_frame(frame())
         await pilot.press("p", "enter")
-        await until(pilot, lambda: "No verdict" in "".join(shown(app)))
-        texts.append("".join(shown(app)))
+        await until(pilot, lambda: "No verdict" in "".join(lines_of(app)))
+        texts.append("".join(lines_of(app)))
 
     with_monitor(steps, access=MachineAccess(refuse, PreflightOptions))
     with_monitor(steps)
@@ -227,35 +227,35 @@ def test_without_a_machine_nothing_is_judged_and_it_says_so() -> None:
 
 
 def _eight_causes() -> Frame:
-    """Each with a command."""
-    found = frame(failed=tuple(f"failed-{at}" for at in range(8)), verdict="unstable")
-    findings = tuple(replace(each, cause=at) for at, each in enumerate(found.findings, start=1))
+    """Return a frame with eight causes, each with a command."""
+    interval = frame(failed=tuple(f"failed-{at}" for at in range(8)), verdict="unstable")
+    findings = tuple(replace(line, cause=at) for at, line in enumerate(interval.findings, start=1))
     causes = tuple(CauseLine((("now", f"command {at}"),)) for at in range(8))
-    return replace(found, findings=findings, causes=causes)
+    return replace(interval, findings=findings, causes=causes)
 
 
 @pytest.mark.parametrize("size", [(80, 14), (120, 34)])
-def test_causes_that_find_no_room_are_counted(size: tuple[int, int]) -> None:
+def test_causes_that_do_not_fit_are_counted(size: tuple[int, int]) -> None:
     model = model_of(_eight_causes())
     rows = screen_of(model, "preflight", *size)
-    listed = {name for row in rows for name in re.findall(r"[✗?!] \d +.*(failed-\d)", row)}
-    below = [int(found[1]) for row in rows if (found := re.search(r"(\d+) more below", row))]
-    assert below == ([8 - len(listed)] if len(listed) < 8 else [])
+    names = {name for row in rows for name in re.findall(r"[✗?!] \d +.*(failed-\d)", row)}
+    below = [int(match[1]) for row in rows if (match := re.search(r"(\d+) more below", row))]
+    assert below == ([8 - len(names)] if len(names) < 8 else [])
 
 
-def test_the_reasons_of_a_cause_that_find_no_room_are_counted_and_scrolled_by_pages() -> None:
-    found = frame(failed=("target-cpu-busy",), verdict="unstable")
-    found = replace(found, findings=(replace(found.findings[0], cause=1, said="word " * 300),), causes=(CauseLine(),))
-    model = model_of(found)
+def test_long_reasons_of_a_cause_are_counted_and_scrolled_by_pages() -> None:
+    failing = frame(failed=("target-cpu-busy",), verdict="unstable")
+    line = replace(failing.findings[0], cause=1, said="word " * 300)
+    model = model_of(replace(failing, findings=(line,), causes=(CauseLine(),)))
     model.screen = Screen.PREFLIGHT
     model.toggle_check()
 
-    def drawn() -> list[str]:
+    def draw() -> list[str]:
         return [text_of(row) for row in rows_of_screen(model, 80, 24, UNICODE)]
 
-    assert any(re.search(r"… \d+ more rows below: pgdn", row) for row in drawn())
+    assert any(re.search(r"… \d+ more rows below: pgdn", row) for row in draw())
     for _ in range(9):
         model.select(10)
-        after = drawn()
+        after = draw()
     assert not any("more rows below" in row for row in after)
     assert any("limit: " in row for row in after)

@@ -1,4 +1,4 @@
-"""Where the CPUs lie, and the order that follows."""
+"""Topological places of CPUs, and the resulting order."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _INTERLEAVED = tuple(
 
 
 def _frames(path: Path, *changes: dict[str, str]) -> list[Frame]:
-    moments = [quiet_files(3.0 * at) | more for at, more in enumerate(changes)]
+    moments = [quiet_files(3.0 * at) | change for at, change in enumerate(changes)]
     return list(sample_frames(Recording(str(record(path / "machine.nw", *moments))), SnapshotOptions(), 1.0))
 
 
-def test_cpus_stand_by_node_cache_core_and_sibling() -> None:
+def test_cpus_are_sorted_by_node_cache_core_and_sibling() -> None:
     model = model_of(frame(8, places=_INTERLEAVED), frame(8, second=2))
     assert model.in_order(range(8)) == [0, 4, 2, 6, 1, 5, 3, 7]
 
@@ -36,12 +36,12 @@ def test_a_tenth_cache_comes_after_the_second() -> None:
     assert model_of(frame(24, places=places)).in_order(range(24)) == list(range(24))
 
 
-def test_where_no_place_is_known_the_order_is_by_number() -> None:
+def test_without_places_cpus_are_sorted_by_number() -> None:
     model = model_of(frame(4))
     assert (model.places, model.in_order({3, 1, 2})) == (None, [1, 2, 3])
 
 
-def test_cpus_without_a_place_come_last_and_what_is_half_known_after_what_is_known() -> None:
+def test_cpus_without_a_place_come_last() -> None:
     model = model_of(frame(4, places=(PlaceLine(0), PlaceLine(3, node=0))))
     assert model.in_order(range(4)) == [3, 0, 1, 2]
 
@@ -51,10 +51,10 @@ def test_a_cpu_that_goes_offline_keeps_its_place() -> None:
     assert model.in_order(range(8))[:2] == [0, 4]
 
 
-def test_places_are_told_once_and_again_when_they_change(tmp_path: Path) -> None:
+def test_places_are_sent_at_first_and_after_changes(tmp_path: Path) -> None:
     offline = {f"{CPUS}/online": "0-2\n", f"{CPUS}/offline": "3\n"}
-    told = [each.places for each in _frames(tmp_path, {}, {}, offline, offline)]
-    assert [None if places is None else [line.cpu for line in places] for places in told] == [
+    places_by_frame = [interval.places for interval in _frames(tmp_path, {}, {}, offline, offline)]
+    assert [None if places is None else [line.cpu for line in places] for places in places_by_frame] == [
         [0, 1, 2, 3],
         None,
         [0, 1, 2],
@@ -62,7 +62,7 @@ def test_places_are_told_once_and_again_when_they_change(tmp_path: Path) -> None
     ]
 
 
-def test_a_place_has_all_that_sysfs_tells(unchanged_tree: Path) -> None:
+def test_a_place_has_all_fields_from_sysfs(unchanged_tree: Path) -> None:
     (only,) = sample_frames(CopiedTree(str(unchanged_tree)), SnapshotOptions(), 1.0)
     expected = PlaceLine(3, node=0, package=0, core=3, cache="L3#0", siblings=(3,))
     assert decode_frame(encode_frame(only)).places == only.places
@@ -82,9 +82,9 @@ def test_a_cache_that_cannot_be_read_has_no_name(tmp_path: Path) -> None:
     assert [line.cache for line in only.places or ()] == ["L3#0", None, "L3#0", "L3#0"]
 
 
-def test_a_machine_that_tells_no_topology_has_no_places(tmp_path: Path) -> None:
-    gone: dict[str, str | None] = dict.fromkeys(
+def test_a_machine_without_topology_has_no_places(tmp_path: Path) -> None:
+    missing: dict[str, str | None] = dict.fromkeys(
         path for path in quiet_files() if path.startswith((f"{CPUS}/cpu", NODES))
     )
-    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, gone))), SnapshotOptions(), 1.0)
+    (only,) = sample_frames(CopiedTree(str(quiet_tree(tmp_path, missing))), SnapshotOptions(), 1.0)
     assert only.places is None

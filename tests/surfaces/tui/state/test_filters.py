@@ -21,7 +21,7 @@ _LINES = (
 )
 
 
-def _named(text: str) -> list[str]:
+def _matching_names(text: str) -> list[str]:
     return [line.name.split()[0] for line in matching(_LINES, text)]
 
 
@@ -58,33 +58,33 @@ def _named(text: str) -> list[str]:
         ("!", []),
     ],
 )
-def test_all_words_have_to_hold(text: str, names: list[str]) -> None:
-    assert _named(text) == names
+def test_a_culprit_must_match_all_words(text: str, names: list[str]) -> None:
+    assert _matching_names(text) == names
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_is_that_kind_and_no_other_that_has_its_name_in_it(kind: str) -> None:
-    lines = [culprit("same", kind=each) for each in KINDS]
+def test_a_kind_does_not_match_kinds_that_contain_its_name(kind: str) -> None:
+    lines = [culprit("same", kind=other) for other in KINDS]
     assert [line.kind for line in matching(lines, f"kind:{kind}")] == [kind]
-    assert [line.kind for line in matching(lines, f"!kind:{kind}")] == [each for each in KINDS if each != kind]
+    assert [line.kind for line in matching(lines, f"!kind:{kind}")] == [other for other in KINDS if other != kind]
 
 
-def _drawn(text: str, is_typing: bool = False) -> str:
+def _screen_text(text: str, is_typing: bool = False) -> str:
     model = model_of(frame(4, _LINES))
     model.go_to("culprits")
     model.filter, model.is_typing = text, is_typing
     return "\n".join(strip_of(row, 100).text for row in culprits_rows(model, 100, 30, UNICODE))
 
 
-@pytest.mark.parametrize(("text", "told"), [("kind:t", "t"), ("!kind:irqs >1us", "irqs"), ("kind:", "")])
-def test_a_kind_that_is_none_is_told_with_those_that_there_are(text: str, told: str) -> None:
-    said = _drawn(text)
-    assert f"no kind {told!r}" in said
-    assert all(kind in said for kind in KINDS)
+@pytest.mark.parametrize(("text", "invalid"), [("kind:t", "t"), ("!kind:irqs >1us", "irqs"), ("kind:", "")])
+def test_an_unknown_kind_is_reported_with_all_valid_kinds(text: str, invalid: str) -> None:
+    screen_text = _screen_text(text)
+    assert f"no kind {invalid!r}" in screen_text
+    assert all(kind in screen_text for kind in KINDS)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (">100parsec", "not a duration: '100parsec'; write >100us, in ns, us, ms or s"),
         ("rcu >10x", "not a duration: '10x'"),
@@ -95,25 +95,25 @@ def test_a_kind_that_is_none_is_told_with_those_that_there_are(text: str, told: 
         ("cpu:2-", "not a CPU list: '2-'"),
     ],
 )
-def test_a_duration_or_a_list_of_cpus_that_makes_no_sense_is_told(text: str, told: str) -> None:
-    assert told in _drawn(text)
+def test_an_invalid_duration_or_cpu_list_is_reported(text: str, expected: str) -> None:
+    assert expected in _screen_text(text)
 
 
-def test_a_cpu_that_the_machine_does_not_have_is_told() -> None:
-    assert "no CPU 99 here" in _drawn("cpu:2,99")
-    assert "no CPU" not in _drawn("cpu:2-3")
+def test_a_missing_cpu_is_reported() -> None:
+    assert "no CPU 99 here" in _screen_text("cpu:2,99")
+    assert "no CPU" not in _screen_text("cpu:2-3")
 
 
 @pytest.mark.parametrize("text", ["kind:irq !kind:kernel rcu", ">100us <1.5ms >7 cpu:2-3,5", "> <init> ->x a:b", "!"])
-def test_what_makes_sense_needs_no_words(text: str) -> None:
+def test_a_valid_filter_has_no_mistakes(text: str) -> None:
     assert mistakes(text) == []
 
 
-def test_while_it_is_typed_nothing_is_wrong_with_it_yet() -> None:
-    assert "no such duration" not in _drawn(">100m", is_typing=True)
+def test_no_mistake_is_reported_while_typing() -> None:
+    assert "no such duration" not in _screen_text(">100m", is_typing=True)
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_filter(text: str) -> None:
-    found: list[CulpritLine] = matching(_LINES, text)
-    assert set(found) <= set(_LINES)
+    matches: list[CulpritLine] = matching(_LINES, text)
+    assert set(matches) <= set(_LINES)

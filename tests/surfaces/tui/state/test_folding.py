@@ -1,4 +1,4 @@
-"""Culprits that are the same on several CPUs as one line."""
+"""Equal culprits on several CPUs are folded into one line."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def test_the_tick_of_several_cpus_is_one_line_with_the_figures_of_the_worst() ->
     assert (line.cpu, line.stolen_ns_per_s, cpus_of(line)) == (3, 9.0, (2, 3, 4))
 
 
-def test_however_they_are_sorted_a_group_has_the_figures_of_its_worst_cpu() -> None:
+def test_in_any_order_a_group_has_the_figures_of_its_worst_cpu() -> None:
     model = model_of(frame(4, (_tick(3, 9e8), _tick(2, 5.0), culprit("hog", 3, 4e8))))
     for sort in SORT_ORDERS:
         model.sort = sort
-        line = next(each for each in model.listed() if cpus_of(each) == (2, 3))
+        line = next(group for group in model.listed() if cpus_of(group) == (2, 3))
         assert (line.cpu, line.stolen_ns_per_s) == (3, 9e8)
 
 
-def test_the_threads_of_a_process_on_one_cpu_have_their_noise_together() -> None:
+def test_the_noise_of_a_process_is_the_sum_of_its_threads_on_one_cpu() -> None:
     threads = tuple(culprit("worker", 3, 6e6, pid=7, tid=tid) for tid in range(8, 48))
     lone = culprit("other", 3, 1e8, pid=99, tid=99)
     lines = (cpu_line(2), cpu_line(3, "target", 3.4e8))
@@ -46,20 +46,20 @@ def test_the_threads_of_a_process_on_one_cpu_have_their_noise_together() -> None
     assert model.baseline.change_of_culprit(model.listed()[0]) == 0
 
 
-def test_threads_of_two_processes_and_different_irqs_stay_apart() -> None:
+def test_threads_of_two_processes_and_different_irqs_are_not_folded() -> None:
     irqs = [culprit("eth0", 2, kind=Kind.IRQ, pid=None, tid=None, irq=irq) for irq in (24, 25)]
     assert len(folded([culprit("hog", 2, pid=1, tid=1), culprit("hog", 3, pid=2, tid=2), *irqs])) == 4
 
 
-def test_the_threads_of_one_process_name_the_process_alone() -> None:
+def test_folded_threads_of_one_process_show_only_its_pid() -> None:
     (line,) = folded([culprit("worker", 2, pid=7, tid=8), culprit("worker", 3, pid=7, tid=9)])
     assert (line.process_mark, cpus_of(line)) == (" [7]", (2, 3))
 
 
-def test_what_is_on_one_cpu_alone_is_as_it_was() -> None:
-    alone = _tick(2, 1.0)
-    assert folded([alone]) == [alone]
-    assert cpus_of(alone) == (2,)
+def test_a_culprit_on_one_cpu_is_unchanged() -> None:
+    tick = _tick(2, 1.0)
+    assert folded([tick]) == [tick]
+    assert cpus_of(tick) == (2,)
 
 
 def test_the_selection_follows_a_group_whose_worst_cpu_changes() -> None:
@@ -72,7 +72,7 @@ def test_the_selection_follows_a_group_whose_worst_cpu_changes() -> None:
     assert (listing.is_gone, listing.selected.cpu if listing.selected else None) == (False, 3)
 
 
-def test_groups_can_be_opened() -> None:
+def test_folded_groups_can_be_opened() -> None:
     model = model_of(frame(4, (_tick(2, 2.0), _tick(3, 1.0))))
     assert len(model.listed()) == 1
     model.toggle_folding()

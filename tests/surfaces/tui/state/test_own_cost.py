@@ -1,4 +1,4 @@
-"""The monitor tells what it costs, and when what it shows is not what is."""
+"""The monitor shows its own cost, and when its picture is out of date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _live(cost: OwnCost | None) -> ScreenModel:
     return model
 
 
-def test_the_cost_is_what_was_used_in_between_by_both_processes() -> None:
+def test_the_cost_is_the_usage_of_both_processes_between_two_readings() -> None:
     before, after = Usage(10.0, 1.0, 100, 4_000), Usage(12.0, 1.5, 150, 10_000)
     assert cost_between(before, after) == OwnCost(0.25, 25.0, 3_000.0)
 
@@ -24,11 +24,11 @@ def test_the_cost_is_what_was_used_in_between_by_both_processes() -> None:
 @pytest.mark.parametrize(
     "after", [Usage(10.0, 1.0, 100, None), Usage(11.0, 0.5, 200, None), Usage(11.0, 2.0, 50, None)]
 )
-def test_there_is_no_cost_without_time_or_from_another_sampler_on(after: Usage) -> None:
+def test_there_is_no_cost_without_elapsed_time_or_after_a_new_sampler(after: Usage) -> None:
     assert cost_between(Usage(10.0, 1.0, 100, None), after) is None
 
 
-def test_what_was_written_is_unknown_where_the_kernel_does_not_count_it() -> None:
+def test_written_bytes_are_unknown_if_the_kernel_does_not_count_them() -> None:
     cost = cost_between(Usage(10.0, 1.0, 100, None), Usage(11.0, 1.0, 100, 5))
     assert cost is not None
     assert cost.written_per_s is None
@@ -42,7 +42,7 @@ def test_our_own_usage_grows() -> None:
     assert after.wakeups >= before.wakeups + 2
 
 
-def test_the_head_tells_it_as_far_as_there_is_room() -> None:
+def test_the_third_row_shows_as_much_of_the_cost_as_fits() -> None:
     model = _live(OwnCost(0.013, 23.4, 2_700.0))
     assert screen(model, 140)[2].endswith("self 1.3%, 23 wake-ups/s, 2.7 kB/s on CPU 0-1")
     assert screen(model, 50)[2].endswith("self 1.3% on CPU 0-1")
@@ -52,7 +52,7 @@ def test_the_head_tells_it_as_far_as_there_is_room() -> None:
 
 
 @pytest.mark.parametrize(("silent_s", "is_late"), [(2.0, False), (3.5, True)])
-def test_a_sampler_that_says_nothing_makes_the_picture_unknown(silent_s: float, is_late: bool) -> None:
+def test_a_silent_sampler_makes_the_picture_unknown(silent_s: float, is_late: bool) -> None:
     model = _live(None)
     model.notice_silence(silent_s)
     head = screen(model)[1]
@@ -62,7 +62,7 @@ def test_a_sampler_that_says_nothing_makes_the_picture_unknown(silent_s: float, 
 
 
 @pytest.mark.parametrize(("seconds", "is_late"), [(1.3, False), (6.7, True)])
-def test_a_late_frame_says_so_on_the_screen_and_in_the_events(seconds: float, is_late: bool) -> None:
+def test_a_late_frame_is_reported_on_the_screen_and_in_the_events(seconds: float, is_late: bool) -> None:
     model = _live(None)
     model.add(replace(frame(second=8), seconds=seconds))
     late = "no frame for 6.7 s: the machine is overloaded"
@@ -78,15 +78,15 @@ def test_the_intervals_of_a_recording_are_never_late() -> None:
     assert not any("no frame" in event.text for event in model.log.events)
 
 
-def test_a_recording_that_ends_and_a_slow_pace_are_no_silence() -> None:
-    for each, pace_s in ((frame(is_last=True), 1.0), (frame(origin="replay of x.nw"), 1.0), (frame(), 30.0)):
-        model = model_of(each)
+def test_the_end_of_a_recording_and_a_slow_pace_are_not_silence() -> None:
+    for interval, pace_s in ((frame(is_last=True), 1.0), (frame(origin="replay of x.nw"), 1.0), (frame(), 30.0)):
+        model = model_of(interval)
         model.pace_s = pace_s
         model.notice_silence(60.0)
         assert model.silence is None
 
 
-def test_after_the_sampler_has_ended_nothing_is_quiet_but_what_was_is_still_told() -> None:
+def test_after_the_sampler_ended_only_earlier_intervals_have_a_verdict() -> None:
     model = _live(None)
     model.trouble = "the sampler ended: boom"
     assert screen(model)[1].startswith(" UNKNOWN ")

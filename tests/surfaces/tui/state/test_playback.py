@@ -1,4 +1,4 @@
-"""A recording plays at its pace, stops, goes on and goes anywhere, while the rest of it is read."""
+"""A recording plays at its pace, stops, continues and seeks, while the rest of it is read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from noisewatch.surfaces.tui.app.sampler_process import SamplerProcess
 from noisewatch.surfaces.tui.state.history import History
 from noisewatch.surfaces.tui.state.screen_model import ScreenModel
 from tests.surfaces.running import record
-from tests.surfaces.tui.app.piloting import PATIENCE_S, shown, until, with_monitor
+from tests.surfaces.tui.app.piloting import PATIENCE_S, lines_of, until, with_monitor
 from tests.surfaces.tui.framing import cpu_line, frame, screen
 from tests.written.quiet_machine import quiet_files
 
@@ -30,26 +30,26 @@ def _frame(second: int, lost_ns: float = 20_000.0, is_last: bool = False) -> Fra
     return frame(lines, second=second, seconds=seconds, origin="replay of x.nw", is_last=is_last)
 
 
-def _read(model: ScreenModel, *seconds: int, last: int | None = None) -> None:
+def _add_frames(model: ScreenModel, *seconds: int, last: int | None = None) -> None:
     for second in seconds:
         model.add(_frame(second, 200_000_000.0 if second == 3 else 20_000.0, second == last))
 
 
-def _playing(model: ScreenModel) -> Player:
-    """The model's recording, playing from its beginning."""
+def _start_player(model: ScreenModel) -> Player:
+    """Play the model's recording from its start."""
     player = Player(model, Mock(), Mock(), Mock())
     player.begin()
     return player
 
 
-def _all_read(count: int = 6) -> tuple[ScreenModel, Player]:
+def _complete_recording(count: int = 6) -> tuple[ScreenModel, Player]:
     model = ScreenModel()
-    _read(model, *range(count), last=count - 1)
-    return model, _playing(model)
+    _add_frames(model, *range(count), last=count - 1)
+    return model, _start_player(model)
 
 
-def test_it_plays_from_the_first_interval_at_the_pace_of_the_recording_to_its_end() -> None:
-    model, player = _all_read()
+def test_a_recording_plays_to_its_end_at_its_own_pace() -> None:
+    model, player = _complete_recording()
     assert (model.number, model.plays) == (0, True)
     assert "PLAYING 1x at 1 of 5 s" in screen(model)[1]
     for number in range(1, 5):
@@ -62,27 +62,27 @@ def test_it_plays_from_the_first_interval_at_the_pace_of_the_recording_to_its_en
     assert "STOPPED at 5 of 5 s" in screen(model)[1]
 
 
-def test_what_was_due_when_it_was_stopped_does_not_move_it_any_more() -> None:
-    model, player = _all_read()
+def test_a_pending_advance_has_no_effect_after_a_stop() -> None:
+    model, player = _complete_recording()
     model.step(2)
     player.advance()
     assert (model.number, model.plays) == (2, False)
 
 
-def test_it_waits_for_what_is_not_read_yet() -> None:
+def test_the_player_waits_for_unread_intervals() -> None:
     model = ScreenModel()
-    _read(model, 0, 1)
-    player = _playing(model)
+    _add_frames(model, 0, 1)
+    player = _start_player(model)
     player.advance()
     assert (model.number, model.plays) == (0, True)
     assert player.wait_s() == pytest.approx(0.1)
     assert "of 1 s read so far" in screen(model)[1]
-    _read(model, 2)
+    _add_frames(model, 2)
     assert player.wait_s() == 1.0
 
 
-def test_it_stops_and_goes_on_and_from_its_end_begins_again() -> None:
-    model, player = _all_read()
+def test_the_player_stops_continues_and_restarts_from_the_end() -> None:
+    model, player = _complete_recording()
     player.advance()
     player.toggle()
     assert player.wait_s() is None
@@ -94,23 +94,23 @@ def test_it_stops_and_goes_on_and_from_its_end_begins_again() -> None:
 
 
 @pytest.mark.parametrize(("steps", "speed"), [(1, 2.0), (-1, 0.5), (99, 32.0), (-99, 0.25)])
-def test_it_plays_faster_and_slower(steps: int, speed: float) -> None:
-    model, player = _all_read()
+def test_the_player_changes_its_speed(steps: int, speed: float) -> None:
+    model, player = _complete_recording()
     player.change_speed(steps)
     assert model.speed == speed
     assert player.wait_s() == pytest.approx(1.0 / speed)
 
 
-def test_a_step_stops_it_and_the_time_of_the_recording_is_told() -> None:
-    model, player = _all_read()
+def test_a_step_stops_the_player_and_the_time_of_the_recording_is_shown() -> None:
+    model, player = _complete_recording()
     player.advance()
     model.step(2)
     assert (model.number, model.plays) == (3, False)
     assert " 4 s ▲ " in screen(model)[-2]
 
 
-def test_it_pauses_on_the_next_spike() -> None:
-    model, player = _all_read()
+def test_the_player_pauses_on_the_next_spike() -> None:
+    model, player = _complete_recording()
     model.toggle_pause_on_spike()
     assert model.plays
     while player.wait_s() is not None:
@@ -118,12 +118,12 @@ def test_it_pauses_on_the_next_spike() -> None:
     assert (model.number, model.pauses_on_spike, model.plays) == (2, False, False)
 
 
-def test_a_recording_longer_than_the_history_is_read_no_further_than_it_is_played() -> None:
+def test_reading_a_long_recording_waits_for_the_player() -> None:
     model = ScreenModel(history=History(4))
-    _read(model, *range(4))
-    player = _playing(model)
+    _add_frames(model, *range(4))
+    player = _start_player(model)
     room = [model.has_room]
-    _read(model, 4)
+    _add_frames(model, 4)
     room.append(model.has_room)
     player.advance()
     assert [*room, model.has_room] == [True, False, True]
@@ -134,13 +134,13 @@ def test_the_monitor_plays_what_the_sampler_reads(tmp_path: Path) -> None:
     heads: list[str] = []
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: "PLAYING 1x at 3 of 9 s " in shown(app)[1])
+        await until(pilot, lambda: "PLAYING 1x at 3 of 9 s " in lines_of(app)[1])
         await pilot.press("space")
-        heads.append(shown(app)[1])
+        heads.append(lines_of(app)[1])
         await pilot.press(*["greater_than_sign"] * 5, "space")
-        await until(pilot, lambda: "STOPPED 32x at 9 of 9 s" in shown(app)[1])
+        await until(pilot, lambda: "STOPPED 32x at 9 of 9 s" in lines_of(app)[1])
         await pilot.press("left")
-        heads.append(shown(app)[1])
+        heads.append(lines_of(app)[1])
 
     options = SamplerOptions(machine=MachineOptions(replay=str(recording)), allowed=frozenset({0}), observer=0)
     with_monitor(steps, options.command())
@@ -148,13 +148,13 @@ def test_the_monitor_plays_what_the_sampler_reads(tmp_path: Path) -> None:
     assert "STOPPED 32x at 6 of 9 s" in heads[1]
 
 
-def test_a_sampler_whose_frames_are_not_wanted_waits() -> None:
+def test_a_sampler_waits_while_its_frames_are_not_read() -> None:
     lines = [encode_frame(_frame(second, is_last=second == 2)) for second in range(3)]
     program = f"import os; os.write(1, {b''.join(lines)!r})"
-    seen: list[int] = []
+    times: list[int] = []
 
-    def show(each: Frame, line: bytes) -> None:
-        seen.append(each.taken_at_ns)
+    def show(interval: Frame, line: bytes) -> None:
+        times.append(interval.taken_at_ns)
         sampler.read_on(False)
 
     sampler = SamplerProcess([sys.executable, "-c", program])
@@ -163,9 +163,9 @@ def test_a_sampler_whose_frames_are_not_wanted_waits() -> None:
         following = asyncio.create_task(sampler.follow(show, lambda: None))
         counts: list[int] = []
         for _ in lines:
-            while len(seen) == len(counts):
+            while len(times) == len(counts):
                 await asyncio.sleep(0)
-            counts.append(len(seen))
+            counts.append(len(times))
             sampler.read_on(True)
         assert await following is None
         assert counts == [1, 2, 3]

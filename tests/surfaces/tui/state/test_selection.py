@@ -1,4 +1,4 @@
-"""The selection follows its source, or its check, and keys act on nothing else than what is seen selected."""
+"""The selection follows its source or its check, and keys act only on the row that was drawn as selected."""
 
 from __future__ import annotations
 
@@ -27,153 +27,153 @@ _WITH_SOURCES = (Screen.OVERVIEW, Screen.CULPRITS, Screen.CPU)
 
 
 def _source(name: str, lost_ns: float, cpu: int = 3, tid: int | None = None) -> CulpritLine:
-    """A thread of that number, or an interrupt."""
+    """Return a thread with this number, or an interrupt."""
     kind = "irq" if tid is None else "thread"
     return culprit(name, cpu, lost_ns, kind=kind, pid=tid, tid=tid, irq=None if tid else int(name.split()[0]))
 
 
-_LOUD, _MIDDLE, _SOFT = _source("loud", 3e6, tid=1), _source("24 eth0", 2e6), _source("soft", 1e6, tid=3)
+_NOISIEST, _MIDDLE, _QUIETEST = _source("loud", 3e6, tid=1), _source("24 eth0", 2e6), _source("soft", 1e6, tid=3)
 
 
 def _frame(second: int, *sources: CulpritLine) -> Frame:
-    return frame(4, tuple(sorted(sources, key=lambda each: -each.stolen_ns_per_s)), second)
+    return frame(4, tuple(sorted(sources, key=lambda source: -source.stolen_ns_per_s)), second)
 
 
 def _at(screen: str) -> ScreenModel:
-    """The screen with the second of three sources selected."""
-    model = model_of(_frame(1, _LOUD, _MIDDLE, _SOFT))
+    """Return a model on this screen, with the second of three sources selected."""
+    model = model_of(_frame(1, _NOISIEST, _MIDDLE, _QUIETEST))
     model.go_to(screen)
     model.select(1)
-    assert "24 eth0" in _highlighted(model)
+    assert "24 eth0" in _selected_text(model)
     return model
 
 
-def _highlighted(model: ScreenModel) -> str:
-    """The text of the one row that is shown as selected."""
+def _selected_text(model: ScreenModel) -> str:
+    """Return the text of the only row that is drawn as selected."""
     rows = rows_of_screen(model, 100, 30, UNICODE)
-    (found,) = ["".join(text for text, _ in row) for row in rows if any(style == "selected" for _, style in row)]
-    return found
+    (selected,) = ["".join(text for text, _ in row) for row in rows if any(style == "selected" for _, style in row)]
+    return selected
 
 
 @pytest.mark.parametrize("screen", _WITH_SOURCES)
 @pytest.mark.parametrize("lost_ns", [9e6, 0.1e6])
-def test_the_selection_follows_its_source_while_the_rows_are_sorted_anew(screen: str, lost_ns: float) -> None:
+def test_the_selection_follows_its_source_to_another_row(screen: str, lost_ns: float) -> None:
     model = _at(screen)
-    model.add(_frame(2, _LOUD, replace(_MIDDLE, stolen_ns_per_s=lost_ns), _SOFT, _source("new", 5e6, tid=4)))
-    assert "24 eth0" in _highlighted(model)
+    model.add(_frame(2, _NOISIEST, replace(_MIDDLE, stolen_ns_per_s=lost_ns), _QUIETEST, _source("new", 5e6, tid=4)))
+    assert "24 eth0" in _selected_text(model)
     selected = model.selected()
     assert selected is not None
     assert (selected.name, selected.stolen_ns_per_s) == ("24 eth0", lost_ns)
 
 
 @pytest.mark.parametrize("screen", _WITH_SOURCES)
-def test_a_source_that_is_gone_stays_selected_where_it_was_and_is_said_to_be(screen: str) -> None:
+def test_a_gone_source_stays_selected_and_is_marked(screen: str) -> None:
     model = _at(screen)
-    model.add(_frame(2, _LOUD, _SOFT))
-    assert "24 eth0" in _highlighted(model)
-    assert "not seen" in _highlighted(model)
-    model.add(_frame(3, _LOUD, _MIDDLE, _SOFT))
-    assert "not seen" not in _highlighted(model)
+    model.add(_frame(2, _NOISIEST, _QUIETEST))
+    assert "24 eth0" in _selected_text(model)
+    assert "not seen" in _selected_text(model)
+    model.add(_frame(3, _NOISIEST, _MIDDLE, _QUIETEST))
+    assert "not seen" not in _selected_text(model)
 
 
 @pytest.mark.parametrize(("rows", "name"), [(1, "soft"), (-1, "loud")])
-def test_from_where_the_gone_one_was_the_arrows_go_to_the_nearest(rows: int, name: str) -> None:
+def test_arrows_go_from_a_gone_source_to_the_nearest_row(rows: int, name: str) -> None:
     model = _at(Screen.CULPRITS)
-    model.add(_frame(2, _LOUD, _SOFT))
+    model.add(_frame(2, _NOISIEST, _QUIETEST))
     model.select(rows)
-    assert name in _highlighted(model)
+    assert name in _selected_text(model)
 
 
 def test_a_thread_is_followed_to_another_cpu_and_under_another_name_and_an_interrupt_is_not() -> None:
-    model = model_of(_frame(1, _LOUD, _MIDDLE, _SOFT))
+    model = model_of(_frame(1, _NOISIEST, _MIDDLE, _QUIETEST))
     model.go_to(Screen.CULPRITS)
     model.select(0)
-    model.add(_frame(2, replace(_LOUD, cpu=2, name="renamed", stolen_ns_per_s=0.5e6), _MIDDLE, _SOFT))
-    assert "renamed" in _highlighted(model)
+    model.add(_frame(2, replace(_NOISIEST, cpu=2, name="renamed", stolen_ns_per_s=0.5e6), _MIDDLE, _QUIETEST))
+    assert "renamed" in _selected_text(model)
     model.select(-1)
-    assert "soft" in _highlighted(model)
+    assert "soft" in _selected_text(model)
     model.select(-1)
-    model.add(_frame(3, _LOUD, replace(_MIDDLE, cpu=2), _SOFT))
-    assert "not seen" in _highlighted(model)
+    model.add(_frame(3, _NOISIEST, replace(_MIDDLE, cpu=2), _QUIETEST))
+    assert "not seen" in _selected_text(model)
 
 
-def test_of_a_thread_on_two_cpus_the_selected_row_is_that_of_its_cpu() -> None:
-    model = model_of(_frame(1, _LOUD, replace(_LOUD, cpu=2, stolen_ns_per_s=2e6)))
+def test_the_selection_of_a_thread_on_two_cpus_keeps_its_cpu() -> None:
+    model = model_of(_frame(1, _NOISIEST, replace(_NOISIEST, cpu=2, stolen_ns_per_s=2e6)))
     model.go_to(Screen.CULPRITS)
     model.select(1)
-    model.add(_frame(2, _LOUD, replace(_LOUD, cpu=2, stolen_ns_per_s=8e6)))
+    model.add(_frame(2, _NOISIEST, replace(_NOISIEST, cpu=2, stolen_ns_per_s=8e6)))
     selected = model.selected()
     assert selected is not None
     assert selected.cpu == 2
 
 
-def _shown(screen: str, *frames: Frame) -> ScreenModel:
-    """Each frame was drawn; no key has chosen a row."""
+def _drawn_model(screen: str, *frames: Frame) -> ScreenModel:
+    """Return a model that has drawn all frames, without a selection by key."""
     model = model_of()
     model.screen, model.cpu = Screen(screen), 3
-    for each in frames:
-        model.add(each)
+    for interval in frames:
+        model.add(interval)
         model.note_drawn()
     return model
 
 
 @pytest.mark.parametrize("screen", _WITH_SOURCES)
-def test_what_stood_first_stays_selected_while_another_costs_about_the_same(screen: str) -> None:
-    close = (replace(_MIDDLE, stolen_ns_per_s=ns) for ns in (2e6, 4e6, 2.9e6, 5.9e6))
-    model = _shown(screen, *(_frame(second, _LOUD, each) for second, each in enumerate(close)))
+def test_the_first_row_stays_selected_while_another_costs_about_the_same(screen: str) -> None:
+    sources = (replace(_MIDDLE, stolen_ns_per_s=ns) for ns in (2e6, 4e6, 2.9e6, 5.9e6))
+    model = _drawn_model(screen, *(_frame(second, _NOISIEST, source) for second, source in enumerate(sources)))
     assert [line.name for line in model.listed()] == ["24 eth0", "loud"]
-    assert "loud" in _highlighted(model)
+    assert "loud" in _selected_text(model)
 
 
 @pytest.mark.parametrize("screen", _WITH_SOURCES)
 @pytest.mark.parametrize("source", [replace(_MIDDLE, stolen_ns_per_s=6e6), _source("new", 9e8, tid=9)])
-def test_what_clearly_costs_more_than_what_stood_first_is_selected_at_once(screen: str, source: CulpritLine) -> None:
-    model = _shown(screen, _frame(1, _LOUD, _SOFT), _frame(2, _LOUD, source))
-    assert source.name in _highlighted(model)
+def test_a_clearly_more_costly_source_is_selected_at_once(screen: str, source: CulpritLine) -> None:
+    model = _drawn_model(screen, _frame(1, _NOISIEST, _QUIETEST), _frame(2, _NOISIEST, source))
+    assert source.name in _selected_text(model)
 
 
-def test_where_what_stood_first_has_gone_it_is_the_first_of_the_others() -> None:
-    model = _shown(Screen.CULPRITS, _frame(1, _LOUD, _MIDDLE, _SOFT), _frame(2, _MIDDLE, _SOFT))
-    assert "24 eth0" in _highlighted(model)
-    assert "not seen" not in _highlighted(model)
+def test_after_the_first_source_is_gone_the_next_is_selected() -> None:
+    model = _drawn_model(Screen.CULPRITS, _frame(1, _NOISIEST, _MIDDLE, _QUIETEST), _frame(2, _MIDDLE, _QUIETEST))
+    assert "24 eth0" in _selected_text(model)
+    assert "not seen" not in _selected_text(model)
 
 
-def test_what_costs_more_is_measured_by_what_the_rows_are_sorted_by() -> None:
-    often, seldom = replace(_MIDDLE, rate_per_s=900.0), replace(_LOUD, rate_per_s=1.0)
-    model = _shown(Screen.CULPRITS, _frame(1, often, seldom))
-    assert "loud" in _highlighted(model)
+def test_the_most_costly_source_depends_on_the_sort_order() -> None:
+    frequent, rare = replace(_MIDDLE, rate_per_s=900.0), replace(_NOISIEST, rate_per_s=1.0)
+    model = _drawn_model(Screen.CULPRITS, _frame(1, frequent, rare))
+    assert "loud" in _selected_text(model)
     model.next_sort()
-    assert "24 eth0" in _highlighted(model)
+    assert "24 eth0" in _selected_text(model)
 
 
-def test_at_another_moment_it_is_the_first_row_again_unless_a_key_has_chosen_one() -> None:
+def test_another_moment_selects_the_first_row_unless_a_key_has_selected_one() -> None:
     close = replace(_MIDDLE, stolen_ns_per_s=4e6)
-    model = _shown(Screen.CULPRITS, _frame(1, _LOUD, close), _frame(2, _LOUD, _MIDDLE))
-    assert "24 eth0" in _highlighted(model)
+    model = _drawn_model(Screen.CULPRITS, _frame(1, _NOISIEST, close), _frame(2, _NOISIEST, _MIDDLE))
+    assert "24 eth0" in _selected_text(model)
     model.step(0)
-    assert "loud" in _highlighted(model)
+    assert "loud" in _selected_text(model)
     model.select(1)
     model.step(-1)
-    assert "24 eth0" in _highlighted(model)
+    assert "24 eth0" in _selected_text(model)
 
 
 @pytest.mark.parametrize("count", [4, 12])
-def test_the_first_row_can_be_seen_beside_the_selected_one_where_there_is_room(count: int) -> None:
+def test_the_first_row_is_visible_with_the_selected_one_if_they_fit(count: int) -> None:
     sources = [_source(f"thread {number}", 10e6 - number * 1e5, tid=number) for number in range(1, count)]
-    loud = _source("loud", 11e6, tid=90)
-    model = _shown(
-        Screen.CULPRITS, _frame(1, loud, *sources), _frame(2, replace(loud, stolen_ns_per_s=9.65e6), *sources)
+    noisy = _source("loud", 11e6, tid=90)
+    model = _drawn_model(
+        Screen.CULPRITS, _frame(1, noisy, *sources), _frame(2, replace(noisy, stolen_ns_per_s=9.65e6), *sources)
     )
     model.go_to(Screen.CULPRITS)
-    model.selection = replace(model.selection, drawn=loud)
+    model.selection = replace(model.selection, drawn=noisy)
     listing = model.listing()
     assert (listing.at, listing.first_in(4), listing.first_in(2) > 0) == (3, 0, True)
 
 
-def test_what_was_never_drawn_selected_does_not_stay_so() -> None:
-    model = model_of(_frame(1, _LOUD, _SOFT))
-    model.add(_frame(2, _LOUD, replace(_SOFT, stolen_ns_per_s=4e6)))
-    assert "soft" in _highlighted(model)
+def test_a_selection_that_was_never_drawn_is_not_kept() -> None:
+    model = model_of(_frame(1, _NOISIEST, _QUIETEST))
+    model.add(_frame(2, _NOISIEST, replace(_QUIETEST, stolen_ns_per_s=4e6)))
+    assert "soft" in _selected_text(model)
 
 
 @pytest.mark.parametrize("screen", [Screen.OVERVIEW, Screen.CULPRITS])
@@ -181,10 +181,10 @@ def test_enter_keeps_the_source_selected_on_the_screen_of_its_cpu(screen: str) -
     model = _at(screen)
     model.drill_in()
     assert (model.screen, model.cpu) == (Screen.CPU, 3)
-    assert "24 eth0" in _highlighted(model)
+    assert "24 eth0" in _selected_text(model)
 
 
-def test_a_check_stays_selected_while_others_come_and_when_it_passes_and_its_fix_is_then_not_copied() -> None:
+def test_a_check_stays_selected_when_it_passes_but_its_fix_is_not_copied() -> None:
     one, two, new = (
         FindingLine(id=name, status="fail", weight="blocking", gravity=Gravity.FAILED, said="said", fix=f"fix {name}")
         for name in ("one", "two", "new")
@@ -193,17 +193,17 @@ def test_a_check_stays_selected_while_others_come_and_when_it_passes_and_its_fix
     model.go_to(Screen.PREFLIGHT)
     model.select(1)
     model.add(replace(frame(4, second=2), findings=(new, one, two)))
-    assert "two" in _highlighted(model)
+    assert "two" in _selected_text(model)
     assert command_to_copy(model)[0] == "fix two"
     model.add(replace(frame(4, second=3), findings=(new, one)))
-    assert "two" in _highlighted(model)
+    assert "two" in _selected_text(model)
     assert command_to_copy(model) == (
         None,
         "no command to copy: in this snapshot it neither fails nor warns, and is not unknown",
     )
 
 
-def test_a_chosen_event_that_is_forgotten_leaves_the_oldest_selected_not_the_newest() -> None:
+def test_dropping_the_selected_event_selects_the_oldest() -> None:
     model = model_of(frame(4))
     model.log.events.clear()
     for number in range(5):
@@ -213,7 +213,7 @@ def test_a_chosen_event_that_is_forgotten_leaves_the_oldest_selected_not_the_new
     assert model.log.listed()[model.log.row()].text == "1"
 
 
-def test_enter_leads_to_the_event_that_was_drawn_selected_and_not_to_a_newer_one() -> None:
+def test_enter_goes_to_the_event_that_was_drawn_as_selected() -> None:
     model = model_of(*(frame(4, second=second) for second in range(1, 9)))
     model.go_to(Screen.EVENTS)
     model.log.add(Event(1, EventKind.DEVICE, "seen", 3))
@@ -224,28 +224,28 @@ def test_enter_leads_to_the_event_that_was_drawn_selected_and_not_to_a_newer_one
 
 
 def _with_pending_frame(screen: str, key: str) -> Iterator[str]:
-    """A frame has come, and is not drawn yet, when the key is pressed; of whom the answer is."""
+    """Press a key after a frame that is not drawn yet; yield the advised and the selected source."""
 
     async def steps(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.show_frame(_frame(1, _LOUD, _SOFT))
+        app.show_frame(_frame(1, _NOISIEST, _QUIETEST))
         await pilot.press(screen)
-        app.model.add(_frame(2, _LOUD, replace(_SOFT, stolen_ns_per_s=9e6)))
+        app.model.add(_frame(2, _NOISIEST, replace(_QUIETEST, stolen_ns_per_s=9e6)))
         await pilot.press(key)
         if key == "f":
             await until(pilot, lambda: app.model.advice is not None)
 
     app = with_monitor(steps, access=MachineAccess(lambda: WrittenMachine(quiet_files())))
     yield app.model.advice.about.name if app.model.advice is not None else ""
-    yield _highlighted(app.model)
+    yield _selected_text(app.model)
 
 
 @pytest.mark.parametrize("screen", ["1", key_of(Screen.CULPRITS)])
 @pytest.mark.parametrize("key", ["f", "enter"])
-def test_a_key_is_about_what_was_drawn_when_it_was_pressed(screen: str, key: str) -> None:
-    about, highlighted = _with_pending_frame(screen, key)
+def test_a_key_acts_on_the_row_that_was_drawn_as_selected(screen: str, key: str) -> None:
+    about, text = _with_pending_frame(screen, key)
     assert about == ("loud" if key == "f" else "")
-    assert "loud" in highlighted
+    assert "loud" in text
 
 
-def test_selected_is_a_style_of_its_own() -> None:
+def test_the_selected_style_is_reversed() -> None:
     assert style_named("selected").reverse

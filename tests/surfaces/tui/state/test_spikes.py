@@ -1,4 +1,4 @@
-"""Where a spike begins: above what was usual, whatever that is on a machine."""
+"""A spike begins above the usual noise of a machine, at any level."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _HOUR = 3600
 _STABLE = [0.02 * _MS] * 300
 
 
-def _jittering(usual_ms: float, spread: float, count: int = _HOUR) -> list[float | None]:
-    """An hour of losses around one value, as counted ticks scatter."""
+def _jittering_losses(usual_ms: float, spread: float, count: int = _HOUR) -> list[float | None]:
+    """Return an hour of losses that vary around one value like counted ticks."""
     chance = random.Random(7)
     return [max(chance.gauss(usual_ms, usual_ms * spread), 0.0) * _MS for _ in range(count)]
 
 
 @pytest.mark.parametrize("usual_ms", [8.0, 100.0, 700.0])
-def test_a_machine_that_always_loses_as_much_has_no_spike_not_even_at_the_start(usual_ms: float) -> None:
+def test_constant_losses_are_not_a_spike(usual_ms: float) -> None:
     assert spikes_in([usual_ms * _MS] * _HOUR) == []
-    assert spikes_in(_jittering(usual_ms, 0.1)) == []
+    assert spikes_in(_jittering_losses(usual_ms, 0.1)) == []
 
 
 @pytest.mark.parametrize("seconds", [600, _HOUR])
@@ -37,14 +37,14 @@ def test_a_slow_rise_is_a_spike_only_where_it_crosses_the_limit(seconds: int) ->
 
 
 @pytest.mark.parametrize("usual_ms", [0.02, 4.0, 30.0, 400.0])
-def test_each_burst_begins_once_wherever_the_usual_is(usual_ms: float) -> None:
+def test_each_burst_is_one_spike_at_any_usual_level(usual_ms: float) -> None:
     losses = [usual_ms * _MS] * 600
     for burst in (200, 260, 500):
         losses[burst : burst + 3] = [(usual_ms + 100) * _MS] * 3
     assert spikes_in(losses) == [200, 260, 500]
 
 
-def test_bursts_that_come_all_the_time_begin_each_time() -> None:
+def test_each_of_many_bursts_is_a_spike() -> None:
     losses = [(0.1, 100.0)[at // 2 % 2] * _MS for at in range(_HOUR)]
     assert spikes_in(losses) == list(range(2, _HOUR, 4))
 
@@ -61,46 +61,46 @@ def test_the_keys_visit_each_crossing_of_the_limit_in_order_and_backwards(losses
             for second, ms in enumerate(losses, start=1)
         )
     )
-    known = [(at, ms) for at, ms in enumerate(losses) if ms is not None]
-    crossings = {at for (_, was), (at, now) in pairwise(known) if was < 5 <= now}
-    doubled = {at for (_, was), (at, now) in pairwise(known) if was >= 5 and now >= 2 * was}
-    assert crossings | doubled <= set(spikes_in([None if ms is None else ms * _MS for ms in losses]))
+    measured = [(at, ms) for at, ms in enumerate(losses) if ms is not None]
+    crossings = {at for (_, before), (at, after) in pairwise(measured) if before < 5 <= after}
+    doublings = {at for (_, before), (at, after) in pairwise(measured) if before >= 5 and after >= 2 * before}
+    assert crossings | doublings <= set(spikes_in([None if ms is None else ms * _MS for ms in losses]))
     model.go_to_number(0)
-    forth = _visited(model, 1)
-    assert crossings | doubled <= set(forth)
-    assert forth == sorted(set(forth))
+    forwards = _visit_spikes(model, 1)
+    assert crossings | doublings <= set(forwards)
+    assert forwards == sorted(set(forwards))
     model.go_to_number(len(losses) - 1)
-    backwards = _visited(model, -1)
-    assert backwards == [each for each in reversed(forth) if each < len(losses) - 1]
+    backwards = _visit_spikes(model, -1)
+    assert backwards == [number for number in reversed(forwards) if number < len(losses) - 1]
 
 
-def _visited(model: ScreenModel, direction: int) -> list[int]:
-    visited, last = [], None
+def _visit_spikes(model: ScreenModel, direction: int) -> list[int]:
+    numbers, last = [], None
     while model.number != last:
         last = model.number
         model.step_to_spike(direction)
-        visited += [model.number] if model.number != last else []
-    return visited
+        numbers += [model.number] if model.number != last else []
+    return numbers
 
 
-def test_what_goes_on_begins_once_and_what_comes_on_top_of_it_begins_anew() -> None:
+def test_lasting_noise_is_one_spike_and_additional_noise_another() -> None:
     losses = [*_STABLE, *[50 * _MS] * 600, *[300 * _MS] * 600]
     assert spikes_in(losses) == [300, 900]
     assert spikes_in([*_STABLE, *[6 * _MS] * 5, *[300 * _MS] * 5]) == [300, 305]
 
 
-def test_after_a_long_spike_the_quiet_is_usual_again() -> None:
+def test_after_a_long_spike_quiet_is_usual_again() -> None:
     losses = [*[400 * _MS] * 300, *_STABLE[:USUAL_INTERVALS], 50 * _MS]
     assert spikes_in(losses) == [len(losses) - 1]
 
 
-def test_what_is_unknown_neither_begins_a_spike_nor_ends_it() -> None:
+def test_an_unknown_loss_neither_starts_nor_ends_a_spike() -> None:
     assert spikes_in([*_STABLE, 50 * _MS, None, 50 * _MS, 50 * _MS]) == [300]
     assert spikes_in([None, 50 * _MS, None, 50 * _MS]) == []
 
 
 @given(st.lists(st.none() | st.floats(0, 1e9), max_size=40))
-def test_nothing_begins_with_what_is_unknown_or_little(losses: Sequence[float | None]) -> None:
+def test_no_spike_starts_with_an_unknown_or_small_loss(losses: Sequence[float | None]) -> None:
     assert all((losses[at] or 0) >= 5 * _MS for at in spikes_in(losses))
 
 
@@ -113,14 +113,14 @@ def _model(*losses_ns: float) -> ScreenModel:
     )
 
 
-def test_on_a_machine_that_is_never_quiet_the_key_stays_and_says_why() -> None:
+def test_on_a_constantly_noisy_machine_the_spike_key_gives_a_notice() -> None:
     model = _model(*[20 * _MS] * 60)
     model.step_to_spike(-1)
     assert model.cursor is None
     assert "no earlier spike" in screen(model)[-1]
 
 
-def test_on_a_machine_that_is_never_quiet_the_picture_pauses_on_a_spike_and_not_at_once() -> None:
+def test_on_a_constantly_noisy_machine_only_a_spike_pauses_the_picture() -> None:
     model = _model(*[20 * _MS] * 60)
     model.toggle_pause_on_spike()
     model.add(frame((cpu_line(0), cpu_line(1, "target", 20 * _MS)), second=61))

@@ -1,4 +1,4 @@
-"""Lanes, event letters, cursor, clicks and ends agree which intervals stand where, and fill the width they have."""
+"""Lanes, event letters, cursor, clicks and ends agree on the column of an interval, and fill their width."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from noisewatch.surfaces.tui.events.log import EventLog
 from noisewatch.surfaces.tui.state.screen_model import Screen, ScreenModel
 from tests.surfaces.tui.framing import cpu_line, frame, model_of, screen_of, text_of
 
-_ON_MAP = 8  # the column of the first interval there: its labels are so much wider
-_LOUD, _CALM = "█", "▁"
+_ON_MAP = 8  # the column of the map's first interval, as its labels are wider
+_NOISY_MARK, _CALM_MARK = "█", "▁"
 
 
 @cache
 def _live(count: int) -> ScreenModel:
-    """The fifth of every seven intervals is loud."""
-    lost = (300e6 if second % 7 == 4 else 20e3 for second in range(count))
-    return model_of(*(frame((cpu_line(1, Role.TARGET, ns),), second=at) for at, ns in enumerate(lost)))
+    """Return a model in which the fifth of every seven intervals is noisy."""
+    losses = (300e6 if second % 7 == 4 else 20e3 for second in range(count))
+    return model_of(*(frame((cpu_line(1, Role.TARGET, ns),), second=at) for at, ns in enumerate(losses)))
 
 
 def _model(count: int, is_recorded: bool = False, zoom: int = 1) -> ScreenModel:
@@ -34,21 +34,21 @@ def _model(count: int, is_recorded: bool = False, zoom: int = 1) -> ScreenModel:
 
 
 @pytest.mark.parametrize(("count", "wide"), [(200, 1), (144, 2), (96, 3), (72, 4), (7, 4)])
-def test_a_whole_recording_takes_so_many_columns_an_interval_as_find_room(count: int, wide: int) -> None:
+def test_an_interval_of_a_whole_recording_takes_as_many_columns_as_fit(count: int, wide: int) -> None:
     axis = axis_of(_model(count, is_recorded=True), 296)
     assert (axis.wide, axis.width, axis.before) == (wide, count * wide, 0)
     assert axis.stop <= axis.room
     assert len(axis.numbers) == count
 
 
-def test_a_recording_that_is_still_read_and_a_live_one_take_one() -> None:
+def test_an_interval_of_an_unfinished_recording_or_live_takes_one_column() -> None:
     model = _model(30, is_recorded=True)
     assert model.newest is not None
     model.newest = replace(model.newest, is_last=False)
     assert axis_of(model, 296).wide == axis_of(_model(30), 296).wide == 1
 
 
-def test_live_it_begins_at_the_left_and_nothing_moves_until_the_width_is_full() -> None:
+def test_a_live_lane_starts_at_the_left_and_moves_only_when_it_is_full() -> None:
     places = [axis_of(_model(count), 100) for count in (1, 30, 93)]
     assert [axis.column(0) for axis in places] == [0] * 3
     assert [axis.stop for axis in places] == [1, 30, 93]
@@ -56,7 +56,7 @@ def test_live_it_begins_at_the_left_and_nothing_moves_until_the_width_is_full() 
     assert (full.before, full.stop, full.numbers) == (0, 93, range(107, 200))
 
 
-def test_only_on_the_map_room_is_left_for_longer_labels() -> None:
+def test_only_the_map_reserves_room_for_longer_labels() -> None:
     model = _model(30, is_recorded=True)
     model.go_to(Screen.MAP)
     assert axis_of(model, 296).before == _ON_MAP
@@ -89,28 +89,28 @@ def test_lane_letter_cursor_and_click_agree(width: int, count: int, zoom: int, i
         model.go_to_number(number)
         model.log.add(Event(0, EventKind.CLOCK, "", number))
         lane, letters, below = (text_of(row) for row in timeline_rows(model, width, 3, UNICODE))
-        at, drawn = below.index("▲"), [x for x in range(LABEL, width) if lane[x] != " "]
+        at, columns = below.index("▲"), [x for x in range(LABEL, width) if lane[x] != " "]
         assert len(lane) == len(letters) == width >= len(below)
         assert letters[LABEL:].split() == ["c"]
         assert letters.index("c", LABEL) == at
-        assert (lane[at] == _LOUD) is any(
-            each % 7 == 4 for each in axis_of(model, width).of_column(at - LABEL) if each >= 0
+        assert (lane[at] == _NOISY_MARK) is any(
+            interval % 7 == 4 for interval in axis_of(model, width).of_column(at - LABEL) if interval >= 0
         )
-        shown = number_in(model, at, width)
-        assert shown is not None
-        assert 0 <= shown - number < zoom
-        assert drawn == [x for x in range(width) if number_in(model, x, width) is not None]
-        assert drawn == list(range(drawn[0], drawn[-1] + 1))
+        clicked = number_in(model, at, width)
+        assert clicked is not None
+        assert 0 <= clicked - number < zoom
+        assert columns == [x for x in range(width) if number_in(model, x, width) is not None]
+        assert columns == list(range(columns[0], columns[-1] + 1))
 
 
 @pytest.mark.parametrize("is_recorded", [False, True])
 @pytest.mark.parametrize("count", [20, 69, 130, 400])
 @pytest.mark.parametrize("width", [60, 103, 296])
-def test_the_ends_of_the_axis_stand_below_those_of_the_lane(width: int, count: int, is_recorded: bool) -> None:
+def test_the_ends_of_the_axis_are_below_those_of_the_lane(width: int, count: int, is_recorded: bool) -> None:
     lane, _, below = (text_of(row) for row in timeline_rows(_model(count, is_recorded), width, 3, UNICODE))
-    drawn = [x for x in range(LABEL, width) if lane[x] != " "]
-    assert len(below) - len(below.lstrip()) == drawn[0]
-    assert len(below) == drawn[-1] + 1
+    columns = [x for x in range(LABEL, width) if lane[x] != " "]
+    assert len(below) - len(below.lstrip()) == columns[0]
+    assert len(below) == columns[-1] + 1
 
 
 @pytest.mark.parametrize("name", [Screen.MAP, Screen.CPU])
@@ -119,10 +119,10 @@ def test_the_ends_of_the_axis_stand_below_those_of_the_lane(width: int, count: i
 def test_lanes_of_other_screens_have_the_columns_of_the_timeline(name: Screen, count: int, is_recorded: bool) -> None:
     model = _model(count, is_recorded)
     rows = screen_of(model, name, 100, 40)
-    loud = [
-        [x for x, sign in enumerate(row) if sign == _LOUD and x >= LABEL + (_ON_MAP if name == Screen.MAP else 0)]
+    noisy = [
+        [x for x, sign in enumerate(row) if sign == _NOISY_MARK and x >= LABEL + (_ON_MAP if name == Screen.MAP else 0)]
         for row in rows
     ]
-    on_lane = next(each for row, each in zip(rows[::-1], loud[::-1], strict=True) if row.startswith("target "))
+    on_lane = next(columns for row, columns in zip(rows[::-1], noisy[::-1], strict=True) if row.startswith("target "))
     assert on_lane
-    assert loud.count(on_lane) > 1
+    assert noisy.count(on_lane) > 1

@@ -1,4 +1,4 @@
-"""The time of day at each moment."""
+"""The time of day of each interval and event."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def _recording(path: Path, answer: Json) -> Recording:
     return Recording(str(path))
 
 
-def test_a_recording_keeps_the_machines_local_time(tmp_path: Path) -> None:
+def test_a_recording_keeps_the_local_time_of_the_machine(tmp_path: Path) -> None:
     recording = _recording(tmp_path / "machine.nw", [_NOON_S * SECOND_NS, 7200])
     frames = list(sample_frames(recording, SnapshotOptions(), 1.0))
-    assert {(each.wall_ns, each.ahead_s) for each in frames} == {(_NOON_S * SECOND_NS, 7200)}
+    assert {(interval.wall_ns, interval.ahead_s) for interval in frames} == {(_NOON_S * SECOND_NS, 7200)}
     model = model_of(*frames)
     assert (model.wall_clock(frames[-1]), model.wall_clock()) == ("14:00:00", "14:00:00")
     assert model.wall_clock(frames[-1].taken_at_ns - SECOND_NS) == "13:59:59"
@@ -49,21 +49,21 @@ def test_an_old_recording_has_no_wall_clock(tmp_path: Path) -> None:
     recording = Recording(str(record(tmp_path / "machine.nw", quiet_files(), quiet_files(3.0))))
     frames = list(sample_frames(recording, SnapshotOptions(), 1.0))
     model = model_of(*frames)
-    assert [each.wall_ns for each in frames] == [None, None]
+    assert [interval.wall_ns for interval in frames] == [None, None]
     assert (model.wall_clock(frames[-1]), model.wall_clock(frames[-1].taken_at_ns)) == (None, None)
 
 
 @pytest.mark.parametrize(
     "answer", [None, 5, [], [1], ["1", 0], [-1, 0], [1 << 70, 0], [1, 90_000], {"wall_ns": 1}, [1.5, 0]]
 )
-def test_what_is_no_time_is_unknown(answer: Json) -> None:
+def test_an_invalid_time_is_unknown(answer: Json) -> None:
     assert read_time_of_day(WrittenMachine(answers={TIME_OF_DAY: answer})) is None
 
 
-def test_this_host_tells_the_time() -> None:
-    told = read_time_of_day(LiveMachine())
-    assert isinstance(told, TimeOfDay)
-    assert told.wall_ns > _NOON_S * SECOND_NS
+def test_this_host_has_a_time_of_day() -> None:
+    time_of_day = read_time_of_day(LiveMachine())
+    assert isinstance(time_of_day, TimeOfDay)
+    assert time_of_day.wall_ns > _NOON_S * SECOND_NS
 
 
 def test_a_moment_between_two_frames_has_a_time_as_well() -> None:
@@ -74,7 +74,7 @@ def test_a_moment_between_two_frames_has_a_time_as_well() -> None:
     assert times.at(50 * SECOND_NS) == "12:00:50"
 
 
-def test_a_clock_that_is_set_tells_another_time_from_then_on() -> None:
+def test_setting_the_clock_changes_only_later_times() -> None:
     times = WallTimes()
     times.add(frame(second=100, wall_ns=(_NOON_S + 100) * SECOND_NS, ahead_s=0))
     times.add(frame(second=101, wall_ns=(_NOON_S + 3701) * SECOND_NS, ahead_s=0))
@@ -82,6 +82,6 @@ def test_a_clock_that_is_set_tells_another_time_from_then_on() -> None:
     assert [times.at(second * SECOND_NS) for second in (99, 101, 102)] == ["12:01:39", "13:01:41", "14:01:42"]
 
 
-def test_where_no_frame_tells_there_is_no_time() -> None:
+def test_frames_without_a_time_give_no_wall_clock() -> None:
     model = model_of(frame(second=1))
     assert (model.wall_clock(SECOND_NS), model.wall_clock(), ScreenModel().wall_clock()) == (None, None, None)

@@ -14,19 +14,19 @@ from tests.truth.workloads import VALUES
 _STEP_NS = 500_000_000
 
 
-def lines_beside(case: dict[str, Any], sample_ms: int) -> Iterator[str]:
+def detail_lines(case: dict[str, Any], sample_ms: int) -> Iterator[str]:
     """Yield one line for the calibration and one for the benchmark, whose samples are grouped by process.
 
     The times of each line are relative to their median.
     """
-    (said,) = parse_calibration(case["before"]).cpus
+    (cpu,) = parse_calibration(case["before"]).cpus
     (series,) = SERIES_OF[Work(case["work"])]
-    samples = said.samples_of(series)
+    samples = cpu.samples_of(series)
     by_step: dict[int, list[int]] = {}
     for start_ns, length_ns in zip(samples.start_ns, samples.length_ns, strict=True):
         by_step.setdefault(start_ns // _STEP_NS, []).append(length_ns)
-    usual_ns = statistics.median(samples.length_ns)
-    before = (f"{statistics.median(each) / usual_ns:.2f}" for _, each in sorted(by_step.items()))
+    median_ns = statistics.median(samples.length_ns)
+    before = (f"{statistics.median(lengths_ns) / median_ns:.2f}" for _, lengths_ns in sorted(by_step.items()))
     yield f"    before, by half seconds:   {' '.join(before)}"
     times = case["samples_s"][str(sample_ms)]
     median_s = statistics.median(times)

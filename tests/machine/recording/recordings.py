@@ -1,4 +1,4 @@
-"""Recordings that a test makes, whole or damaged."""
+"""Recordings that a test makes, complete or damaged."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.written.quiet_machine import ANSWERS
 HEADER: dict[str, Any] = {"noisewatch_recording": 1, "made_by": "0", "own_pids": [], "interval_s": 1.0}
 
 
-def recorded(*moments: Files, identify: bool = False) -> tuple[bytes, list[Snapshot]]:
-    """The recording of a machine's moments, and the snapshots that were taken meanwhile."""
+def record(*moments: Files, identify: bool = False) -> tuple[bytes, list[Snapshot]]:
+    """Return the recording of a machine's moments, and the snapshots that were taken meanwhile."""
     machine = WrittenMachine(*moments, answers=ANSWERS, own_pids=[700], seconds_between=1.0)
     sink = io.BytesIO()
     recorder = Recorder(machine, sink, interval_s=1.0, identify=identify)
@@ -37,29 +37,29 @@ def recorded(*moments: Files, identify: bool = False) -> tuple[bytes, list[Snaps
 
 
 def lines_of(content: bytes) -> list[dict[str, Any]]:
-    """The header and the frames."""
+    """Return the header and the frames."""
     return [json.loads(line) for line in gzip.decompress(content).splitlines()]
 
 
-def packed(lines: Iterable[Any]) -> bytes:
-    """Lines as a recording."""
+def pack(lines: Iterable[Any]) -> bytes:
+    """Return a recording with these lines."""
     return gzip.compress(b"".join(json.dumps(line).encode() + b"\n" for line in lines), mtime=0)
 
 
 def frame(now_ns: int = 1, key: bool = True, **parts: Any) -> dict[str, Any]:
-    """A frame that says nothing but `parts`."""
+    """Return a frame with nothing but `parts`."""
     return {"now_ns": now_ns, "key": key, "read": {}, "rows": {}, "failed": {}, **parts}
 
 
-def written(root: Path, content: bytes) -> str:
-    """The path of a file with the content."""
+def write_recording(root: Path, content: bytes) -> str:
+    """Write a recording with this content, and return its path."""
     path = root / "recording.nwr"
     path.write_bytes(content)
     return str(path)
 
 
-def replayed(recording: Recording) -> list[Snapshot]:
-    """A snapshot of each moment."""
+def replay(recording: Recording) -> list[Snapshot]:
+    """Return a snapshot of each moment."""
     task_reader = TaskReader(asks_all_affinities=True)
     snapshots = [read_snapshot(recording, SnapshotOptions(), task_reader)]
     while recording.advance():
@@ -68,9 +68,9 @@ def replayed(recording: Recording) -> list[Snapshot]:
 
 
 def outcome(root: Path, content: bytes) -> tuple[int, str | None]:
-    """How many moments can be replayed, and the damage or the refusal."""
+    """Return the number of moments that can be replayed, and the damage or the refusal."""
     try:
-        recording = Recording(written(root, content))
+        recording = Recording(write_recording(root, content))
     except UsageError as error:
         return 0, str(error)
-    return len(replayed(recording)), recording.damage
+    return len(replay(recording)), recording.damage
