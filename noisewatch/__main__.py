@@ -7,11 +7,11 @@ import sys
 from types import FrameType, ModuleType, TracebackType
 
 _CANNOT_START, _RUN_CANNOT_START = 2, 125
-_YOUNG_OBJECTS = 50_000  # before cycles are looked for among them: importing makes many, and none that can go
+_YOUNG_OBJECTS = 50_000  # before the collector searches them: imports create many objects, none of which can be freed
 
 
 def run() -> None:
-    """Run the command line as a process of its own. SIGTERM ends it in order, as Ctrl-C does, unless it is ignored."""
+    """Run the command line as the program. SIGTERM ends it in order, like Ctrl-C, unless it is ignored."""
     ended: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -21,7 +21,7 @@ def run() -> None:
     sys.excepthook = _report_failed_start
     gc.set_threshold(_YOUNG_OBJECTS)
     command_line = _command_line()
-    atexit.register(gc.freeze)  # what ends with the process is not looked through once more
+    atexit.register(gc.freeze)  # objects that end with the process need no further search
     sys.excepthook = command_line.report_internal_error
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
         signal.signal(signal.SIGTERM, end)
@@ -32,8 +32,8 @@ def run() -> None:
 def _report_failed_start(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print why noisewatch cannot start, such as a missing library, and exit.
 
-    Raise SystemExit with the status that the command line gives its own faults. Python itself would exit with 1, the
-    status of an unstable machine.
+    Raise SystemExit with the command line's status for internal faults. Python itself would exit with 1, the status of
+    an unstable machine.
     """
     is_run = sys.argv[1:2] == ["run"]
     message = f"{kind.__name__}: {' '.join(str(error).split())}"
@@ -42,7 +42,7 @@ def _report_failed_start(kind: type[BaseException], error: BaseException, trace:
 
 
 def _command_line() -> ModuleType:
-    """Import and return the command line. This takes a tenth of a second, in which Ctrl-C ends this process at once."""
+    """Import and return the command line. During this tenth of a second Ctrl-C ends the process at once."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -16,11 +16,11 @@ from noisewatch.patterns import regex
 
 CpuSet = frozenset[int]
 
-_MOST_CPUS = 1 << 13  # NR_CPUS is at most 8192 (x86, POWER); a larger number is a fault, not a machine
+_MOST_CPUS = 1 << 13  # NR_CPUS is at most 8192 (x86, POWER); a larger number is an error
 _MOST_RANGES = _MOST_CPUS // 3  # with a CPU left out after each
 _LONGEST = 1 << 16  # characters: 8192 numbers with commas are 40,000
-_KEPT = 256  # lists that were parsed last
-_LEAST_ALIKE = 4  # ranges at one distance: fewer are as short in full
+_KEPT = 256  # cached parsed lists
+_LEAST_ALIKE = 4  # ranges at one distance: fewer are as short when written in full
 _WANTED = "a CPU list such as 0-3,8"
 _WANTED_MASK = "a CPU mask such as ff,ffffffff"
 _RANGE = regex(r"(?P<first>[0-9]+|N)(?:-(?P<last>[0-9]+|N)(?::(?P<used>[0-9]+)/(?P<group>[0-9]+))?)?")
@@ -28,7 +28,7 @@ _EMPTY = frozenset({"", "(null)"})
 
 
 def parse_cpu_list(text: str, last_cpu: int | None = None) -> CpuSet:
-    """Return the CPUs of a list; blanks, a NUL and `(null)` (nohz_full without the option) are the empty set.
+    """Return the CPUs of a list; blanks, a NUL and `(null)` (nohz_full without the option) give the empty set.
 
     Accept `1-7:2/4` (the first 2 of each group of 4), and with `last_cpu` also `all` and `N`. Raise Malformed
     otherwise.
@@ -110,9 +110,9 @@ def format_taskset_list(cpus: Iterable[int]) -> str:
 
 
 def cpu_list_argument(cpus: Iterable[int], write: Callable[[Iterable[int]], str] = format_cpu_list) -> str:
-    """Return the CPUs as an option or a kernel file takes them. Raise ValueError if there is no CPU.
+    """Return the CPUs as an argument of an option or a kernel file. Raise ValueError if there is no CPU.
 
-    Options and files reject an empty list, or take it for all CPUs (AllowedCPUs= of systemd), so a command needs a CPU.
+    Options and files reject an empty list or take it for all CPUs (AllowedCPUs= of systemd).
     """
     listed = write(cpus)
     if not listed:
@@ -123,7 +123,7 @@ def cpu_list_argument(cpus: Iterable[int], write: Callable[[Iterable[int]], str]
 def fitting_cpu_list(cpus: Iterable[int], width: int) -> str:
     """Return the CPUs in at most `width` columns if possible.
 
-    The first that fits: a kernel list, a list with strides; otherwise the first CPU, the last and the count: `0…56
+    The first that fits of a kernel list and a list with strides; otherwise the first CPU, the last and the count: `0…56
     (6)`.
     """
     numbers = sorted(set(cpus))
@@ -153,12 +153,11 @@ def _range(ends: Sequence[int]) -> str:
 def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
     """Yield runs of equal ranges at one distance as first CPU, last CPU, used, group size, list.
 
-    `used` of every `group` CPUs are in the set. Both are 0 for ranges that form no stride; only the list describes
-    these.
+    `used` of every `group` CPUs are in the set. Both are 0 for ranges without a stride, which only the list describes.
     """
     ranges, at = _ranges(cpus), 0
     while at < len(ranges):
-        count = _alike(ranges[at:])
+        count = _stride_length(ranges[at:])
         part = ranges[at : at + count]
         (first, end), (_, last) = part[0], part[-1]
         group = part[1][0] - first if count >= _LEAST_ALIKE else 0
@@ -166,8 +165,8 @@ def _strides(cpus: Iterable[int]) -> Iterator[tuple[int, int, int, int, str]]:
         at += count
 
 
-def _alike(ranges: Sequence[Sequence[int]]) -> int:
-    """Return how many leading ranges have the first one's length and a common distance; 1 if too few do."""
+def _stride_length(ranges: Sequence[Sequence[int]]) -> int:
+    """Return the number of leading ranges with the first one's length at a common distance; 1 if there are too few."""
     (first, end), *others = ranges
     step = others[0][0] - first if others else 0
     alike = takewhile(lambda at: ranges[at] == [first + at * step, end + at * step], range(len(ranges)))
@@ -184,7 +183,7 @@ def name_cpus(cpus: Iterable[int], write: Callable[[Iterable[int]], str] = forma
 
 
 def name_cpu_sets(sets: Iterable[CpuSet]) -> str:
-    """Return several CPU sets for a sentence, with a separator other than their own commas: `CPUs 0 | 1,5 | 2-3`."""
+    """Return several CPU sets for a sentence, with a separator other than commas: `CPUs 0 | 1,5 | 2-3`."""
     return f"CPUs {' | '.join(map(format_cpu_list, sets))}"
 
 

@@ -21,7 +21,7 @@ _LONGEST_QUOTE = 40
 
 
 def quoted(text: str) -> str:
-    """Return the text in quotes, with unprintable characters escaped, cut to a helpful length."""
+    """Return the text in quotes, with unprintable characters escaped, cut to a readable length."""
     return repr(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")
 
 
@@ -31,15 +31,15 @@ def damaged_words(why: str, where: str = "") -> str:
 
 
 class NoisewatchError(Exception):
-    """The root of the tree; its text is fit for a user."""
+    """The base of all errors raised on purpose; its text is for the user."""
 
 
 class UsageError(NoisewatchError):
-    """A request that cannot be met; the text says what and where."""
+    """A request that cannot be met; the text names the request and the reason."""
 
 
 class UsageErrors(UsageError):
-    """A request that cannot be met for several reasons; `messages` has a text for each."""
+    """A request that cannot be met for several reasons; `messages` has one text per reason."""
 
     def __init__(self, messages: Sequence[str]) -> None:
         super().__init__("; ".join(messages))
@@ -47,15 +47,15 @@ class UsageErrors(UsageError):
 
 
 class NothingUndisturbed(NoisewatchError):
-    """No run was undisturbed, and the requested format only has undisturbed ones. The text names the culprits."""
+    """No run was undisturbed, but the requested format only contains undisturbed runs. The text names the culprits."""
 
 
 class CannotMeasure(NoisewatchError):
-    """A measurement that could not be made at all."""
+    """A measurement that was impossible."""
 
 
 class CannotStart(NoisewatchError):
-    """A command that could not be started; `status` is the exit status that env(1) and timeout(1) would have."""
+    """A command that could not be started; `status` is the exit status that env(1) and timeout(1) would return."""
 
     NOT_FOUND, NOT_EXECUTABLE, OURS = 127, 126, 125
 
@@ -68,7 +68,7 @@ class CannotStart(NoisewatchError):
 
 
 class Unreadable(NoisewatchError):
-    """A file or question without an answer: unknown, with the reason."""
+    """A file or question that could not be read or answered: unknown, with the reason."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
@@ -80,7 +80,7 @@ class Unreadable(NoisewatchError):
 
     @property
     def is_missing(self) -> bool:
-        """Whether the file does not exist or was not recorded, rather than exists and cannot be read."""
+        """Whether the file is missing or was not recorded, rather than unreadable."""
         return self.reason in (NO_SUCH_FILE, NOT_RECORDED)
 
     def again(self) -> Self:
@@ -89,7 +89,7 @@ class Unreadable(NoisewatchError):
 
 
 class Absent(Unreadable):
-    """The observed kernel reports that there is no such file: the file is absent, not merely unknown."""
+    """A file that does not exist on the observed machine: the kernel reports its absence."""
 
 
 class Malformed(NoisewatchError):

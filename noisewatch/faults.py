@@ -1,8 +1,8 @@
-"""Faults of noisewatch's own: unexpected exceptions, and the boundaries that contain them.
+"""Internal faults: unexpected exceptions, and the boundaries that contain them.
 
 Exceptions in errors.py are raised on purpose, and caught where they can be handled. Everything else is a fault. A fault
-costs the part in which it happens (a check, a picture, the action of a key, one run of the sampler), which reports it;
-the rest goes on. In the tests faults are raised, as contained ones would be overlooked.
+only affects the part in which it occurs (a check, a picture, the action of a key, one run of the sampler), which
+reports it; everything else continues. In tests faults are raised, because contained faults would be overlooked.
 """
 
 from __future__ import annotations
@@ -15,16 +15,13 @@ from typing import TypeVar
 import noisewatch
 from noisewatch.errors import NoisewatchError
 
-RAISED = "NOISEWATCH_RAISE_FAULTS"  # the environment variable that has them raised
-_LONGEST_MESSAGE = 120  # signs: the place that follows is to be seen on any screen
+RAISED = "NOISEWATCH_RAISE_FAULTS"  # environment variable: raise faults instead of containing them
+_LONGEST_MESSAGE = 120  # characters, so that the place that follows fits any screen
 T = TypeVar("T")
 
 
 def _installed() -> tuple[int, int] | None:
-    """Return inode and modification time of the package's first file, or None if it is gone.
-
-    A reinstallation changes them.
-    """
+    """Return inode and modification time of the package's first file, which a reinstallation changes; or None."""
     try:
         status = os.stat(noisewatch.__file__)
     except OSError:
@@ -49,19 +46,19 @@ def describe_fault(error: BaseException) -> str:
 def reason_of(error: Exception) -> str:
     """Return the error's reason for the user. Raise the error itself if faults are to be raised.
 
-    A module imported at a key press may be newer than the running modules, after an update.
+    After an update, a module imported at a key press may be newer than the running modules.
     """
     if isinstance(error, NoisewatchError):
         return str(error)
     if os.environ.get(RAISED):
         raise error
     if isinstance(error, ImportError) or _installed() != _INSTALLED_AT_START:
-        return f"restart noisewatch: it, or what it needs, was installed anew ({describe_fault(error)})"
+        return f"restart noisewatch: it or a dependency was reinstalled ({describe_fault(error)})"
     return f"{describe_fault(error)}; please report it"
 
 
 class Boundary:
-    """A context manager that contains faults: `report` receives the reason of an exception, and the caller goes on."""
+    """A context manager that contains faults: `report` receives an exception's reason, and the caller continues."""
 
     def __init__(self, report: Callable[[str], object]) -> None:
         self._report = report

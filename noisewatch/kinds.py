@@ -1,4 +1,4 @@
-"""Types defined once for all rooms: kinds of noise and work, roles of CPUs, tracers."""
+"""Types shared by all rooms: kinds of noise and work, roles of CPUs, tracers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What occupies a CPU, or takes time from it. The values are those of the JSON reports."""
+    """The kinds of sources that use a CPU or take time from it. The values are used in JSON reports."""
 
     IDLE = "idle"  # in a trace: no task has the CPU
-    IRQ = "irq"  # a device's interrupt, and only a device's: it can be moved, and has a driver
+    IRQ = "irq"  # an interrupt of a device: it can be moved, and has a driver
     TICK = "tick"  # the kernel's own timer interrupt
-    TIMER = "timer"  # timer interrupts that others than the tick have asked for
+    TIMER = "timer"  # timer interrupts not requested by the tick
     IPI = "ipi"  # another CPU's call
     NMI = "nmi"
     LOCAL = "local"  # any other interrupt of the CPU itself, such as PMI, TRM and MCP of x86
-    NO_INTERRUPT = "none"  # a row of /proc/interrupts that counts something else
+    NO_INTERRUPT = "none"  # a row of /proc/interrupts that counts other events
     SOFTIRQ = "softirq"
     THREAD = "thread"
     KERNEL_THREAD = "kernel-thread"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
     def with_name(self, name: str) -> str:
         """Return kind and name for a sentence: `softirq RCU`.
 
-        Names that contain their kind stay alone: `unattributed time`, `CPU quota of /a`.
+        Names that contain their kind are not prefixed: `unattributed time`, `CPU quota of /a`.
         """
         return name if self in _IN_NAMES else f"{self} {name}"
 
@@ -35,11 +35,11 @@ class Kind(StrEnum):
 _IN_NAMES = frozenset({Kind.UNATTRIBUTED, Kind.QUOTA, Kind.OUTSIDE})
 INTERRUPT_KINDS = frozenset({Kind.IRQ, Kind.TICK, Kind.TIMER, Kind.IPI, Kind.NMI, Kind.LOCAL})
 THREADS = frozenset({Kind.THREAD, Kind.KERNEL_THREAD})
-AFTER_AN_INTERRUPT = ("NET_RX", "BLOCK", "TASKLET", "HI", "IRQ_POLL")  # softirqs that a device's interrupt raises
+AFTER_AN_INTERRUPT = ("NET_RX", "BLOCK", "TASKLET", "HI", "IRQ_POLL")  # softirqs raised by interrupts of devices
 
 
 class Role(StrEnum):
-    """The part that a CPU plays for the benchmark."""
+    """The role of a CPU for the benchmark."""
 
     TARGET = "target"
     SIBLING = "sibling"  # another hardware thread of a target CPU's core
@@ -48,18 +48,18 @@ class Role(StrEnum):
 
 
 class Work(StrEnum):
-    """The kinds of work: what the time of a benchmark depends on, and so which neighbours disturb it."""
+    """The kinds of work: what a benchmark's time depends on, which decides the neighbours that disturb it."""
 
     LATENCY = "latency"  # dependent steps: hardly affected by a busy sibling
-    THROUGHPUT = "throughput"  # as many instructions a cycle as the core can do: a busy sibling takes half of them
-    INTERPRETER = "interpreter"  # branches, small objects, many caches: between the two, and never steady
+    THROUGHPUT = "throughput"  # as many instructions per cycle as possible: a busy sibling takes half
+    INTERPRETER = "interpreter"  # branches, small objects, many caches: between the two, and less steady
     CACHE = "cache"  # data in the last-level cache, which other work may evict
-    MEMORY = "memory"  # what no cache holds
+    MEMORY = "memory"  # data that no cache holds
     MIXED = "mixed"  # the first three in turn
 
 
 class Tracer(StrEnum):
-    """How the kernel traces what interrupts a CPU."""
+    """The kernel's ways to trace interruptions of a CPU."""
 
     EVENTS = "events"  # tracepoints, most detail
     OSNOISE = "osnoise"  # the osnoise tracer, lower overhead

@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled at their first use: one run never uses most of them."""
+"""Regular expressions that are compiled at first use: most are never used in one run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _USED = ("match", "fullmatch", "search", "finditer", "findall", "sub", "split")
 
 
 class _Later:
-    """A placeholder for a pattern, which compiles it at the first use of a method and then holds its methods itself."""
+    """A placeholder for a pattern, which compiles it at the first use of a method and then has its methods."""
 
     def __init__(self, text: Any, flags: int) -> None:
         self._text, self._flags = text, flags
@@ -24,8 +24,5 @@ class _Later:
 
 
 def regex(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return the pattern, like `re.compile`, but compiled at its first use.
-
-    A fault in the text raises re.error only then.
-    """
+    """Return the pattern like `re.compile`, but compiled at first use: an invalid text raises re.error only then."""
     return cast("re.Pattern[AnyStr]", _Later(text, flags))

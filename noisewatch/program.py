@@ -1,4 +1,4 @@
-"""How the running program is started, for advice: sudo does not find what pipx or a virtual environment installs."""
+"""The command that starts the running program, for advice: sudo does not find pipx or virtual environments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def as_root(arguments: str, is_here: bool) -> str:
 
 
 def named_for_root(text: str) -> str:
-    """Return a text for people with each `sudo noisewatch` replaced by a command that sudo finds on this host."""
+    """Return the text with each `sudo noisewatch` replaced by a command that sudo finds on this host."""
     return text.replace(f"{_SUDO} {NAME} ", as_root("", is_here=True))
 
 
@@ -25,7 +25,7 @@ def started_by() -> str:
     """Return the shell words that start the running noisewatch, for any folder and user."""
     started, sibling = sys.argv[0], os.path.join(os.path.dirname(sys.executable), NAME)
     if started == os.environ.get("PEX") and os.access(started, os.X_OK):
-        return shlex.quote(started)  # one file, which pex unpacks to the user's cache
+        return shlex.quote(started)  # a single file, which pex unpacks to the user's cache
     if os.path.basename(started) == NAME and (path := shutil.which(started)) is not None:
         return shlex.quote(os.path.abspath(path))
     if os.access(sibling, os.X_OK):

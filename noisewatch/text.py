@@ -1,13 +1,13 @@
 """Names that other programs chose: processes, devices, drivers, cgroups.
 
-A process names itself with any 15 bytes, escape sequences among them; a terminal must never receive those. A name in a
-damaged copy or a hostile file may be megabytes long.
+A process may choose any 15 bytes as its name, including escape sequences, which must never reach a terminal. A name in
+a damaged copy or a hostile file may be megabytes long.
 """
 
 from __future__ import annotations
 
 _REPLACEMENT = "·"
-_LONGEST = 512  # twice a file name's; more is not readable
+_LONGEST = 512  # twice the length of a file name; more is unreadable
 
 
 def clean(name: str) -> str:

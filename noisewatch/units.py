@@ -14,16 +14,16 @@ from noisewatch.patterns import regex
 
 NS_PER_S = 1_000_000_000
 _WHOLE_FROM = 1e5
-_THOUSANDS_FROM = 99_950  # a second: what else would need seven columns
+_THOUSANDS_FROM = 99_950  # per second; larger rates would need seven columns
 _NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _DURATION = regex(r"(\d+(?:\.\d+)?) ?(ns|us|µs|ms|s)")
 _KHZ_BY_UNIT = {"Hz": 1e-3, "kHz": 1.0, "MHz": 1e3, "GHz": 1e6}
 _FREQUENCY = regex(r"(\d{1,15}(?:\.\d{1,9})?) ?([kMG]?Hz)", re.ASCII)
-_SIZES = " KMGTP"  # each 1024 of those before, as the kernel counts kB and K, and memory is sold by the GB
+_SIZES = " KMGTP"  # each 1024 of the previous, like the kernel's kB and K, and the GB of memory modules
 _SIZE = regex(r"(\d{1,15}(?:\.\d{1,9})?) ?([kKMGTP])(?:i?B)?", re.ASCII)
-_LEAST_SHARE = 0.0005  # what else would be rounded to none
-_LEAST_TEXT, _MOST_TEXT = 1e-4, 99.0  # shares: what is beyond says nothing any more
-_FOUR_DIGITS_FROM = 9.995  # three digits of it would be written with an exponent
+_LEAST_SHARE = 0.0005  # smaller shares would be rounded to 0
+_LEAST_TEXT, _MOST_TEXT = 1e-4, 99.0  # shares: larger values are meaningless
+_FOUR_DIGITS_FROM = 9.995  # three digits would be written with an exponent
 _COUNTED = {"CPUs", "nodes", "caches", "users", "tasks", "periods", "times", "pages", "events"}
 _SHORT_UNITS = {"per second": "/s", "seconds": " s"}
 
@@ -76,10 +76,10 @@ def in_one_unit(values_ns: Sequence[float | None]) -> tuple[str, list[str]]:
         ),
         ("s", 1e9),
     )
-    if max(known, default=0) >= _WHOLE_FROM * size:  # too many digits to be compared at a glance
+    if max(known, default=0) >= _WHOLE_FROM * size:  # too many digits to compare at a glance
         unit, size = ("ms", 1e6) if size < 1e6 else ("s", 1e9)
     least, most = min(known, default=0) / size, max(known, default=0) / size
-    if 0 < least < 0.0995:  # what is little is not shown as nothing
+    if 0 < least < 0.0995:  # a small value is not shown as 0
         digits = 3
     elif least >= 99.95 or most >= 9999.5 or unit == "ns":
         digits = 0
@@ -103,7 +103,7 @@ def share_text(share: float) -> str:
 
 
 def describe_chance(chance: float | None) -> str:
-    """Return a probability as `83%`, `>99%` or `<1%`, rounded down, so that it is never overstated."""
+    """Return a probability as `83%`, `>99%` or `<1%`, rounded down so that it is never overstated."""
     if chance is None:
         return "?"
     if 0 < chance < 0.01:
@@ -130,7 +130,7 @@ def describe_count(count: int, noun: str) -> str:
 
 
 def describe_names(names: Sequence[str], most: int) -> str:
-    """Return the first `most` names, and the number of further ones: `a, b and 3 more`."""
+    """Return the first `most` names and the number of further names: `a, b and 3 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -156,8 +156,8 @@ def describe_value(value: float, unit: str) -> str:
     return number + _SHORT_UNITS.get(unit, f" {unit}")
 
 
-def told_apart(value: float, limit: float) -> str:
-    """Return the value with one decimal, or with more if it would otherwise read as the limit."""
+def distinct_from_limit(value: float, limit: float) -> str:
+    """Return the value with one decimal, or with more if it would otherwise equal the limit."""
     texts = [f"{value:.{digits}f}" for digits in range(1, _MOST_DIGITS)]
     return next((text for text in texts if value == limit or float(text) != limit), f"{value!r}")
 

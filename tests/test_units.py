@@ -16,6 +16,7 @@ from noisewatch.units import (
     describe_rate,
     describe_size,
     describe_value,
+    distinct_from_limit,
     in_one_unit,
     parse_duration,
     parse_frequency,
@@ -25,7 +26,6 @@ from noisewatch.units import (
     short_noise,
     short_rate,
     short_share,
-    told_apart,
 )
 
 _COLUMNS = 7
@@ -196,7 +196,7 @@ def test_column_of_durations_has_one_unit(values_ns: list[float | None], unit: s
     ("value", "limit", "text"), [(0.94, 0.9, "0.94"), (0.9004, 0.9, "0.9004"), (0.5, 0.3, "0.5"), (0.3, 0.3, "0.3")]
 )
 def test_value_has_enough_digits_to_differ_from_its_limit(value: float, limit: float, text: str) -> None:
-    assert told_apart(value, limit) == text
+    assert distinct_from_limit(value, limit) == text
 
 
 @pytest.mark.parametrize(

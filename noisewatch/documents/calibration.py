@@ -1,4 +1,4 @@
-"""Calibrations and noise floors in documents. Durations are in ns, shares are fractions of 1, null is unknown."""
+"""Calibrations and noise floors in documents. Durations are in ns, shares are fractions of 1, null means unknown."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Core = Annotated[str, Meta(extra_json_schema={"enum": ["native", "python"]})]
 
 
 class HistogramPart(DocumentPart, frozen=True, kw_only=True):
-    """Numbers of gaps by length; the last edge is the end of the last bucket."""
+    """Counts of gaps by length; the last edge is the end of the last bucket."""
 
     edges_ns: list[Count]
     counts: list[Count]
 
 
 class SpreadPart(DocumentPart, frozen=True, kw_only=True):
-    """The time of blocks of work. Shares are of the median.
+    """The times of blocks of work. Shares are of the median.
 
     width_share: From the 5th to the 95th percentile.
-    pieces: In each block; a slower CPU has fewer.
+    pieces: Pieces of work per block; a slower CPU has fewer.
     """
 
     count: Count | None = None
@@ -45,9 +45,9 @@ class SpreadPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SourcePart(CulpritPart, frozen=True, kw_only=True):
-    """A source of gaps, with its interruptions by length.
+    """A source of gaps, with the lengths of its interruptions.
 
-    counts: How many interruptions had each of the lengths.
+    counts: The number of interruptions of each length.
     """
 
     count: Count | None = None
@@ -71,8 +71,8 @@ class ShareOfGapPart(DocumentPart, frozen=True, kw_only=True):
 class GapPart(DocumentPart, frozen=True, kw_only=True):
     """One gap.
 
-    at_ns: Since the calibration began.
-    traced_ns: How much of it the trace explains; null without a trace.
+    at_ns: Time since the calibration began.
+    traced_ns: The part that the trace explains; null without a trace.
     """
 
     at_ns: int
@@ -86,21 +86,21 @@ class GapPart(DocumentPart, frozen=True, kw_only=True):
 class CalibratedCpuPart(DocumentPart, frozen=True, kw_only=True):
     """The figures of one CPU.
 
-    trouble: Why it was not measured to the end; "none" where it was.
-    waited_share: Of the time: another thread ran.
-    gaps_without_room: Gaps that are only counted, as the buffer was full.
+    trouble: Why its measurement is incomplete; "none" if it is complete.
+    waited_share: The share of time in which another thread ran.
+    gaps_without_room: Gaps that were only counted because the buffer was full.
     effective_khz_spread_share: From the 5th to the 95th percentile, as a share of the median.
-    throughput_drift_share: Last third against first third.
-    interpreter: Interpreted work.
-    throughput: As many instructions a cycle as the core can do.
-    latency_work: Dependent steps.
+    throughput_drift_share: How much longer the last third took than the first.
+    interpreter: Work of an interpreter.
+    throughput: Work with as many instructions per cycle as the core can execute.
+    latency_work: Work of dependent steps.
     cache: Work on data in the last-level cache.
-    memory: Work on data that no cache holds; until 0.2.0 (which wrote `main_memory`) the work on the cache.
-    work: Until 0.2.0 the name of `interpreter`.
-    native_work: Until 0.2.0 the name of `throughput`.
-    main_memory: Until 0.2.0 the name of `memory`.
-    culprits: Who made the gaps.
-    suspects: What ran there meanwhile, where no trace shows who made the gaps.
+    memory: Work on data that no cache holds; up to 0.2.0 the work on the cache (`main_memory` was this one).
+    work: The name of `interpreter` up to 0.2.0.
+    native_work: The name of `throughput` up to 0.2.0.
+    main_memory: The name of `memory` up to 0.2.0.
+    culprits: The sources of the gaps.
+    suspects: What ran on the CPU during the calibration, if no trace shows the sources of the gaps.
     """
 
     cpu: Count
@@ -142,7 +142,7 @@ _KEY_BY_WORK = {
     Work.CACHE: "cache",
     Work.MEMORY: "memory",
 }
-_OLD_KEY_BY_WORK = {  # until 0.2.0
+_OLD_KEY_BY_WORK = {  # up to 0.2.0
     Work.LATENCY: "latency_work",
     Work.THROUGHPUT: "native_work",
     Work.INTERPRETER: "work",
@@ -154,9 +154,9 @@ KEYS_OF_WORK = ("latency_work", "memory", *_NEW_KEYS, *_OLD_KEYS)
 
 
 def work_of(cpu: CalibratedCpuPart) -> dict[Work, SpreadPart | None]:
-    """Return the times by kind of work, by the keys of now or of 0.2.0.
+    """Return the times by kind of work, from the current keys or those of 0.2.0.
 
-    With keys of both, or with none that only one of them has, it is unknown what `memory` is, so only latency is known.
+    With keys of both versions, or only common ones, the meaning of `memory` is unknown: only latency is returned.
     """
     is_new, is_old = (any(getattr(cpu, key) for key in keys) for keys in (_NEW_KEYS, _OLD_KEYS))
     if is_new == is_old:
@@ -167,9 +167,9 @@ def work_of(cpu: CalibratedCpuPart) -> dict[Work, SpreadPart | None]:
 class CalibrationPart(DocumentPart, frozen=True, kw_only=True):
     """A run of the microbenchmark.
 
-    core: What measured: figures of different cores cannot be compared.
-    clock_ns: One turn of the loop that looks for gaps.
-    culprits_by: How it is known who made the gaps.
+    core: The measuring core, native or python: figures of different cores cannot be compared.
+    clock_ns: The length of one iteration of the loop that detects gaps.
+    culprits_by: The source that identifies the culprits of gaps.
     """
 
     seconds: Amount
@@ -183,12 +183,12 @@ class CalibrationPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class FloorPart(DocumentPart, frozen=True, kw_only=True):
-    """A noise floor: relative standard deviations and shares of the mean, for samples of one length.
+    """A noise floor: relative standard deviations and shares of the mean for samples of one length.
 
-    max_expected: Worst sample by the median: median prediction.
-    max_inflation: Worst sample by the median: 95th percentile.
-    smallest_change_share: null where no change could be shown.
-    chance: That such samples stay within the budget; null where the floor is extrapolated.
+    max_expected: The worst sample relative to the median; the median of predictions.
+    max_inflation: The worst sample relative to the median; the 95th percentile of predictions.
+    smallest_change_share: null if no change could be detected.
+    chance: The probability that such samples stay within the budget; null if the floor is extrapolated.
     """
 
     sample_ns: Length
@@ -207,9 +207,9 @@ class FloorPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class DriftPart(DocumentPart, frozen=True, kw_only=True):
-    """The factor by which intervals were widened for changes between calibrations.
+    """The factors by which intervals were widened to allow for changes between calibrations.
 
-    changes_seen: From how many changes on this machine that is known, at the length of samples of which most are known.
+    changes_seen: The number of observed changes behind the factors, at the sample length with the most.
     """
 
     changes_seen: Count
@@ -219,7 +219,7 @@ class DriftPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class NeededPart(DocumentPart, frozen=True, kw_only=True):
-    """The number of samples of each of two versions that show the change.
+    """The number of samples needed of each of two versions to detect the change.
 
     reason: Why the number is null.
     """
@@ -231,7 +231,7 @@ class NeededPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class DetectionPart(DocumentPart, frozen=True, kw_only=True):
-    """How many samples show a change of `share`, by kind of work and length of samples; null without --detect.
+    """How many samples detect a change of `share`, by kind of work and length of samples; null without --detect.
 
     reason: Why there are no rows.
     """
@@ -245,7 +245,7 @@ FloorsByWork = dict[Annotated[str, Meta(extra_json_schema={"pattern": "^[a-z]+$"
 
 
 class SummaryPart(DocumentPart, frozen=True, kw_only=True):
-    """Times or gaps of some CPUs."""
+    """A summary of times or gaps of a group of CPUs."""
 
     median_ns: Amount
     deviation_ns: Amount
@@ -253,7 +253,7 @@ class SummaryPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SidesPart(DocumentPart, frozen=True, kw_only=True):
-    """Two sides of a comparison; `ratio` is the second by the first."""
+    """The two sides of a comparison; `ratio` is the second divided by the first."""
 
     target: SummaryPart | UnsetType | None = UNSET
     against: SummaryPart | UnsetType | None = UNSET
@@ -265,7 +265,7 @@ class SidesPart(DocumentPart, frozen=True, kw_only=True):
 class CalibrationComparisonPart(DocumentPart, frozen=True, kw_only=True):
     """Two groups of CPUs, or the target CPUs idle and under load.
 
-    difference: Of the second side: noisier, quieter, same or unknown.
+    difference: How the second side differs: noisier, quieter, same or unknown.
     """
 
     work: SidesPart
@@ -294,9 +294,9 @@ class UnderLoadPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SettledCpuPart(DocumentPart, frozen=True, kw_only=True):
-    """How the speed of a CPU changed while it worked.
+    """How the speed of a CPU changed during the warm-up.
 
-    speed_ratio: Last by first speed.
+    speed_ratio: The last speed divided by the first.
     """
 
     cpu: Count
@@ -307,7 +307,7 @@ class SettledCpuPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SettlingPart(DocumentPart, frozen=True, kw_only=True):
-    """The work before the calibration, until the clocks were stable."""
+    """The warm-up before the calibration, until the clocks were stable."""
 
     is_level: bool
     settled_after_s: Amount | None
@@ -316,7 +316,7 @@ class SettlingPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class CalibrationDocument(DocumentPart, frozen=True, kw_only=True):
-    """The document of `noisewatch calibrate --format json`. What was not requested is null."""
+    """The document of `noisewatch calibrate --format json`. Keys of unrequested parts are null."""
 
     schema: SchemaNumber
     target: Cpus

@@ -12,9 +12,9 @@ from noisewatch.judgement.terms import Severity, Status
 
 
 class KnownAlonePart(DocumentPart, frozen=True, kw_only=True):
-    """What the other side does not know.
+    """What only this side contains.
 
-    parts: Facts, checks or figures as a whole, or all figures of a condition, as `figures under load`.
+    parts: Whole parts: facts, checks or figures, or all figures of one condition such as `figures under load`.
     """
 
     parts: list[str]
@@ -26,7 +26,7 @@ class KnownAlonePart(DocumentPart, frozen=True, kw_only=True):
 class SidePart(DocumentPart, frozen=True, kw_only=True):
     """One of the two files.
 
-    against: Of `calibrate --against`.
+    against: The CPUs of `calibrate --against`.
     """
 
     file: str
@@ -40,7 +40,7 @@ class SidePart(DocumentPart, frozen=True, kw_only=True):
 class StatePart(DocumentPart, frozen=True, kw_only=True):
     """The answer of a check on one side.
 
-    answered_by: The check that measured what is unknown.
+    answered_by: The check whose measurement replaces the unknown answer.
     """
 
     status: Status
@@ -62,9 +62,8 @@ class DifferentFindingPart(DocumentPart, frozen=True, kw_only=True):
 class ComparedFigurePart(DocumentPart, frozen=True, kw_only=True):
     """A figure that was measured on both sides.
 
-    cpu: null is the mean of all target CPUs, or of all that `calibrate --against` named where the figure's name says
-        so.
-    differs: By more than chance, and by as much as counts.
+    cpu: null is the mean of all target CPUs, or of the CPUs of `calibrate --against` if the figure's name says so.
+    differs: Whether the difference is larger than chance explains, and large enough to count.
     least_shown_ratio: The smallest change that would have been significant.
     """
 
@@ -81,21 +80,21 @@ class ComparedFigurePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class CompareDocument(DocumentPart, frozen=True, kw_only=True):
-    """What `noisewatch compare --format json` found.
+    """The result of `noisewatch compare --format json`.
 
-    null could not be known, or is not bounded. Keys carry units and are only ever added.
+    null means unknown or unbounded. Keys carry units and are only ever added.
 
     noisewatch: The version that compared.
     answer: For people only.
-    outcome: In what blocks.
+    outcome: The comparison of the blocking checks.
     other_machines: Whether the board or the CPU model differs.
-    findings: Checks whose status differs, or whose severity or answer by another check where that changes what blocks;
-        those that block first.
-    figures: All that both sides know, whether they differ or not; and of a speed the CPU on which it changed most,
-        where that is not as all CPUs together did.
-    significance: Of each figure's test (Bonferroni); 0.05 for all together.
-    undecided: What blocks, and is not known of both sides.
-    unknown_on_both: Blocking checks that neither side answers, and figures that neither measured.
+    findings: Checks with different statuses, or with a severity or answering check that changes what blocks; blocking
+        ones first.
+    figures: All figures of both sides, different or not. A speed also has the CPU on which it changed most, if all CPUs
+        together changed differently.
+    significance: The level of each figure's test (Bonferroni); 0.05 for all together.
+    undecided: Blocking checks and figures that only one side contains.
+    unknown_on_both: Blocking checks that neither side answers, and figures that neither side measured.
     """
 
     schema: SchemaNumber

@@ -1,4 +1,4 @@
-"""What all documents have in common: how they are filled, written and read.
+"""The common base of all documents: how they are filled, written and read.
 
 A Struct declares each key once. Keys with a default may be missing in documents of other versions; unknown keys are
 skipped. A line `key: text` in the docstring of a Struct describes the key in the published schema.
@@ -25,16 +25,16 @@ _Any = TypeVar("_Any")
 
 
 class DocumentPart(Struct, frozen=True):
-    """An object in a document. Values are not checked when it is made, but when it is read."""
+    """An object in a document. Values are checked when it is read, not when it is created."""
 
 
 _Part = TypeVar("_Part", bound=DocumentPart)
 
 
 def filled(kind: type[_Part], source: object, /, **others: Any) -> _Part:
-    """Return the part with the attributes of `source` that have the names of its keys; `others` are set directly.
+    """Return the part filled from the attributes of `source` with the names of its keys; `others` are set directly.
 
-    A record that is the value of a key becomes the part that the key has, in the same way.
+    A record among the values is converted to its key's type of part in the same way.
     """
     values = {name: others[name] if name in others else getattr(source, name) for name in kind.__struct_fields__}
     for name, part in _part_by_key(kind).items():
@@ -45,7 +45,7 @@ def filled(kind: type[_Part], source: object, /, **others: Any) -> _Part:
 
 @cache
 def _part_by_key(kind: type[DocumentPart]) -> dict[str, type[DocumentPart]]:
-    """Return the keys of a part whose value is another part, of one type."""
+    """Return the keys whose value is always another part, with its type."""
     part_by_key = {}
     for field in msgspec.structs.fields(kind):
         members = [member for member in _members(field.type) if isinstance(member, type)]
@@ -78,17 +78,17 @@ def _without_unknowns(value: Any) -> Any:
 
 
 def read_part(kind: type[_Any], value: object) -> _Any:
-    """Return the parsed JSON as a part, in which each malformed value is None: unknown, as null in a document."""
+    """Return the parsed JSON as a part. Each malformed value becomes None, unknown like null in a document."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        return next((part for member in _members(kind) if (part := _mended(member, value)) is not None), None)  # type: ignore[return-value]
+        return next((part for member in _members(kind) if (part := _well_formed(member, value)) is not None), None)  # type: ignore[return-value]
 
 
 def view_of(kind: type[_Part], keys: Iterable[str]) -> type[_Part]:
-    """Return a type with these keys of the part alone, those of inner parts after a dot: decoding skips all others.
+    """Return a type with only these keys of the part, those of inner parts after a dot: decoding skips all others.
 
-    A key with `?` may be missing, and is None then.
+    A key with `?` may be missing; it is None then.
     """
     inner_keys: dict[str, list[str]] = {}
     for key in keys:
@@ -104,7 +104,7 @@ def view_of(kind: type[_Part], keys: Iterable[str]) -> type[_Part]:
 
 
 def _view_of(kind: Any, keys: Sequence[str]) -> Any:
-    """Return the type with views of the parts in it."""
+    """Return the type with each contained part replaced by its view."""
     if not keys:
         return kind
     if isinstance(kind, type) and issubclass(kind, DocumentPart):
@@ -129,8 +129,8 @@ def _members(kind: Any) -> Iterator[Any]:
             yield from _members(member)
 
 
-def _mended(kind: Any, value: object) -> Any:
-    """Return the object or list with what is well-formed in it; None for any other value."""
+def _well_formed(kind: Any, value: object) -> Any:
+    """Return the well-formed content of the object or list; None for any other value."""
     if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, Struct):
         keys = {field.name: field for field in msgspec.structs.fields(kind)}
         return kind(

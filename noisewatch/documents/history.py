@@ -14,7 +14,7 @@ _FromOne = Annotated[int, Meta(ge=1)]
 
 
 class ChangedFactPart(DocumentPart, frozen=True, kw_only=True, rename={"of_class": "class"}):
-    """A fact that differs."""
+    """A fact with two different values."""
 
     of_class: FactClassName
     name: str
@@ -34,12 +34,12 @@ class AcceptancePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class EntryPart(DocumentPart, frozen=True, kw_only=True):
-    """A calibration that is remembered.
+    """A remembered calibration.
 
     at: Seconds since 1970.
-    core: What measured: native or python.
+    core: The measuring core, native or python.
     figures: By name: works in ns, clocks in kHz, gaps per second, noise floors as CV.
-    facts: What the machine was, by class and name; null: could not be read then.
+    facts: The facts of the machine at that time, by class and name; null if unreadable.
     """
 
     at: float
@@ -55,8 +55,8 @@ class MovePart(DocumentPart, frozen=True, kw_only=True):
     change_share: 0.04 is 4% more.
     last_old_at: Seconds since 1970.
     first_new_at: Seconds since 1970.
-    changed: Facts that differ between the two entries; null: not both know what the machine was.
-    unknown: Facts that only one of the two entries knows.
+    changed: Facts that differ between the two entries; null unless both contain facts.
+    unknown: Facts that only one of the two entries contains.
     """
 
     figure: str
@@ -69,7 +69,7 @@ class MovePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class BimodalPart(DocumentPart, frozen=True, kw_only=True):
-    """A figure that comes and goes between two levels."""
+    """A figure that alternates between two levels."""
 
     figure: str
     low: float
@@ -77,21 +77,21 @@ class BimodalPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class HistoryDocument(DocumentPart, frozen=True, kw_only=True):
-    """The development of a machine. null could not be known. Keys carry units and are only ever added.
+    """The development of a machine over time. null means unknown. Keys carry units and are only ever added.
 
-    doubt: Why the entries may be another machine's: then nothing is judged.
-    damaged_lines: Lines of the file that count for nothing.
-    entries_needed: With more entries than these the newest one is judged; until then all that is judged is null.
-    other_machines: Whose entries are in the same file.
-    accepted: null: never.
-    thinned_out: Older entries that others of their time stand for.
-    entries: Those that can be compared with the newest of these CPUs, the oldest first; empty where there is none.
-    moves: Figures that came to another level and stayed there, the newest move first.
-    departures: Figures whose level now is not the usual one, the one with the most entries.
-    drifts: Figures that neither moved nor departed, but went a little farther with each entry.
-    apart: Figures of which the newest entries lie apart, too few of them to be a level.
-    bimodal: Figures that come and go between two levels.
-    unjudged: Figures that too few entries have.
+    doubt: Why the entries may be another machine's; in that case nothing is judged.
+    damaged_lines: Damaged lines of the file, which are ignored.
+    entries_needed: The newest entry is judged if there are more entries than this; otherwise all judged keys are null.
+    other_machines: The number of other machines with entries in the same file.
+    accepted: null if never accepted.
+    thinned_out: The number of older entries represented by others of their time.
+    entries: Entries that can be compared with the newest one of these CPUs, oldest first; empty if there are none.
+    moves: Figures that changed to another level and stayed there, the newest move first.
+    departures: Figures whose current level is not the usual one, which has the most entries.
+    drifts: Figures that neither moved nor departed, but changed a little with each entry.
+    apart: Figures whose newest entries are outliers, too few to form a level.
+    bimodal: Figures that alternate between two levels.
+    unjudged: Figures with too few entries to judge.
     """
 
     schema: SchemaNumber

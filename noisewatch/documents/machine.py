@@ -1,4 +1,4 @@
-"""A machine, what disturbs it, and the commands that help, in documents."""
+"""Machines, culprits and fixes in documents."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ FactsOfClass = dict[str, str | None]
 
 
 class FactsPart(DocumentPart, frozen=True, kw_only=True):
-    """What the machine is and how it is set, by class and name; null is unknown. `noisewatch compare` names those that
-    differ.
-    """
+    """The facts of a machine, by class and name; null means unknown. `noisewatch compare` lists differences."""
 
     identity: FactsOfClass | UnsetType = UNSET
     hardware: FactsOfClass | UnsetType = UNSET
@@ -26,7 +24,7 @@ class FactsPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class MachinePart(DocumentPart, frozen=True, kw_only=True):
-    """The machine in a few words.
+    """A summary of the machine.
 
     kernel: The release of the running kernel.
     virtual: The hypervisor; "none" on bare metal.
@@ -46,9 +44,9 @@ class CulpritPart(DocumentPart, frozen=True, kw_only=True):
     """One source of noise on one CPU.
 
     name: Chosen by other programs; may contain any characters.
-    pid: Of the process.
-    tid: Of the thread, where it is one.
-    share: Of the observed time.
+    pid: The process.
+    tid: The thread, if the source is one.
+    share: The stolen share of the observed time.
     inferred: Whether the cost is an estimate from counts.
     """
 
@@ -67,11 +65,11 @@ class CulpritPart(DocumentPart, frozen=True, kw_only=True):
 class FixPart(DocumentPart, frozen=True, kw_only=True):
     """Shell commands.
 
-    persist: What makes it last.
-    undo: Brings back the values that were read.
-    undo_persist: Takes `persist` back, where that is a command.
-    needs_reboot: Whether nothing helps before a reboot.
-    persist_needs_reboot: Whether what makes it last needs one.
+    persist: The commands that keep the setting across reboots.
+    undo: The commands that restore the values read before.
+    undo_persist: The commands that revert `persist`, if it is a command.
+    needs_reboot: Whether the fix only takes effect after a reboot.
+    persist_needs_reboot: Whether `persist` needs a reboot.
     """
 
     now: str | None

@@ -16,10 +16,10 @@ _CRITERIA = (
 
 
 class CriterionPart(DocumentPart, frozen=True, kw_only=True):
-    """What speaks for the CPUs or against them.
+    """A criterion for or against the CPUs.
 
-    reason: why it is unknown, or does not apply
-    cpus: those that it is about
+    reason: why it is unknown or not applicable
+    cpus: the CPUs in question
     """
 
     id: Annotated[str, Meta(extra_json_schema={"enum": _CRITERIA})]
@@ -32,10 +32,10 @@ class CriterionPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class StepPart(DocumentPart, frozen=True, kw_only=True):
-    """Commands that keep something off the CPUs.
+    """Commands that keep one kind of work off the CPUs.
 
-    check: the check of preflight that it settles
-    undo: null: a value was not read, and cannot be brought back
+    check: the preflight check that passes after this step
+    undo: null if a value could not be read, and so cannot be restored
     """
 
     check: str
@@ -57,23 +57,23 @@ class StartPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class PlanDocument(DocumentPart, frozen=True, kw_only=True):
-    """Target CPUs for a machine, what speaks for and against them, and what keeps everything else off them.
+    """Target CPUs for a machine, criteria for and against them, and the steps that keep other work off them.
 
     Keys are only ever added.
 
     noisewatch: version of noisewatch
     machine: as in the other reports
-    is_given: true: the CPUs were named with --cpus; false: they are proposed
-    cpus: the benchmark runs on these
-    idle: other threads of their cores, where nothing is to run
-    taken: both together: what the commands keep everything else off
-    housekeeping: the CPUs that are left for all other work
+    is_given: true if the CPUs were given with --cpus, false if they are proposed
+    cpus: the CPUs for the benchmark
+    idle: the other hardware threads of their cores, which have to stay idle
+    taken: `cpus` and `idle` together: the commands keep all other work off them
+    housekeeping: the remaining CPUs, for all other work
     cores: the threads of each core, if known
-    memory_nodes: where the benchmark's memory should be; empty where that is not known
-    kernel_arguments: to be added to the kernel command line; may be empty
-    replaced_arguments: options of that line which those replace, with their values
-    unknown: by check: why it is not known whether there is anything to do
-    left_out: by check: why there is no command
+    memory_nodes: the nodes for the benchmark's memory; empty if unknown
+    kernel_arguments: arguments to add to the kernel command line; may be empty
+    replaced_arguments: current arguments that they replace, with their values
+    unknown: by check, why it is unknown whether anything has to be done
+    left_out: by check, why there is no command
     """
 
     schema_version: SchemaNumber

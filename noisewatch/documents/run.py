@@ -50,7 +50,7 @@ class ByFailurePart(_EndPart, frozen=True, kw_only=True, tag="failure"):
 class RunCgroupPart(DocumentPart, frozen=True, kw_only=True):
     """The limits of the control group that noisewatch and its children run in.
 
-    folder: With --identify only.
+    folder: Only with --identify.
     """
 
     version: Literal[1, 2] | None
@@ -60,12 +60,12 @@ class RunCgroupPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class AttributionPart(DocumentPart, frozen=True, kw_only=True):
-    """The sources that show who had the target CPUs.
+    """The sources that show which tasks used the target CPUs.
 
-    counters: By which counters of the target CPUs the books are kept; ticks are the least exact.
-    not_watched: What nothing on this machine shows while a command runs; no verdict covers it.
-    trace: The kernel's trace, as it began.
-    no_trace_reason: Why there is none; "none" where there is one.
+    counters: The counters of the target CPUs used for the books; ticks are the least exact.
+    not_watched: Disturbances that cannot be observed on this machine while a command runs; no verdict covers them.
+    trace: The state of the kernel's trace at the start.
+    no_trace_reason: Why there is no trace; "none" if there is one.
     """
 
     counters: Literal["schedstat", "cpuacct", "ticks"]
@@ -79,7 +79,7 @@ class OwnCostPart(DocumentPart, frozen=True, kw_only=True):
     """The cost of noisewatch's own process; the loops of a calibration run in others.
 
     cpu_s: CPU time until the first repetition.
-    cpus: Where it stays from then on: housekeeping CPUs, if there are any.
+    cpus: Its CPUs from then on: housekeeping CPUs, if there are any.
     """
 
     cpu_s: Amount
@@ -90,7 +90,7 @@ class CommandPart(DocumentPart, frozen=True, kw_only=True):
     """A command.
 
     program: Its base name.
-    argv: With --identify only.
+    argv: Only with --identify.
     """
 
     command: CommandName
@@ -101,9 +101,9 @@ class CommandPart(DocumentPart, frozen=True, kw_only=True):
 class RunOptionsPart(DocumentPart, frozen=True, kw_only=True):
     """The options of the run.
 
-    runs: Of each command.
-    spread: Busy threads were to get a target CPU each.
-    tracer: `attribution` has the one that there was.
+    runs: The number of runs of each command.
+    spread: Whether each busy thread was to get its own target CPU.
+    tracer: The requested tracer; `attribution` contains the actual one.
     """
 
     runs: _FromOne
@@ -124,7 +124,7 @@ class RunOptionsPart(DocumentPart, frozen=True, kw_only=True):
 class RunCpuPart(DocumentPart, frozen=True, kw_only=True):
     """The figures of one CPU, as in the document of `calibrate`.
 
-    trouble: Why it was not measured to the end; "none" where it was.
+    trouble: Why its measurement is incomplete; "none" if it is complete.
     """
 
     cpu: Count
@@ -137,10 +137,10 @@ class RunCpuPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class RunCalibrationPart(DocumentPart, frozen=True, kw_only=True):
-    """The figures of a calibration that verdicts rest on: speed, and noise floors.
+    """The figures of a calibration that verdicts are based on: speed and noise floors.
 
-    core: What measured: figures of different cores cannot be compared.
-    noise_floor_of_interruptions: Of interruptions alone.
+    core: The measuring core, native or python: figures of different cores cannot be compared.
+    noise_floor_of_interruptions: The noise floor of interruptions alone.
     """
 
     seconds: Amount
@@ -152,12 +152,12 @@ class RunCalibrationPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class ReasonPart(DocumentPart, frozen=True, kw_only=True):
-    """What disturbed a repetition.
+    """A disturbance of a repetition.
 
-    kind: Such as foreign, sibling, interruptions, steal, throttled, swapped; more may be added.
-    noise: What kind of thing made it.
-    share: Of the repetition's length.
-    begin_ns: Since the repetition began.
+    kind: For example foreign, sibling, interruptions, steal, throttled or swapped; more may be added.
+    noise: The kind of source.
+    share: The share of the repetition's length.
+    begin_ns: Time since the repetition began.
     """
 
     kind: str
@@ -174,9 +174,9 @@ class ReasonPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class AllowancePart(DocumentPart, frozen=True, kw_only=True):
-    """What share of a repetition noise may have had.
+    """The largest share of a repetition that noise may take.
 
-    is_measured: By the opening calibration.
+    is_measured: Whether the opening calibration measured it.
     """
 
     share: Amount
@@ -184,7 +184,7 @@ class AllowancePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class UsagePart(DocumentPart, frozen=True, kw_only=True):
-    """What the kernel counted for the command and its descendants."""
+    """The kernel's resource counts for the command and its descendants."""
 
     minor_faults: Count
     major_faults: Count
@@ -203,7 +203,7 @@ class ClockPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class BooksPart(DocumentPart, frozen=True, kw_only=True):
-    """The time that the command, all tasks and others had of all target CPUs together.
+    """The time that the command, all tasks, and other tasks used on all target CPUs together.
 
     reason: Why something is unknown.
     """
@@ -219,8 +219,8 @@ class BooksPart(DocumentPart, frozen=True, kw_only=True):
 class ThreadPart(DocumentPart, frozen=True, kw_only=True):
     """The placement of one thread.
 
-    migrations: By the kernel's count; null where a trace has its moves.
-    moves: From CPU to CPU: all that a trace saw, or at least those that two looks saw.
+    migrations: The kernel's count; null if a trace contains the moves.
+    moves: Moves between CPUs: exact by a trace, a lower bound by looks.
     """
 
     tid: Count
@@ -240,8 +240,8 @@ class ThreadPart(DocumentPart, frozen=True, kw_only=True):
 class StackingPart(DocumentPart, frozen=True, kw_only=True):
     """Threads that shared a target CPU while another one had none of them.
 
-    share: Of the looks.
-    most_threads: That shared one CPU.
+    share: The share of looks that found this.
+    most_threads: The largest number of threads that shared one CPU.
     """
 
     share: Chance
@@ -251,16 +251,16 @@ class StackingPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class LeftThreadsPart(DocumentPart, frozen=True, kw_only=True):
-    """Threads that were left where they were, and why."""
+    """Threads that were not pinned, and why."""
 
     reason: str
     threads: Count
 
 
 class SpreadThreadsPart(DocumentPart, frozen=True, kw_only=True):
-    """What --spread did.
+    """The result of --spread.
 
-    pinned: How often a thread was pinned to a CPU of its own.
+    pinned: The number of times a thread was pinned to its own CPU.
     """
 
     pinned: Count
@@ -268,10 +268,10 @@ class SpreadThreadsPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class MemoryElsewherePart(DocumentPart, frozen=True, kw_only=True):
-    """The command's memory that came from other nodes than those of the target CPUs.
+    """The part of the command's memory that came from other nodes than the target CPUs'.
 
     reason: Why it is unknown.
-    is_bound: It may be less, as others got memory meanwhile.
+    is_bound: Whether this is only an upper bound, because other processes allocated memory too.
     """
 
     share: Chance | None
@@ -281,19 +281,18 @@ class MemoryElsewherePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class PlacementPart(DocumentPart, frozen=True, kw_only=True):
-    """The placement of the command's threads, by the trace of all switches between threads, or by looks at them some
-    ten times a second.
+    """The placement of the command's threads, from the trace of thread switches or from about ten looks per second.
 
-    Shares are of the run time that was seen, in pairs of a place and its share, the largest first; a place that is null
-    is not known which. null was not seen, and reason says why.
+    Shares are pairs of a place and its share of the observed run time, the largest first; a null place is unknown. null
+    means not observed; `reason` explains why.
 
-    source: A trace is exact.
-    seen_share: Of its CPU time, what was seen.
-    cores: By the first CPU of each.
-    kinds: Only where cores are of several kinds.
-    threads: Those that ran most, as far as they matter.
-    threads_left_out: How many others were seen.
-    spread: "none" where it was not asked for.
+    source: A trace is exact, looks are estimates.
+    seen_share: The observed share of the command's CPU time.
+    cores: Cores are identified by their first CPU.
+    kinds: Only on machines with several kinds of core.
+    threads: The threads with the most run time, without negligible ones.
+    threads_left_out: The number of other observed threads.
+    spread: "none" if not requested.
     reason: Why something is unknown.
     """
 
@@ -313,25 +312,26 @@ class PlacementPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
-    """One repetition. Beginnings and ends are ns of CLOCK_MONOTONIC, and UTC.
+    """One repetition. Start and end are given in ns of CLOCK_MONOTONIC and in UTC.
 
-    is_cut_short: The series was asked to end meanwhile: it counts in no statistics.
+    is_cut_short: Whether the series was asked to end during it; it is then in no statistics.
     reasons: The costliest first.
-    own: What the command brought about itself; it decides nothing.
-    unknowns: What could not be watched, and why.
-    not_watched: What the verdict does not cover, beside what nothing on this machine shows.
-    waited_ns: Its first thread was ready, and waited for a CPU.
-    stopped_ns: By a signal.
-    frozen_ns: With its control group: as the kernel counts it (Linux 6.18), else from one write to the group's file to
-        the next.
-    held_ns: A thread was ready to run, and the CPU that it had left was idle: a quota held it back, as a rule. By the
-        trace.
-    blocked_ns: No thread ran or was ready, and one waited in the kernel (state D) or for a debugger. By the trace.
-    attributed_by: The source that shows who had the target CPUs beside the command.
-    no_trace_reason: Why not by the trace; "none" where it is.
-    own_cpu_ns: CPU time that noisewatch itself used, from the counters before the repetition to those after it.
-    left_processes: The pids of those that it started and that live on.
-    left_names: Their names, in the same order; null where a name was not seen.
+    own: Effects of the command itself, which do not affect the verdict.
+    unknowns: What could not be observed, and why.
+    not_watched: What else the verdict does not cover, in addition to the header's `not_watched`.
+    waited_ns: How long its first thread was ready and waited for a CPU.
+    stopped_ns: How long it was stopped by a signal.
+    frozen_ns: How long its control group was frozen: the kernel's count (Linux 6.18), otherwise the time between writes
+        to the group's file.
+    held_ns: How long a thread was ready to run while the CPU that it had left was idle, usually because of a quota.
+        Only from a trace.
+    blocked_ns: How long no thread ran or was ready, and one waited in the kernel (state D) or for a debugger. Only from
+        a trace.
+    attributed_by: The source that shows which other tasks used the target CPUs.
+    no_trace_reason: Why a trace is not the source; "none" if it is.
+    own_cpu_ns: CPU time of noisewatch itself between the counters before and after the repetition.
+    left_processes: The pids of processes that it started and left running.
+    left_names: Their names, in the same order; null if not observed.
     """
 
     kind: Literal["repetition"]
@@ -371,8 +371,8 @@ class RepetitionPart(DocumentPart, frozen=True, kw_only=True):
 class RunCountsPart(DocumentPart, frozen=True, kw_only=True):
     """Numbers of runs, each counted once.
 
-    failed: Ended with a status other than 0, or by a signal: in no statistics.
-    cut_short: The series was asked to end meanwhile: in no statistics.
+    failed: Ended with a status other than 0 or by a signal; in no statistics.
+    cut_short: The series was asked to end during the run; in no statistics.
     """
 
     undisturbed: Count
@@ -385,8 +385,8 @@ class RunCountsPart(DocumentPart, frozen=True, kw_only=True):
 class StatisticsPart(DocumentPart, frozen=True, kw_only=True):
     """Statistics of wall times.
 
-    mean_interval_s: At 95%.
-    doubt: Why the order of the runs mattered.
+    mean_interval_s: The 95% confidence interval.
+    doubt: How the order of the runs mattered.
     far_runs: Positions, from 0.
     """
 
@@ -417,9 +417,9 @@ class VariancesPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class PlacementAdvicePart(DocumentPart, frozen=True, kw_only=True):
-    """A fault in a placement, and what would have been better.
+    """A fault in a placement, and a better placement.
 
-    before: Words to put before the command.
+    before: Words to put in front of the command.
     """
 
     fault: PlacementFault
@@ -429,9 +429,9 @@ class PlacementAdvicePart(DocumentPart, frozen=True, kw_only=True):
 class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
     """The result of one command.
 
-    all: Of the runs that neither failed nor were cut short.
-    is_refused: Too few were undisturbed to speak for the command.
-    placement_advice: What would have placed the threads of its longest run better.
+    all: Statistics of the runs that neither failed nor were cut short.
+    is_refused: Whether too few runs were undisturbed to represent the command.
+    placement_advice: How to place the threads of its longest run better.
     """
 
     command: CommandName
@@ -444,12 +444,12 @@ class ConclusionPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class RunCulpritPart(DocumentPart, frozen=True, kw_only=True):
-    """One name over the whole series.
+    """One culprit over the whole series.
 
-    kind: As of a reason.
-    pids: The first of them.
-    ns: All that is known to be taken.
-    repetitions: How many it disturbed.
+    kind: The same kinds as of a reason.
+    pids: The first few pids.
+    ns: The total known stolen time.
+    repetitions: The number of disturbed repetitions.
     """
 
     kind: str
@@ -464,9 +464,10 @@ class RunCulpritPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class DifferencePart(DocumentPart, frozen=True, kw_only=True):
-    """How much longer command b takes, as a share of the mean of a.
+    """How much longer command b takes than command a, as a share of the mean of a.
 
-    smallest_shown: What as many pairs show in 4 of 5 cases, for the most noise that is likely (one-sided 90%).
+    smallest_shown: The smallest difference that this number of pairs detects with 80% power, at the one-sided 90% upper
+        bound of the noise.
     """
 
     pairs: _FromOne
@@ -478,7 +479,7 @@ class DifferencePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class SpeedChangePart(DocumentPart, frozen=True, kw_only=True):
-    """How much longer the same work took at the end, on the CPU that changed most."""
+    """How much longer the same work took after the series than before, on the CPU that changed most."""
 
     cpu: Count
     share: float
@@ -486,7 +487,7 @@ class SpeedChangePart(DocumentPart, frozen=True, kw_only=True):
 
 
 class MarkedRunPart(DocumentPart, frozen=True, kw_only=True):
-    """A run that has values; its place in the file is as there, from 0 on. Times are those of CLOCK_MONOTONIC."""
+    """A run with values; `benchmark` and `run` are its indices in the file, from 0. Times are on CLOCK_MONOTONIC."""
 
     benchmark: Count
     run: Count
@@ -502,9 +503,9 @@ class MarkedRunPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class ResultsPart(DocumentPart, frozen=True, kw_only=True):
-    """The runs in the file of --results.
+    """The runs in the --results file.
 
-    file: Its name; with --identify its path.
+    file: The file's name; with --identify its path.
     """
 
     file: str
@@ -515,14 +516,14 @@ class ResultsPart(DocumentPart, frozen=True, kw_only=True):
 class FooterPart(DocumentPart, frozen=True, kw_only=True):
     """The result of a series. A receipt without it was cut short.
 
-    culprits: Who disturbed it, by what they took from all repetitions, the costliest first.
-    difference: Of the undisturbed pairs.
-    is_difference_refused: Too few pairs, or runs of one of the two, were undisturbed: neither is a result. null: of one
-        command.
-    no_speed_change_reason: Why that of some CPU is unknown; "none" where none is, or where nothing was to be
-        calibrated.
-    own_cpu_s: CPU time that noisewatch itself used between the calibrations.
-    results: null where no file was wanted, or it could not be read.
+    culprits: The culprits by the time that they took from all repetitions, the costliest first.
+    difference: The difference by the undisturbed pairs.
+    is_difference_refused: Whether too few pairs, or too few runs of one command, were undisturbed, so neither
+        difference is a result; null for a single command.
+    no_speed_change_reason: Why the speed change of a CPU is unknown; "none" if all are known, or if no calibration was
+        requested.
+    own_cpu_s: CPU time of noisewatch itself between the calibrations.
+    results: null if no file was given, or if it could not be read.
     """
 
     kind: Literal["footer"]
@@ -544,13 +545,13 @@ class FooterPart(DocumentPart, frozen=True, kw_only=True):
 class RunDocument(DocumentPart, frozen=True, kw_only=True):
     """The first line of a receipt (`header`), or all of it in one document (`series`).
 
-    null could not be known; what is known not to be there is "none" or an empty list. Keys carry units (ns, s, share of
-    1). Keys, and values of `kind` of a reason, are only ever added.
+    null means unknown; "none" or an empty list means known to be absent. Keys carry units (ns, s, share of 1). Keys,
+    and values of a reason's `kind`, are only ever added.
 
     noisewatch: The version that measured.
     pinned_by: How the command was put on the target CPUs.
-    memory_nodes: The only nodes that the command got memory of.
-    seed: Of the order in which two commands take turns.
+    memory_nodes: The only nodes that the command's memory could come from.
+    seed: The seed of the order in which two commands alternate.
     opening: The calibration before the first repetition.
     """
 

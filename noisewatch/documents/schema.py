@@ -39,7 +39,7 @@ def schema_text(command: str) -> str:
 
 
 def _verdict() -> dict[str, Any]:
-    """Return the schema of the whole verdict; of JSON Lines, `head` is the first one and `finding` any other one."""
+    """Return the schema of the whole verdict; of JSON Lines, `head` is the first line and `finding` any other line."""
     schema = _schema_of(VerdictDocument)
     schema["$defs"]["finding"] |= _GIVES_REASON
     schema["$defs"]["head"] = {"$ref": schema["$ref"]}
@@ -47,7 +47,7 @@ def _verdict() -> dict[str, Any]:
 
 
 def _run() -> dict[str, Any]:
-    """Return the schema of a line of the receipt (header, repetition or footer), or of all of it (series)."""
+    """Return the schema of a line of the receipt (header, repetition or footer), or of the whole receipt (series)."""
     schema = _schema_of(RunDocument)
     parts, head = schema["$defs"], {"$ref": schema["$ref"]}
     parts["header"] = head | {"properties": {"kind": {"const": "header"}}}
@@ -59,7 +59,7 @@ def _run() -> dict[str, Any]:
 
 
 def _whole(kind: type[DocumentPart]) -> dict[str, Any]:
-    """Return the schema of a document that is always whole."""
+    """Return the schema of a document that is always written as a whole."""
     schema = _schema_of(kind)
     return {**schema["$defs"].pop(_name_of(kind.__name__)), "$defs": schema["$defs"]}
 

@@ -21,12 +21,13 @@ from noisewatch.judgement.terms import Gravity, Outcome, Severity, Status
 class FindingPart(DocumentPart, frozen=True, kw_only=True):
     """The answer of one check.
 
-    measured: Of whatever type the check measures; null where there is no one value.
-    limit: In the same unit as measured.
-    limit_role: What the limit is: what measured may not exceed or fall below, or how far was looked.
+    measured: The measured value, of the check's own type; null if there is no single value.
+    limit: The limit, in the unit of `measured`.
+    limit_role: Whether `measured` must not exceed the limit or not fall below it, or whether the limit is how far the
+        check looked.
     said: For people only.
-    reason: Why it is unknown, not applicable or ignored.
-    answered_by: The id of the measurement that stands in for an unknown.
+    reason: Why the answer is unknown, not applicable or ignored.
+    answered_by: The id of the measurement that replaces an unknown answer.
     evidence: Raw values, by name.
     """
 
@@ -48,15 +49,15 @@ class FindingPart(DocumentPart, frozen=True, kw_only=True):
 
 
 class CausePart(DocumentPart, frozen=True, kw_only=True):
-    """Findings that one action settles, or that have one culprit. Each is in exactly one cause.
+    """Findings that one action settles, or that have one culprit. Each finding is in exactly one cause.
 
-    gravity: Of the first of its findings.
-    findings: Ids.
-    settles: Those that are over once the fix is made, or the CPUs of `target` are chosen.
-    fix: Of all its findings as one, each step once.
-    advice: What helps where no command does.
-    target: Target CPUs that would be better.
-    way: How open questions get an answer; null where they have one.
+    gravity: The gravity of its first finding.
+    findings: Ids of the findings.
+    settles: Ids of the findings that are settled by the fix, or by choosing the CPUs of `target`.
+    fix: The combined fix of all its findings, each step once.
+    advice: What helps if no command does.
+    target: Better target CPUs.
+    way: How to answer the open questions; null if there are none.
     """
 
     gravity: Gravity
@@ -71,24 +72,24 @@ class CausePart(DocumentPart, frozen=True, kw_only=True):
 class VerdictDocument(DocumentPart, frozen=True, kw_only=True):
     """The verdict of `noisewatch preflight --format json`.
 
-    null could not be known; what is known not to be there is "none" or an empty list. Keys carry units
-    (ns, khz, share of 1) and are only ever added.
+    null means unknown; "none" or an empty list means known to be absent. Keys carry units (ns, khz, share of 1) and are
+    only ever added.
 
-    at: When the verdict was reached, in seconds since 1970; null of a recording or a copy.
-    host: The host's name; with --identify only, and of no recording or copy.
+    at: The time of the verdict, in seconds since 1970; null for a recording or a copy.
+    host: The host's name; only with --identify, and never for a recording or a copy.
     noisewatch: The version that judged.
-    profile_reason: What the machine is, where that decided the profile; null where the user named it, or the default
-        applies.
-    findings: With jsonl each is a line of its own.
-    causes: What to do, the gravest first: all that fails or warns, and the unknowns that block.
-    noise_floor_of: What `noise_floor` is of: the workload, or mixed, latency, throughput, interpreter, cache or memory
+    profile_reason: The kind of machine that decided the profile; null if the user named the profile, or if it is the
+        default.
+    findings: With jsonl, each finding is a line of its own.
+    causes: What to do, the gravest cause first, for all failures and warnings, and for unknowns that block.
+    noise_floor_of: The work of `noise_floor`: the workload, or mixed, latency, throughput, interpreter, cache or memory
         work.
-    noise_floor_chance: The chance that the benchmark's samples stay within the budget: of the requested kind of work,
-        else the least of all kinds.
-    noise_floor_by_work: By kind of work (latency, throughput, interpreter, cache, memory), and of interruptions alone.
-        At the budget's length the worst of all CPUs, else those of the CPU that is worst there.
-    sample_seconds: 0 where no sample was taken.
-    own_cpu_share: What noisewatch itself used of one CPU.
+    noise_floor_chance: The probability that the benchmark's samples stay within the budget: for the requested kind of
+        work, otherwise the lowest of all kinds.
+    noise_floor_by_work: The noise floors by kind of work (latency, throughput, interpreter, cache, memory), and of
+        interruptions alone: the worst of all CPUs at the budget's length; other lengths are of that CPU.
+    sample_seconds: 0 if no sample was taken.
+    own_cpu_share: The share of one CPU that noisewatch itself used.
     """
 
     schema: SchemaNumber

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.snapshot.snapshot import Snapshot
     from noisewatch.kernel.system.reference_clock import ClockComparison
     from noisewatch.kernel.tasks.task import Task
-    from noisewatch.model.calibration.attribution import Attribution, Meanwhile
+    from noisewatch.model.calibration.attribution import Attribution, ConcurrentObservations
     from noisewatch.model.calibration.figures import Calibration, CpuFigures
     from noisewatch.model.history.entries import Past
     from noisewatch.model.interval.interval import Interval
@@ -128,7 +128,7 @@ def calibrated_with(
     samples: CalibrationSamples,
     budget: Budget,
     cpus: CpuSet | None = None,
-    meanwhile: Meanwhile | None = None,
+    meanwhile: ConcurrentObservations | None = None,
     drift: Drift = USUAL_DRIFT,
 ) -> Calibrated:
     """Return the figures and noise floors of the calibration samples, of `cpus` or of all CPUs.
@@ -139,7 +139,7 @@ def calibrated_with(
     # imported here, as most snapshots are judged without a calibration
     from noisewatch.judgement.noise.floor import floors_by_work, floors_of, replays_by_cpu, worst_floors
     from noisewatch.kernel.calibration import CpuSamples
-    from noisewatch.model.calibration.attribution import Meanwhile, attribution_of
+    from noisewatch.model.calibration.attribution import ConcurrentObservations, attribution_of
     from noisewatch.model.calibration.figures import calibration_of
 
     if cpus is not None:
@@ -149,7 +149,7 @@ def calibrated_with(
         )
     replays = replays_by_cpu([samples])
     by_cpu = floors_of(replays, budget, drift)
-    attribution = attribution_of(samples, meanwhile or Meanwhile())
+    attribution = attribution_of(samples, meanwhile or ConcurrentObservations())
     return Calibrated(
         calibration=calibration_of(samples),
         floors_by_cpu=by_cpu,

@@ -1,7 +1,7 @@
-"""The results of a calibration: gaps and work samples of each CPU, the CPUs' speed before, and the load meanwhile.
+"""The results of a calibration: gaps and work samples of each CPU, the CPUs' speed before it, and the load during it.
 
-No file contains this: a live machine is spun on, a recording replays its measurements, and a copied tree has none. CPUs
-work until their clocks are level before a calibration that is to settle; busy processes are the load during one.
+No file contains this: a live machine is measured, a recording replays its measurements, and a copied tree has none. On
+request, CPUs work before the calibration until their clocks are level, or busy processes load the machine during it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KINDS = WORKING | {GAPS, *FETCH, COMMAND}
 class Gaps(Struct, frozen=True):
     """Gaps: times in which the spinning loop did not run, in order of time, as equally long columns.
 
-    `switches` are the context switches meanwhile: more than 0 means that another thread ran. `waited_ns` is the part
+    `switches` are the context switches in a gap: more than 0 means that another thread ran. `waited_ns` is the part
     spent runnable, waiting for the CPU; -1 is unknown. Gaps that did not fit the buffer are only counted.
     """
 
@@ -66,12 +66,12 @@ class Gaps(Struct, frozen=True):
 
     @property
     def lost_to_threads_ns(self) -> int:
-        """The upper bound of time that other threads took: gaps with context switches, and those not recorded."""
+        """The upper bound of time that other threads took: gaps with context switches, and gaps not recorded."""
         return sum(ns for ns, count in zip(self.length_ns, self.switches, strict=True) if count) + self.lost_ns
 
 
 class Samples(Struct, frozen=True):
-    """Repetitions of the same piece of work: when each began, and how long it took."""
+    """Repetitions of the same piece of work: the start and length of each."""
 
     start_ns: tuple[int, ...] = ()
     length_ns: tuple[int, ...] = ()
@@ -85,13 +85,13 @@ class CpuSamples(Struct, frozen=True):
 
     cpu: int
     trouble: str | None
-    slots: tuple[Slot, ...] = ()  # what was measured when
-    spun_ns: int = 0  # spent looking for gaps, the gaps among it
+    slots: tuple[Slot, ...] = ()  # the series measured, with begin and end
+    spun_ns: int = 0  # time of the search for gaps, including the gaps
     iterations: int = 0
     gaps: Gaps = field(default_factory=Gaps)
-    spins: Samples = field(default_factory=Samples)  # when gaps were looked for
+    spins: Samples = field(default_factory=Samples)  # times of the search for gaps
     samples_by_series: Mapping[str, Samples] = {}
-    cycles: Samples = field(default_factory=Samples)  # how long a chain of dependent multiplications took
+    cycles: Samples = field(default_factory=Samples)  # lengths of a chain of dependent multiplications
     chain_length: int = 0
     multiply_ns: int | None = None  # of the quickest such chain
     add_ns: int | None = None  # and of as many additions
@@ -101,7 +101,7 @@ class CpuSamples(Struct, frozen=True):
 
     @property
     def interpreted(self) -> Samples:
-        """The samples of an interpreter's work, which every calibration without a command has."""
+        """The samples of interpreter work, present in every calibration without a command."""
         return self.samples_of(INTERPRETER)
 
     @property
@@ -127,32 +127,32 @@ class CalibrationSamples(Struct, frozen=True):
 
     @property
     def lost_share_by_cpu(self) -> Mapping[int, float]:
-        """The share of the gap-measuring time that other threads took; a CPU without such time is missing."""
+        """The share of the gap-measuring time that other threads took; CPUs without gap-measuring time are missing."""
         return {
             samples.cpu: samples.gaps.lost_to_threads_ns / samples.spun_ns for samples in self.cpus if samples.spun_ns
         }
 
     @property
     def looped_ns_by_cpu(self) -> Mapping[int, int]:
-        """The time in which loops ran on a CPU, without pauses for loops on other CPUs."""
+        """The time (ns) in which loops ran on a CPU, without pauses for loops on other CPUs."""
         return {samples.cpu: sum(end_ns - begin_ns for _, begin_ns, end_ns in samples.slots) for samples in self.cpus}
 
     @property
     def is_native(self) -> bool:
-        """Whether the compiled core measured, instead of the one in Python."""
+        """Whether the compiled core measured, rather than the one in Python."""
         return self.core == NATIVE
 
 
 class CalibrationOptions(Struct, frozen=True):
     """The options of a calibration of `seconds`; with `is_auto` it ends earlier once enough is measured.
 
-    What is enough (`is_enough`) depends on how the samples are judged: the caller that judges them adds it.
+    What is enough depends on how the samples are judged, so the caller that judges them adds `is_enough`.
     """
 
     seconds: float
     is_realtime: bool = False
     command: tuple[str, ...] = ()
-    tracer: Tracer = Tracer.EVENTS  # where the kernel and our rights allow it
+    tracer: Tracer = Tracer.EVENTS  # if the kernel and our rights allow it
     is_auto: bool = False
     is_enough: Callable[[CalibrationSamples], bool] | None = None
 
@@ -168,7 +168,7 @@ def read_calibration(
     options: CalibrationOptions,
     watch: Watch = ignore_progress,
 ) -> CalibrationSamples | str:
-    """Return the calibration of `cpus`, or the reason why there is none. Raise CannotMeasure if it broke down."""
+    """Return the calibration of `cpus`, or the reason why there is none. Raise CannotMeasure if it failed midway."""
 
     def answer() -> Json:
         from noisewatch.machine.spinning.calibration.run import Calibrating, calibrate  # most judge without one
@@ -269,7 +269,7 @@ def _trouble(fields: Json) -> str | None:
         DONE: None,
         "refused": f"the kernel refused to pin to it ({_error_text(error)})",
         "no-priority": f"the kernel refused real-time priority ({_error_text(error)})",
-        "moved": "it went offline, or the affinity of its spinner was changed, during the calibration",
+        "moved": "it went offline, or its spinner's affinity was changed, during the calibration",
         "failed": f"the command {_command_trouble(error)}",
     }.get(state, "the calibration was stopped early")
 
@@ -326,7 +326,7 @@ def parse_busy_load(answer: Json) -> BusyLoad:
 
 
 def describe_load(load: BusyLoad) -> Json:
-    """Return the load as a recording keeps it."""
+    """Return the load as it is kept in a recording."""
     return {
         "cpus": sorted(load.cpus),
         "processes": load.processes,

@@ -11,7 +11,7 @@ from noisewatch.errors import Malformed
 from noisewatch.machine import Json
 
 _BLANKS = " \t"
-_LONGEST_WORD = 4096  # a page, the most that a file of sysfs says at once
+_LONGEST_WORD = 4096  # a page, the maximum size of a sysfs file
 _MOST_DIGITS = 20  # of the kernel's largest type, 64 bits without a sign
 MOST_INT, MOST_UNSIGNED = 2**31 - 1, 2**32 - 1  # of the types that most settings have
 
@@ -31,8 +31,7 @@ def are_counts(words: Sequence[str]) -> bool:
 def lines_of(text: str) -> list[str]:
     """Return the lines as the kernel ends them: a name may contain other characters that Python takes for line ends.
 
-    Blank last lines, which an editor, a mail or a copy adds, are dropped. A text of nothing else is one line, and no
-    table.
+    Trailing blank lines, added by an editor, a mail or a copy, are dropped. A blank text is one line, and not a table.
     """
     lines = text.split("\n") if text else []
     while len(lines) > 1 and not lines[-1].strip(_BLANKS):
@@ -55,9 +54,9 @@ def parse_integer(text: str) -> int:
     return int(stripped)
 
 
-@cache  # one and the same parser for one range, which EarlierSnapshots knows again
+@cache  # the same parser for the same range, for the cache in EarlierSnapshots
 def integer_from(least: int, most: int = MOST_INT) -> Callable[[str], int]:
-    """Return a parser of a file's only whole number, which raises Malformed outside of the range."""
+    """Return a parser of a file's only whole number, which raises Malformed outside the range."""
 
     def parse(text: str) -> int:
         number = parse_integer(text)
@@ -68,11 +67,11 @@ def integer_from(least: int, most: int = MOST_INT) -> Callable[[str], int]:
     return parse
 
 
-parse_khz = integer_from(0, 20_000_000)  # twice what a core ever reached, under liquid helium
+parse_khz = integer_from(0, 20_000_000)  # twice the clock record of any core, under liquid helium
 
 
 def parse_count(text: str) -> int:
-    """Return the file's only number, from 0 on. Raise Malformed."""
+    """Return the file's only number, at least 0. Raise Malformed."""
     stripped = text.strip()
     if not is_count(stripped):
         raise Malformed("a number from 0 on", stripped)
@@ -96,9 +95,9 @@ def parse_flag(text: str) -> bool:
 
 
 def bare(text: str) -> str:
-    """Return the text without blanks and line ends around it, and without the one NUL that a file may have (nohz_full).
+    """Return the text without surrounding blanks and line ends, or the one NUL that a file may have (nohz_full).
 
-    Raise Malformed for more NULs: they replace lost characters.
+    Raise Malformed for further NULs, which replace lost characters.
     """
     if text.count("\0") > 1:
         raise Malformed("no NULs", text)
@@ -106,9 +105,9 @@ def bare(text: str) -> str:
 
 
 def parse_identifier(text: str) -> str:
-    """Return the file's only name, of letters, digits and `_.+-`, with a letter in it: safe in a command.
+    """Return the file's only name, of letters (at least one), digits and `_.+-`: safe in a command. Raise Malformed.
 
-    Some begin with a digit: `9p`, `32k_counter`. Raise Malformed.
+    Some names begin with a digit: `9p`, `32k_counter`.
     """
     stripped = bare(text)
     if len(stripped) > _LONGEST_WORD or re.fullmatch(r"\d*[a-zA-Z][\w.+-]*", stripped, re.ASCII) is None:
@@ -117,7 +116,7 @@ def parse_identifier(text: str) -> str:
 
 
 def parse_identifiers(text: str) -> tuple[str, ...]:
-    """Return the file's names, at least one, no more than fit a page. Raise Malformed."""
+    """Return the file's names, at least one and at most a page of them. Raise Malformed."""
     return tuple(map(parse_identifier, parse_word(text).split()))
 
 
@@ -153,7 +152,7 @@ def field_of(answer: Json, name: str, kind: type[T]) -> T:
 
 
 def count_of(answer: Json, name: str) -> int:
-    """Return the field, a whole number from 0 on. Raise Malformed."""
+    """Return the field, a whole number of at least 0. Raise Malformed."""
     value = field_of(answer, name, int)
     if not is_count_in(value):
         raise Malformed(f"{name} in the answer", str(value))
@@ -161,5 +160,5 @@ def count_of(answer: Json, name: str) -> int:
 
 
 def is_count_in(value: Json) -> bool:
-    """Return whether the value is a whole number from 0 on."""
+    """Return whether the value is a whole number of at least 0."""
     return type(value) is int and 0 <= value <= _LARGEST

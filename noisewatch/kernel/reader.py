@@ -1,7 +1,7 @@
 """One snapshot's reading of a machine: each file is read once and parsed only if changed; spared CPUs stay undisturbed.
 
-Each failure is kept with its reason. A file that is missing while others exist is absent; a file that is missing with
-all others may be hidden.
+Each failure is kept with its reason. A file is absent if it is missing while other files exist; if all are missing, it
+may be hidden.
 
 Docker covers files of /proc with /dev/null, which reads as empty, and folders such as /sys/firmware with empty ones; a
 /proc that is mounted with subset=pid has nothing but processes, a chroot may have no /sys at all, and tar copies files
@@ -33,7 +33,7 @@ class _Parsed(Struct):
 
 
 class ReadInputs(Struct):
-    """The inputs of a value made of many files: all answers that were read for it, and the notes."""
+    """The inputs of a value made of many files: all answers read for it, and the notes."""
 
     given: object
     spared: Spared | None
@@ -51,26 +51,26 @@ def is_same(answer: object, earlier: object) -> bool:
 
 
 class EarlierSnapshots:
-    """The files that recur, with their contents and parsed values.
-
-    An unchanged file has an unchanged meaning: no content is parsed twice.
-    """
+    """The recurring files, with their contents and parsed values. No unchanged content is parsed twice."""
 
     def __init__(self) -> None:
         self.recurring: list[tuple[str, bytes]] = []  # the files of the last two snapshots, in their order
-        self.harmless: Set[str] = frozenset()  # the paths of those that were read again in one go ...
-        self.spared: Spared | None = None  # ... as they interrupt none of these
+        self.harmless: Set[str] = frozenset()  # the paths of files reread in one call ...
+        self.spared: Spared | None = None  # ... because they interrupt none of these
         self._last: Set[str] = frozenset()
         self._parsed: dict[str, _Parsed] = {}  # since the settings were read
         self._older: dict[str, _Parsed] = {}  # since they were read before that
         self.making_by_name: dict[str, ReadInputs] = {}
 
     def begin_settings(self) -> None:
-        """Begin to read settings. Values not asked for since the last time are forgotten: groups come and go."""
+        """Begin to read settings. Values not read since the last time are forgotten: groups come and go."""
         self._older, self._parsed = self._parsed, {}
 
     def take_in(self, content_by_path: Mapping[str, bytes]) -> None:
-        """Keep what a snapshot has read. Files read only when a run begins, as they interrupt a CPU, never recur."""
+        """Keep the contents read by a snapshot.
+
+        Files that interrupt a CPU, read only when a run begins, never recur.
+        """
         self.recurring = [(path, content) for path, content in content_by_path.items() if path in self._last]
         self._last = content_by_path.keys()
 
@@ -93,8 +93,8 @@ class IntrusiveRead(Struct, frozen=True):
     until: tuple[int, int] | None = None
 
 
-# What interrupts a CPU by being read: files that the kernel answers on the CPU that they are about. Read when a run
-# begins, or on request; never of a CPU while a benchmark may run there. The kernel's source has it:
+# Files whose reading interrupts a CPU, because the kernel reads the value on that CPU. They are read when a run begins
+# or on request, never of a CPU on which a benchmark may run. From the kernel's source:
 #   arch/x86/kernel/cpu/aperfmperf.c     arch_freq_get_on_cpu: smp_call_function_single, and 10 ms of sleep, up to 5.18
 #   arch/x86/kernel/cpu/proc.c           show_cpuinfo asks that of each CPU
 #   drivers/cpufreq/cpufreq.c            show_cpuinfo_cur_freq asks the driver: acpi-cpufreq and powernow-k8 on the CPU
@@ -103,10 +103,10 @@ class IntrusiveRead(Struct, frozen=True):
 #   arch/x86/kernel/cpu/intel_epb.c      energy_perf_bias_show: rdmsrl_on_cpu
 #   drivers/powercap/intel_rapl_msr.c    rapl_msr_read_raw: rdmsrl_safe_on_cpu
 #   drivers/platform/x86/intel/uncore-frequency/uncore-frequency.c   uncore_read: rdmsrl_on_cpu
-#   drivers/hwmon/coretemp.c             show_temp: rdmsr_on_cpu; only the chip's name tells its files (heat.py)
+#   drivers/hwmon/coretemp.c             show_temp: rdmsr_on_cpu; only the chip's name identifies its files (heat.py)
 #   drivers/thermal/intel/x86_pkg_temp_thermal.c                     sys_get_curr_temp: rdmsr_on_cpu
 #   arch/x86/kernel/msr.c                /dev/cpu/N/msr: rdmsr_safe_on_cpu
-TICK_SAMPLES_CLOCKS_SINCE = (5, 19)  # commit 7d84c1ebf9dd: from then on x86 counts clocks at the tick, and asks no CPU
+TICK_SAMPLES_CLOCKS_SINCE = (5, 19)  # commit 7d84c1ebf9dd: since then x86 counts clocks at the tick
 _CPU = "/sys/devices/system/cpu/cpu(?P<cpu>[0-9]+)"
 INTRUSIVE = (
     IntrusiveRead(regex(f"{_CPU}/cpufreq/scaling_cur_freq"), TICK_SAMPLES_CLOCKS_SINCE),
@@ -119,11 +119,11 @@ INTRUSIVE = (
     IntrusiveRead(regex("/sys/devices/system/cpu/intel_uncore_frequency/.*_khz")),
     IntrusiveRead(regex("/sys/class/thermal/thermal_zone[0-9]+/temp")),
 )
-_FOLDERS = ("/sys/devices/system/cpu/", "/sys/class/", "/dev/cpu/", "/proc/cpuinfo")  # quicker than all of them
+_FOLDERS = ("/sys/devices/system/cpu/", "/sys/class/", "/dev/cpu/", "/proc/cpuinfo")  # faster than all patterns
 
 
 def may_interrupt(path: str, cpus: Set[int] | None, release: tuple[int, int] | None) -> bool:
-    """Return whether reading the file may interrupt one of `cpus` (None: any); an unknown release may be old."""
+    """Return whether reading the file may interrupt one of `cpus` (None: any CPU); an unknown release may be old."""
     if not path.startswith(_FOLDERS):
         return False
     for until, cpu in _intrusive_as(path):
@@ -140,16 +140,16 @@ def _intrusive_as(path: str) -> tuple[tuple[tuple[int, int] | None, int | None],
     return tuple((until, int(cpu) if cpu is not None else None) for until, cpu in cpu_by_until)
 
 
-# On each Linux something is in each of them.
+# Never empty on any Linux.
 _NEVER_EMPTY = (
     *("/proc/sys/kernel", "/proc/sys/vm", "/proc/sys/net/core", "/proc/sys/net", "/proc/sys"),
     *("/sys/devices/system/cpu", "/sys/devices/system", "/sys/devices", "/sys/class", "/sys/bus"),
     *("/sys/firmware", "/sys/kernel", "/sys"),
 )
 _BELOW_NEVER_EMPTY = tuple((f"{folder}/", folder) for folder in _NEVER_EMPTY)
-_PROC_MARKER = "/proc/sys"  # the other files of /proc come and go with it
-_OF_PROC = regex(r"/proc/(?!\d|self/|thread-self/)")  # those of processes come and go by themselves
-# Half of their content would mean something else. Parsers detect whether larger tables are whole.
+_PROC_MARKER = "/proc/sys"  # the other files of /proc exist if it does
+_OF_PROC = regex(r"/proc/(?!\d|self/|thread-self/)")  # files of processes come and go
+# Truncated, their content would have another meaning. Parsers detect truncation of larger tables.
 _VALUES = (
     "/sys/",
     *(f"/proc/{name}" for name in ("sys/", "1/comm", "cmdline", "consoles", "loadavg", "uptime", "version")),
@@ -168,10 +168,7 @@ _MAY_BE_EMPTY = (
 
 
 def content_of(machine: Machine, path: str) -> bytes:
-    """Return the file's content.
-
-    Raise Unreadable, also for an impossible one: a kernel's value ends with a line end.
-    """
+    """Return the file's content. Raise Unreadable, also for impossible content: values end with a line end."""
     content = machine.read_bytes(path)
     reason = _why_unbelievable(path, content)
     if reason is not None:
@@ -189,7 +186,7 @@ def _why_unbelievable(path: str, content: bytes) -> str | None:
 
 
 def marker_folders(path: str) -> list[str]:
-    """Return the folders that are not empty on a machine where the path's absence is a fact."""
+    """Return the folders that are never empty if the path is really absent."""
     above = next((folder for start, folder in _BELOW_NEVER_EMPTY if path.startswith(start)), None)
     if above is None and _OF_PROC.match(path) and path != _PROC_MARKER:
         above = _PROC_MARKER
@@ -198,7 +195,7 @@ def marker_folders(path: str) -> list[str]:
 
 
 def is_hidden_as(error: Unreadable, folder: str) -> bool:
-    """Return whether a folder that cannot be listed hides its content; one that is known not to exist does not."""
+    """Return whether a folder that cannot be listed hides its content; a folder known not to exist does not."""
     return folder in _NEVER_EMPTY if isinstance(error, Absent) else not error.is_missing
 
 
@@ -211,7 +208,7 @@ NOT_ASKED = "not read while a benchmark may run: it would interrupt the CPU"
 class Spared(Struct, frozen=True):
     """The CPUs that must not be interrupted (None: all), and the Linux release that decides what interrupts.
 
-    Paths with a prefix in `answered_elsewhere` are known to be answered by other CPUs.
+    Paths with a prefix in `answered_elsewhere` are known to be read on other CPUs.
     """
 
     cpus: Set[int] | None
@@ -220,10 +217,9 @@ class Spared(Struct, frozen=True):
 
 
 class Reader:
-    """A machine for the length of one snapshot.
+    """A reader of a machine for one snapshot, through which all sources read.
 
-    Sources read through it. `expected=False` marks a file as one of several ways to an answer: its absence is not
-    reported, but an unreadable file is.
+    `expected=False` marks a file as one of several sources of a value: its absence is not reported, unreadability is.
     """
 
     def __init__(self, machine: Machine, earlier: EarlierSnapshots | None = None) -> None:
@@ -232,7 +228,7 @@ class Reader:
         self.spared: Spared | None = None
         self.reason_by_path: dict[str, str] = {}
         self.asked: set[str] = set()
-        self._ahead: dict[str, bytes] = {}  # read, and not asked for so far
+        self._ahead: dict[str, bytes] = {}  # read ahead, not requested so far
         self._content_by_path: dict[str, _Content] = {}
         self._names_by_path: dict[str, list[str] | Unreadable] = {}
         self._making: ReadInputs | None = None
@@ -269,7 +265,7 @@ class Reader:
             return None
 
     def reread(self) -> None:
-        """Read in one call the files that the last two snapshots have read, except those that interrupt a CPU."""
+        """Reread in one call the files of the last two snapshots, except those that interrupt a CPU."""
         earlier = self.earlier
         harmless = earlier.harmless if earlier.spared == self.spared else frozenset()
         files = [file for file in earlier.recurring if file[0] in harmless or not self._is_intrusive(file[0])]
@@ -277,7 +273,7 @@ class Reader:
         self._reread(files)
 
     def _reread(self, files: Sequence[tuple[str, _Bytes | None]]) -> bool:
-        """Return whether all of the files, which were accepted, are unchanged, and absent ones still are."""
+        """Return whether all of the accepted files are unchanged, and absent ones still absent."""
         ahead = dict(files)
         has_changed = False
         for at, content in self.machine.reread(files):
@@ -288,10 +284,10 @@ class Reader:
         return not has_changed
 
     def made_of_files(self, name: str, given: object, make: Callable[[], T]) -> T:
-        """Return what `make` makes of `given`, and of the files and folders that it reads with this reader.
+        """Return the result of `make` from `given` and from the files and folders that it reads with this reader.
 
-        The last result is reused if all of them are unchanged, which is checked in one call. `make` may ask the machine
-        for nothing else.
+        The last result is reused if all of them are unchanged, which is checked in one call. `make` must not read
+        anything else from the machine.
         """
         made = self.earlier.making_by_name.get(name)
         if made is None or made.given != given or not self._is_unchanged(made):
@@ -306,7 +302,7 @@ class Reader:
         return made.value  # type: ignore[return-value]  # that of the same name
 
     def _is_unchanged(self, made: ReadInputs) -> bool:
-        """Return whether all files and folders of a result are unchanged; reread in one call what is not at hand."""
+        """Return whether all files and folders of a result are unchanged; those not read yet are reread in one call."""
         answers, at_hand = made.answer_by_path, self._ahead | self._content_by_path
         files = [
             (path, answer if isinstance(answer, bytes) else None)
@@ -335,7 +331,7 @@ class Reader:
         return isinstance(self._content(path, expected=False), Absent)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json | None:
-        """Return the answer to what no file contains, or None, with the reason kept, if it cannot be asked."""
+        """Return the answer to a question that no file answers, or None, with the reason kept, if there is none."""
         self.asked.add(question)
         try:
             return self.machine.ask(question, answer)
@@ -361,24 +357,29 @@ class Reader:
             self.asked.add(path)
             self._content_by_path[path] = content
         if not isinstance(content, bytes):
-            content = self._once(self._content_by_path, path, lambda path: content_of(self.machine, path), expected)
+            content = self._read_once(
+                self._content_by_path, path, lambda path: content_of(self.machine, path), expected
+            )
         if self._making is not None:
             self._making.answer_by_path[path] = content
-            if isinstance(content, Absent):  # it is doubted once these are hidden, also if it was known before
+            if isinstance(content, Absent):  # doubted if its folder is hidden, even if its absence was known before
                 for folder in marker_folders(path):
                     self._listing(folder, expected=False)
         return content
 
     def _listing(self, path: str, expected: bool) -> list[str] | Unreadable:
-        names = self._once(self._names_by_path, path, self.machine.list_names, expected)
+        names = self._read_once(self._names_by_path, path, self.machine.list_names, expected)
         if self._making is not None:
             self._making.names_by_path[path] = names
         return names
 
-    def _once(
+    def _read_once(
         self, kept: dict[str, T | Unreadable], path: str, read: Callable[[str], T], expected: bool
     ) -> T | Unreadable:
-        """Return the answer, read at most once. A raised error is never kept, as it keeps its frames."""
+        """Return the answer, read at most once.
+
+        The raised error itself is not kept, because it references its frames.
+        """
         if path not in kept:
             self.asked.add(path)
             try:
@@ -386,7 +387,7 @@ class Reader:
                     raise Unreadable(path, NOT_ASKED)
                 kept[path] = read(path)
             except Absent as error:
-                kept[path] = self._believed(error)
+                kept[path] = self._absent_or_unknown(error)
             except Unreadable as error:
                 kept[path] = error.again()
         answer = kept[path]
@@ -394,8 +395,8 @@ class Reader:
             self.note(path, answer.reason)
         return answer
 
-    def _believed(self, absent: Absent) -> Unreadable:
-        """Return the absence if it is a fact, or an unknown file if everything around the path is hidden too."""
+    def _absent_or_unknown(self, absent: Absent) -> Unreadable:
+        """Return the error as absence if that is certain, or as unknown if everything around the path is hidden too."""
         hidden = next((folder for folder in marker_folders(absent.path) if self._is_hidden(folder)), None)
         if hidden is None:
             return absent.again()

@@ -1,7 +1,7 @@
-"""The observed machine, and the only access to it.
+"""The observed machine, and the only way to access it.
 
-Sources ask a `Machine`, never the operating system, so that the same code runs on this host, on a copied tree, in
-replay and in tests. A machine returns the kernel's texts without interpreting them.
+All reading goes through a `Machine`, never directly to the operating system, so the same code works on this host, on a
+copied tree, in replay and in tests. A machine returns the kernel's texts uninterpreted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
-Json = Any  # what json.loads gives back
+Json = Any  # a value of json.loads
 
 
 def wait_readable(descriptor: int, seconds: float) -> bool:
@@ -34,7 +34,7 @@ class Machine(Protocol):
 
     @property
     def is_live(self) -> bool:
-        """Whether the machine is this host, now: it can be pinned to and spun on, and changes while it is read."""
+        """Whether the machine is this host, now: it can be pinned to and spun on, and changes during reading."""
 
     @property
     def name(self) -> str:
@@ -64,13 +64,13 @@ class Machine(Protocol):
         """Return the permission bits of `path`. Raise Unreadable or Absent."""
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        """Return what no file contains (a system call, udev): JSON from `answer`, which only a live machine calls.
+        """Return JSON from `answer` (a system call, udev, not a file); only a live machine calls it.
 
-        Raise Unreadable if the question cannot be asked.
+        Raise Unreadable if there is no answer.
         """
 
     def begin_snapshot(self) -> None:
         """Begin a snapshot: all reads from here on belong together."""
 
     def within_deadline(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, restarted without a file that could not be read in time."""
+        """Return the result of `work`; restart it without a file that could not be read in time."""

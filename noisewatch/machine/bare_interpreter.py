@@ -1,4 +1,4 @@
-"""Processes of noisewatch's own, started with an interpreter that loads no more than they need."""
+"""Helper processes of noisewatch, with an interpreter that loads no more than they need."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def end_host(host: subprocess.Popen[bytes], timeout_s: float) -> None:
     try:
         host.wait(timeout=timeout_s)
     except subprocess.TimeoutExpired:
-        host.kill()  # its children see that it is gone
+        host.kill()  # its children notice its end

@@ -14,7 +14,7 @@ from noisewatch.machine.live import reason_of
 from noisewatch.machine.reading.kept_files import read_file
 from noisewatch.patterns import regex
 
-_CLASS = regex(r"/sys/class/[^/]+")  # it holds nothing but links, which many ways to copy leave out
+_CLASS = regex(r"/sys/class/[^/]+")  # it contains only links, which many ways of copying omit
 
 
 class CopiedTree:
@@ -29,7 +29,7 @@ class CopiedTree:
         if not folder.is_dir():
             raise UsageError(f"--sysroot {root}: no such folder")
         if not (folder / "proc").is_dir() and not (folder / "sys").is_dir():
-            raise UsageError(f"--sysroot {root}: holds neither proc/ nor sys/")
+            raise UsageError(f"--sysroot {root}: contains neither proc/ nor sys/")
         self._root = os.path.realpath(root)
         self.name = os.path.basename(self._root) or self._root
         self._place_by_folder: dict[str, str | None] = {"": self._root}  # None: there is none
@@ -53,7 +53,7 @@ class CopiedTree:
         return self._checked(path, lambda path: stat.S_IMODE(self._place(path)[1]))
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        raise Unreadable(question, "a copied tree cannot answer this")
+        raise Unreadable(question, "not available in a copied tree")
 
     def begin_snapshot(self) -> None:
         """Do nothing: a copied tree does not change."""
@@ -68,14 +68,14 @@ class CopiedTree:
             raise Unreadable(path, reason_of(error)) from error
 
     def _read(self, path: str) -> bytes:
-        """Read a regular file or fail on a directory; any other type of file might block forever."""
+        """Read a regular file; fail on a directory; any other file might block forever."""
         place, mode = self._place(path)
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise Unreadable(path, "not a regular file")
         return read_file(place)
 
     def _place(self, path: str) -> tuple[str, int]:
-        """Return the real path and the mode, all links followed.
+        """Return the real path and mode, with all links followed.
 
         Raise OSError, or Unreadable if it is outside the tree.
         """

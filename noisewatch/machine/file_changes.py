@@ -1,7 +1,7 @@
-"""Report writes by any process to files of this host as they happen (inotify(7)).
+"""Reports writes by any process to files of this host as they happen (inotify(7)).
 
-Watching costs nothing while nothing is written. The files of control groups report writes as well, and those in which
-the kernel reports an event also that (docs.kernel.org/admin-guide/cgroup-v2.html, "[Un]populated Notification").
+Watching costs nothing while nothing is written. Files of control groups report writes too, and event files also the
+kernel's events (docs.kernel.org/admin-guide/cgroup-v2.html, "[Un]populated Notification").
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from noisewatch.machine.threads import signals_left_to_us
 
 _IN_MODIFY, _IN_IGNORED = 0x2, 0x8000  # linux/inotify.h
-_EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name behind it
+_EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name that follows
 _LONGEST = 4096
 
 
@@ -31,7 +31,7 @@ class FileChanges:
         self._descriptor = self._ended = -1
 
     def watch(self, path: str) -> bool:
-        """Report writes to the file from now on; False where the kernel, or its limits, do not allow it."""
+        """Report writes to the file from now on; return False if the kernel or its limits do not allow it."""
         if path in self._path_by_watch.values():
             return True
         if self._thread is None and not self._begin():
@@ -42,7 +42,7 @@ class FileChanges:
         return bool(watch >= 0)
 
     def close(self) -> None:
-        """Report nothing more."""
+        """Stop reporting."""
         if self._thread is not None:
             os.eventfd_write(self._ended, 1)
             self._thread.join()

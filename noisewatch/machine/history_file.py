@@ -20,7 +20,7 @@ from noisewatch.machine.regular_files import READ, convert_failures, opened_regu
 
 _WHAT = "a history"
 _SYSTEM, _NAME = Path("/var/lib"), Path("noisewatch/history.jsonl")
-_PIECE = 16 * 1024 * 1024  # bytes, read at once: years of one machine, and longer than any line
+_PIECE = 16 * 1024 * 1024  # bytes per read: years of one machine, and longer than any line
 _MOST_BYTES = 16 * _PIECE  # read from the end: years of a fleet
 _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -44,10 +44,10 @@ def usual_path() -> Path:
 
 
 def machine_key() -> str:
-    """Return this machine's key, 32 hexadecimal digits, for a directory that several machines share.
+    """Return this machine's key (32 hexadecimal digits), for a directory shared by several machines.
 
-    A keyed hash, as the machine ID must not be published: machine-id(5). All machines without an ID have the same key,
-    see `has_identity`.
+    It is a keyed hash because the machine ID must not be published (machine-id(5)). All machines without an ID have the
+    same key, see `has_identity`.
     """
     import hashlib  # only needed with a history
     import hmac
@@ -56,7 +56,7 @@ def machine_key() -> str:
 
 
 def has_identity() -> bool:
-    """Return whether this machine has an ID; machine-id(5) has `uninitialized` for one that is still to be set."""
+    """Return whether this machine has an ID; `uninitialized` is an ID that is not set yet (machine-id(5))."""
     return _machine_id() not in (b"", b"uninitialized")
 
 
@@ -68,7 +68,7 @@ def _machine_id() -> bytes:
 
 
 def boot_key() -> str | None:
-    """Return the random ID of the current boot, which identifies no machine; None if it is not readable.
+    """Return the random ID of the current boot, which does not identify the machine; None if unreadable.
 
     https://docs.kernel.org/admin-guide/sysctl/kernel.html#random
     """
@@ -79,7 +79,7 @@ def boot_key() -> str | None:
 
 
 class Store(NamedTuple):
-    """The content of a history file: entries, oldest first, their line numbers and those of damaged lines, from 1.
+    """The content of a history file: entries, oldest first, with line numbers from 1, and numbers of damaged lines.
 
     Only the last 256 MB of a larger file are read: `is_cut` is then true, and lines are counted from there.
     """
@@ -91,9 +91,9 @@ class Store(NamedTuple):
 
 
 def read_store(path: Path, is_requested: Callable[[bytes], bool] = lambda _: True) -> Store:
-    """Return the entries whose lines are requested, and the damaged lines. The newest line is asked first.
+    """Return the entries whose lines are requested, and the damaged lines.
 
-    If there is no file yet, there are none. Raise UsageError.
+    `is_requested` is called for the newest line first. Without a file, there are no entries. Raise UsageError.
     """
     with convert_failures(path):
         try:
@@ -104,7 +104,7 @@ def read_store(path: Path, is_requested: Callable[[bytes], bool] = lambda _: Tru
 
 
 def append_entry(path: Path, entry: Entry, referred_to: Entry | None = None) -> None:
-    """Append the entry, preceded by the entry it refers to unless that is in the file already. Raise UsageError."""
+    """Append the entry, preceded by the entry it refers to unless that one is in the file already. Raise UsageError."""
     with convert_failures(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with opened_regular(path, _APPEND, _WHAT) as file:
@@ -137,8 +137,8 @@ def _append(file: int, text: bytes) -> None:
 
 
 def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:
-    """Yield the lines, newest first; the last one yielded is incomplete if its line begins before `begin`."""
-    rest: list[bytes] = []  # of the line that goes on before what was read, its end first
+    """Yield the lines, newest first; the last one is incomplete if it starts before `begin`."""
+    rest: list[bytes] = []  # of the line that continues before the read part, its end first
     while end > begin:
         size = min(_PIECE, end - begin)
         end -= size
@@ -152,9 +152,9 @@ def _lines_backwards(file: int, begin: int, end: int) -> Iterator[bytes]:
 
 
 def _store(path: Path, file: int, is_requested: Callable[[bytes], bool]) -> Store:
-    """Read the requested entries. Raise UsageError if the file has content but no entry."""
+    """Return the requested entries. Raise UsageError if the file has content but no entry."""
     entries: list[Entry] = []
-    numbers, damaged = [], []  # of lines, from -1 on backwards
+    numbers, damaged = [], []  # of lines, counted backwards from -1
     size, at, is_history = os.fstat(file).st_size, 0, False
     begin = max(size - _MOST_BYTES, 0)
     for at, line in enumerate(_lines_backwards(file, begin, size), 1):

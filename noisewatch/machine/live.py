@@ -1,6 +1,6 @@
-"""This host, read with the plainest system calls, with a deadline for each file.
+"""This host, read with plain system calls and a deadline for each file.
 
-A read that hangs keeps a thread until it returns, and is seldom tried again.
+A hanging read keeps a thread until it returns, and is rarely retried.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from noisewatch.machine import Json, T, wait_readable
 from noisewatch.machine.reading.kept_files import LARGEST_FILE, File, KeptFiles, ReadProgress
 from noisewatch.machine.threads import signals_left_to_us
 
-AGAIN_AFTER = 60.0  # deadlines: a file that goes on hanging keeps us waiting for a sixtieth of the time at most
-_GROWS_BY = 2.0  # each time that it hangs again
-_LONGEST_WAIT_S = 3600.0  # so that a machine that recovers is seen whole within the hour
-MOST_STUCK = 32  # threads; where more files hang it is the machine that does, and each costs another deadline
+AGAIN_AFTER = 60.0  # deadlines: a file that keeps hanging delays us for a sixtieth of the time at most
+_GROWS_BY = 2.0  # each time it hangs again
+_LONGEST_WAIT_S = 3600.0  # so that a recovered machine is read completely within the hour
+MOST_STUCK = 32  # threads; if more files hang, the whole machine does, and each costs another deadline
 
 
 class Threadlike(Protocol):
@@ -43,7 +43,7 @@ class _Hung(Struct, frozen=True):
 
 
 class HungReads:
-    """Hanging reads: by path, the thread that was left behind in it. Times are CLOCK_MONOTONIC."""
+    """Hanging reads: by path, the thread abandoned in the read. Times are CLOCK_MONOTONIC."""
 
     def __init__(self, again_after: float = AGAIN_AFTER) -> None:
         self._again_after = again_after
@@ -60,7 +60,7 @@ class HungReads:
         return path in self._by_path
 
     def may_try(self, path: str, now_s: float) -> bool:
-        """Return whether the last read has returned, long enough ago: at most one thread hangs in a file."""
+        """Return whether the last read returned, long enough ago, so at most one thread hangs per file."""
         hung = self._by_path.get(path)
         return hung is None or (now_s >= hung.again_at_s and not hung.thread.is_alive())
 
@@ -74,8 +74,8 @@ class HungReads:
         return sorted(path for path, hung in self._by_path.items() if hung.thread.is_alive())
 
 
-READ_DEADLINE_S = 1.0  # the slowest honest file met, cpufreq on old kernels, takes 0.02 s a CPU
-_ASK_DEADLINE_S = 10.0  # a library that is imported and goes through all devices: 1.5 s on an emulated machine
+READ_DEADLINE_S = 1.0  # the slowest working file so far, cpufreq on old kernels, takes 0.02 s per CPU
+_ASK_DEADLINE_S = 10.0  # imports a library that enumerates all devices: 1.5 s on an emulated machine
 
 _REASONS = {
     errno.ENOENT: NO_SUCH_FILE,
@@ -89,7 +89,7 @@ _REASONS = {
 
 
 def unreadable(path: str, error: OSError) -> Unreadable:
-    """Return the error for the user from the kernel's."""
+    """Return the user's error for the kernel's error."""
     kind = Absent if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESRCH) else Unreadable
     return kind(path, reason_of(error))
 
@@ -125,7 +125,7 @@ class LiveMachine:
         return self._timed(path, self._files.read, path)
 
     def reread(self, files: Sequence[File]) -> list[tuple[int, bytes | None]]:
-        """Reread the files in one call, without the interpreter between them; each file has its own deadline."""
+        """Reread the files in one call, without Python code in between; each file has its own deadline."""
         attempt, progress = _current_attempt(), ReadProgress()
         if attempt is None:
             return self._files.reread(files, progress, self._hung)
@@ -150,13 +150,13 @@ class LiveMachine:
     def within_deadline(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread. If a read is stuck, abandon the thread and start `work` over.
 
-        A read that the kernel does not finish cannot be interrupted from within the process, so its thread is left
-        behind. Raise CannotMeasure if that has happened too often.
+        A read that the kernel does not finish cannot be interrupted by the process, so its thread is abandoned. Raise
+        CannotMeasure if that happened too often.
         """
         while True:
             with closing(_Attempt(work)) as attempt:
                 attempt.start()
-                suspect: str | None = None  # overdue twice, as we may have been stopped ourselves
+                suspect: str | None = None  # overdue twice, because this process may have been stopped
                 while not attempt.wait_for_end(self._deadline_s / 4):
                     path, suspect = suspect, attempt.overdue()
                     if path is not None and path == suspect:
@@ -176,7 +176,7 @@ class LiveMachine:
 
     def _timed(self, path: str, read: Callable[..., T], *arguments: str, own_deadline_s: float | None = None) -> T:
         deadline_s = own_deadline_s or self._deadline_s
-        attempt = _current_attempt()  # without a watching thread, nothing is tried again
+        attempt = _current_attempt()  # without a watching thread there is no retry
         if path in self._hung and (attempt is None or not self._hung.may_try(path, time.monotonic())):
             raise Unreadable(path, f"gave no answer within {deadline_s:g} s")
         if attempt is not None:
@@ -193,7 +193,7 @@ class LiveMachine:
 
 
 class _Abandoned(BaseException):
-    """The end of an abandoned attempt whose read returned after all, when another one has started over."""
+    """Ends an abandoned attempt whose read has returned after a new attempt was started."""
 
 
 class _Attempt(Generic[T]):
@@ -201,7 +201,7 @@ class _Attempt(Generic[T]):
 
     def __init__(self, work: Callable[[], T]) -> None:
         self.is_given_up = False
-        self.deadline_s = math.inf  # of the read that was begun last
+        self.deadline_s = math.inf  # of the last started read
         self._reads: tuple[str, float] | ReadProgress | None = None  # of one file, until when
         self._work = work
         self._values: list[T] = []
@@ -219,7 +219,7 @@ class _Attempt(Generic[T]):
         return wait_readable(self._end, seconds)
 
     def close(self) -> None:
-        """Close the descriptor of the end, as no thread waits for it any more."""
+        """Close the descriptor that signals the end: no thread waits for it any more."""
         os.close(self._end)
 
     def is_alive(self) -> bool:
@@ -251,7 +251,7 @@ class _Attempt(Generic[T]):
             raise _Abandoned
 
     def give_up(self) -> None:
-        """Abandon the attempt: the caller waits for it no longer."""
+        """Abandon the attempt: the caller no longer waits for it."""
         self.is_given_up = True
         if isinstance(self._reads, ReadProgress):
             self._reads.give_up()
@@ -274,7 +274,7 @@ class _Attempt(Generic[T]):
             self._error = error
         finally:
             self._has_ended = True
-            os.close(self._told_end)  # the waiting thread sees the end of the pipe
+            os.close(self._told_end)  # wakes the waiting thread, which sees the end of the pipe
 
     def result(self) -> T:
         if self._error is not None:

@@ -1,6 +1,6 @@
-"""A lock file, which contains the name of one process: a second process sees the first one's.
+"""A lock file that contains the name of the process that holds the lock.
 
-The name stays when noisewatch ends: it belongs to its starter, the script whose benchmark comes next.
+The name stays when noisewatch ends: the holder is its starter, the script that runs the benchmark next.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from noisewatch.errors import UsageError, system_reason
 
-HOLD_DEADLINE_S = 1.0  # all that is done meanwhile is to read and write a line; a stopped process may hold it for ever
+HOLD_DEADLINE_S = 1.0  # it is held only to read and write a line, but a stopped process may hold it forever
 _TRY_AGAIN_S = 0.01
 _LARGEST = 4096
 _OPEN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -26,9 +26,9 @@ class FileHeld(UsageError):
 
 
 def claim(path: str, successor: Callable[[str], str | None]) -> bool:
-    """Replace the file's text by `successor` of it (empty for no file yet); return whether the claim succeeded.
+    """Replace the file's text (empty if there is no file) by `successor(text)`; return whether the claim succeeded.
 
-    An unchanged text is not written again; None means that the file is claimed by another process. Raise FileHeld, and
+    An unchanged text is not written. A successor of None means that another process holds the lock. Raise FileHeld, and
     UsageError if the file cannot be written.
     """
     with _held(path) as file:
@@ -40,7 +40,7 @@ def claim(path: str, successor: Callable[[str], str | None]) -> bool:
 
 
 def release(path: str, text: str) -> None:
-    """Empty the file if its content still is `text`. Raise as `claim` does."""
+    """Empty the file if its content is still `text`. Raise the errors of `claim`."""
     with _held(path) as file:
         if _read(file) == text:
             _write(file, "")
@@ -48,7 +48,7 @@ def release(path: str, text: str) -> None:
 
 @contextmanager
 def _held(path: str) -> Iterator[int]:
-    """Open the file, locked against changes by other processes within the context."""
+    """Open the file, locked against changes by other processes in the context."""
     try:
         file = _opened(path)
         try:
@@ -65,7 +65,7 @@ def _held(path: str) -> Iterator[int]:
 def hold(path: str, file: int) -> None:
     """Lock the open file until it is closed. Raise FileHeld after a timeout.
 
-    Any user may open the file, and so hold it for any time.
+    Any user may open the file and hold it for any time.
     """
     give_up_s = time.monotonic() + HOLD_DEADLINE_S
     while True:
@@ -73,12 +73,12 @@ def hold(path: str, file: int) -> None:
             return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= give_up_s:
-                raise FileHeld(f"{path}: {_holder(file)} keeps it held (flock)") from None
+                raise FileHeld(f"{path}: {_holder(file)} keeps it locked (flock)") from None
         time.sleep(_TRY_AGAIN_S)
 
 
 def _holder(file: int) -> str:
-    """Return the holder's name and pid, by /proc/locks: `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`."""
+    """Return the holder's name and pid from /proc/locks: `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`."""
     inode = os.fstat(file).st_ino
     try:
         with open("/proc/locks") as locks:

@@ -1,6 +1,6 @@
-"""Counters of the calling thread, read in some microseconds, for use between two measurements.
+"""Counters of the calling thread, read in some microseconds, between two measurements.
 
-It imports next to nothing, as it runs inside the benchmark's own process.
+It imports very little because it runs in the benchmark's own process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LONGEST = 100  # bytes: three counts
 
 
 class ThreadReading(NamedTuple):
-    """Counters at one time: `ran_ns` of this thread, `process_ns` of its process, `children_s` of reaped children."""
+    """Counters at one time: CPU time of this thread (`ran_ns`), its process, and reaped children."""
 
     at_ns: int  # CLOCK_MONOTONIC
     ran_ns: int

@@ -1,4 +1,4 @@
-"""Files named by the user. Other than regular files (a pipe, a device, a folder) are refused without waiting."""
+"""Opens files named by the user. All but regular files (a pipe, a device, a folder) are refused without blocking."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 @contextmanager
 def convert_failures(path: Path) -> Iterator[None]:
-    """Convert an OSError within the context to a UsageError that names the file."""
+    """Convert an OSError in the context to a UsageError that names the file."""
     try:
         yield
     except OSError as error:

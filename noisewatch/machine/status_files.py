@@ -1,4 +1,4 @@
-"""Small files by which a process of noisewatch shows others on this host what it does, while it runs.
+"""Small files in which running noisewatch processes publish their status to other processes on this host.
 
     /run/noisewatch/4711                root's, readable for all; the name is the pid
     /run/user/1000/noisewatch/4711      a user's own ($XDG_RUNTIME_DIR)
@@ -6,9 +6,9 @@
     5f3c2a11                            CRC-32 of all that follows
     {"schema":1,…
 
-A file is written in place, and so has one inode: a reader with an open descriptor sees its last content, even after the
-file was removed. The checksum detects a text read while it was written. The writer holds a lock (flock) until it ends,
-which distinguishes its file from one left by a killed process.
+A file is written in place, so its inode stays: a reader with an open descriptor sees the last content even after the
+file is removed. The checksum detects a read during a write. The writer holds a lock (flock) until it ends, which
+distinguishes its file from that of a killed process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST = 1 << 16  # bytes
 _MOST_FILES = 16
 _OF_ROOT, _NAME = "/run/noisewatch", "noisewatch"
 _FOLDER_TRIES, _FOLDER_WAIT_S = 200, 0.001
-_TRIES = 3  # a file that is being written is whole some microseconds later
+_TRIES = 3  # a file being written is complete some microseconds later
 _CRC = 9  # bytes: eight digits and the end of the line
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -42,7 +42,7 @@ def own_folder() -> str:
 
 
 def trusted_folders() -> tuple[str, ...]:
-    """Return the folders of root, of this user, and below sudo of its caller."""
+    """Return the folders of root, of this user, and under sudo of its caller."""
     caller = _sudo_caller()
     of_caller = () if caller is None else (f"/run/user/{caller}/{_NAME}",)
     return tuple(dict.fromkeys((_OF_ROOT, own_folder(), *of_caller)))
@@ -58,7 +58,7 @@ def _is_number(text: str) -> bool:
 
 
 class StatusFile:
-    """The status file of this process. If it cannot be written, there is none, without an error."""
+    """The status file of this process. A file that cannot be written is silently missing."""
 
     def __init__(self, folder: str | None = None) -> None:
         self._pid = os.getpid()
@@ -76,7 +76,7 @@ class StatusFile:
         self._folder = os.open(folder, _FOLDER)
         if not _is_safe(os.fstat(self._folder), frozenset({os.geteuid()})):
             raise PermissionError(folder)
-        with _alone_in(self._folder):  # else a process that starts takes this file for a killed one's
+        with _alone_in(self._folder):  # otherwise a starting process would take this file for a killed process's
             _sweep(self._folder)
             self._file = os.open(str(self._pid), _CREATE, 0o600, dir_fd=self._folder)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,7 +98,7 @@ class StatusFile:
         self._size = len(content)
 
     def remove(self) -> None:
-        """Remove the file. A second call does nothing, and a forked process removes nothing."""
+        """Remove the file. A second call, or a call in a forked process, does nothing."""
         if os.getpid() == self._pid and self._file >= 0:
             with suppress(OSError):
                 os.unlink(str(self._pid), dir_fd=self._folder)
@@ -148,7 +148,7 @@ class _Opened(Struct):
 
 
 class StatusFiles:
-    """The status texts of running noisewatch processes, and once more those of processes that have ended since."""
+    """The status texts of running noisewatch processes, and one last time those of ended processes."""
 
     def __init__(self, folders: Sequence[str] | None = None) -> None:
         self._folders = trusted_folders() if folders is None else tuple(folders)
@@ -156,7 +156,7 @@ class StatusFiles:
         self._opened: dict[tuple[str, str], _Opened] = {}
 
     def texts(self) -> list[str]:
-        """Return the text of each process of a trusted user: root, this user, and the caller of sudo."""
+        """Return the texts of the processes of trusted users: root, this user, and the caller of sudo."""
         there = {(folder, name) for folder in self._folders for name in self._open_new(folder)}
         texts = []
         for key, opened in list(self._opened.items()):
@@ -168,7 +168,7 @@ class StatusFiles:
         return texts
 
     def _open_new(self, folder: str) -> list[str]:
-        """Open new files in the folder as far as permitted, and return all names there."""
+        """Open the new files in the folder as far as permitted, and return all names in it."""
         try:
             opened = os.open(folder, _FOLDER)
         except OSError:

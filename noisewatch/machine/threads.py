@@ -1,4 +1,4 @@
-"""Threads of noisewatch next to the main one."""
+"""Threads of noisewatch other than the main thread."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# What may ask a program that waits for something to end, to stop or to look: others end it wherever they arrive.
+# Signals that may ask a waiting program to end, stop or look; all others end it in whatever thread they arrive.
 FOR_MAIN_THREAD = frozenset(
     {
         *(signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2),
@@ -17,7 +17,7 @@ FOR_MAIN_THREAD = frozenset(
 
 @contextmanager
 def signals_left_to_us() -> Iterator[None]:
-    """Block the main thread's signals within the context, so that threads started there never take them."""
+    """Block the main thread's signals in the context, so that threads started there never receive them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_MAIN_THREAD)
     try:
         yield

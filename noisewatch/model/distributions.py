@@ -1,4 +1,4 @@
-"""Quantiles of the distributions behind the intervals of means and of standard deviations."""
+"""Quantiles of the distributions used for intervals of means and standard deviations."""
 
 from __future__ import annotations
 

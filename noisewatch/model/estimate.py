@@ -29,7 +29,7 @@ class Ratio(Struct, frozen=True):
 
     @property
     def is_shown(self) -> bool:
-        """Whether the interval excludes 1, so that chance does not explain the difference."""
+        """Whether the interval excludes 1, so chance does not explain the difference."""
         return not self.interval.low <= 1 <= self.interval.high
 
 
@@ -37,7 +37,7 @@ def ratio_of(first: Estimate, second: Estimate, significance: float) -> Ratio:
     """Return the ratio with an interval that misses the true ratio in a share of `significance` (0 to 1) of cases.
 
     The share counts both sides together. Welch's t-test of two independent samples, of the logarithms of their values,
-    with the fewer degrees of freedom of both sides, which errs on the side of no difference: Welch, 1938, doi
+    with the smaller degrees of freedom of the two, which errs towards no difference: Welch, 1938, doi
     10.1093/biomet/29.3-4.350.
     """
     error = math.hypot(first.deviation, second.deviation)

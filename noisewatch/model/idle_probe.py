@@ -12,14 +12,13 @@ if TYPE_CHECKING:
     from noisewatch.machine.spinning.idle_probe.buffer import Slice
     from noisewatch.model.interval.interval import Interval
 
-# The probe does not spin where target-cpu-busy fails: kernel threads and the odd visitor stay below, a benchmark does
-# not.
+# The probe does not spin if target-cpu-busy fails: kernel threads and occasional tasks stay below, benchmarks do not.
 BUSY_SHARE = 0.05
 _DOUBT_NS = 30_000_000  # /proc/stat counts in steps of 10 ms at both ends, our own time included
 
 
 class ProbeState(StrEnum):
-    """The state of the idle probe on a CPU: it measures, or the reason why it does not."""
+    """The state of the idle probe on a CPU: measuring, or why not."""
 
     OFF = "off"
     MEASURES = "measures"
@@ -44,7 +43,7 @@ class Measured(Struct, frozen=True):
 
     @property
     def stolen_share(self) -> float:
-        """The share of the spinning time that was lost: the noise that a loop on this CPU would have had."""
+        """The lost share of the spinning time: the noise that a loop on this CPU would have met."""
         return self.stolen_ns / self.spun_ns
 
 
@@ -64,13 +63,13 @@ def measured_in(slices: Sequence[Slice]) -> Measured | None:
 def why_not_to_spin(interval: Interval, cpu: int) -> ProbeState | None:
     """Return why the probe may not spin on the CPU, or None if it may.
 
-    Work on the CPU prevents it, and so does work on a sibling, which shares the core and would be slowed too.
+    Work on the CPU prevents it, and so does work on a sibling, which shares the core and would be slowed down.
     """
     if cpu not in (interval.after.online.online or {cpu}):
         return ProbeState.OFFLINE
     lock = interval.after.machine_lock
     if lock is not None and lock.owner is not None and lock.is_alive is not False:
-        return ProbeState.LOCKED  # `preflight --lock`: a benchmark is about to run, or does
+        return ProbeState.LOCKED  # `preflight --lock`: a benchmark runs or is about to run
     is_busy = _is_busy(interval, cpu)
     if is_busy is None:
         return ProbeState.UNKNOWN_LOAD
@@ -88,7 +87,7 @@ def why_not_to_spin(interval: Interval, cpu: int) -> ProbeState | None:
 def _is_busy(interval: Interval, cpu: int) -> bool | None:
     """Return whether tasks other than noisewatch's used the CPU for more than an instant, or None if unknown.
 
-    Interrupts and the hypervisor do not count: their time is what the probe measures.
+    Interrupts and the hypervisor do not count: the probe measures their time.
     """
     load = interval.load_by_cpu.get(cpu)
     if load is None:

@@ -1,7 +1,7 @@
-"""Figures that are out of line with those of machines of the same kind.
+"""Figures that are out of line with those of the same kind of machine.
 
 A figure is out of line if it is more than 3.5 standard deviations from the median. The standard deviation is estimated
-by the median absolute deviation, so that outliers do not hide themselves (Iglewicz and Hoaglin, How to Detect and
+by the median absolute deviation, so outliers do not hide themselves (Iglewicz and Hoaglin, How to Detect and
 Handle Outliers, 1993). All values are logarithms, because figures of machines differ by factors.
 """
 
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from noisewatch.model.history.figures import TRAITS, Figure, Nature, logarithm
 
-LEAST_MACHINES = 8  # of fewer, normally distributed, one in 18 or more would be out of line (simulated: of 5)
+LEAST_MACHINES = 8  # with fewer, at least one in 18 normal values would be out of line (simulated for 5)
 MOST_DEVIATIONS = 3.5
 _DEVIATION_PER_MAD = 1.4826  # of a normal distribution
 
@@ -23,7 +23,7 @@ _DEVIATION_PER_MAD = 1.4826  # of a normal distribution
 class OutOfLine(Struct, frozen=True):
     """A figure of one machine that is out of line; `median` is the median of the `machines` that have the figure.
 
-    It is the machine's figure; or, with a `cpu`, that of its slowest CPU, compared with the slowest CPUs of the others.
+    With a `cpu`, it is the figure of the machine's slowest CPU, compared with the slowest CPUs of the others.
     """
 
     figure: Figure
@@ -62,7 +62,7 @@ def out_of_line(kinds: Mapping[str, Hashable], figures: Mapping[str, Figures]) -
 def _outliers(figure: Figure, pairs: Sequence[tuple[str, float]]) -> Iterator[tuple[str, OutOfLine]]:
     """Yield the outliers of one figure, with their machines.
 
-    Less noise than on other machines is not an outlier; more speed is, as is less.
+    Less noise than on other machines is not an outlier; a speed may be an outlier in both directions.
     """
     if len(pairs) < LEAST_MACHINES:
         return

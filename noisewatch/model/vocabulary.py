@@ -1,4 +1,4 @@
-"""The meanings of names: of the kernel's own threads, and of the queues that interrupts belong to.
+"""Explanations of the names of kernel threads and of IRQ queues.
 
     ksoftirqd/3   migration/3   rcuop/3   kworker/3:1H-kblockd   kworker/u8:2+flush-8:0   irq/36-nvme0q3
 
@@ -29,7 +29,7 @@ _NAMES = (
     (r"(mlx\d+)_comp(\d+)(?:@\S+)?", "completion queue {1} of the network card ({0})"),
     (r"(mlx\d+)_async\d*(?:@\S+)?", "commands and events of the network card ({0})"),
     (r"mlx4-(\d+)(?:@\S+)?", "completion queue {0} of the network card (mlx4)"),
-    (r"(?:\w+-)?([A-Za-z]\w*?)-(?:Tx-?Rx|fp|Q|rxtx)-?(\d+)", "queue {1} of the network interface {0}, both ways"),
+    (r"(?:\w+-)?([A-Za-z]\w*?)-(?:Tx-?Rx|fp|Q|rxtx)-?(\d+)", "queue {1} of the network interface {0}, both directions"),
     (r"(?:\w+-)?([A-Za-z]\w*?)-rx-?(\d+)", "receive queue {1} of the network interface {0}"),
     (r"(?:\w+-)?([A-Za-z]\w*?)-tx-?(\d+)", "send queue {1} of the network interface {0}"),
     (r"((?:megasas|mpt\dsas)\d+)-msix(\d+)", "queue {1} of the disk controller {0}"),
@@ -77,7 +77,7 @@ _QUEUES = {
     "events_highpri": "urgent deferred work from any part of the kernel",
     "events_unbound": "deferred work from any part of the kernel, on any CPU",
     "events_long": "long-running deferred work from any part of the kernel",
-    "events_power_efficient": "deferred work from any part of the kernel, on any CPU where that saves power",
+    "events_power_efficient": "deferred work from any part of the kernel, on any CPU to save power",
     "events_freezable": "deferred work from any part of the kernel, but not during suspend",
     "mm_percpu_wq": "this CPU's memory statistics and caches",
     "kblockd": "requests to disks",
@@ -92,40 +92,40 @@ _QUEUES = {
 }
 
 _THREADS = (
-    (r"ksoftirqd/(\d+)", "runs softirqs of CPU {0} when there are too many for the end of an interrupt"),
+    (r"ksoftirqd/(\d+)", "runs softirqs of CPU {0} if there are too many for the end of an interrupt"),
     (r"ktimers/(\d+)", "runs the timer softirqs of CPU {0} (real-time kernels)"),
     (r"irq_work/(\d+)", "runs small pieces of deferred interrupt work on CPU {0} (real-time kernels)"),
-    (r"migration/(\d+)", "moves threads off CPU {0}, or stops it briefly, at the highest priority"),
+    (r"migration/(\d+)", "moves threads off CPU {0}, or stops CPU {0} briefly, at the highest priority"),
     (r"cpuhp/(\d+)", "takes CPU {0} online and offline, step by step"),
     (r"idle_inject/(\d+)", "keeps CPU {0} idle on purpose, to cool the processor"),
     (r"watchdog/(\d+)", "proves to the soft lockup watchdog that CPU {0} still runs threads"),
-    (r"rcuc/(\d+)", "runs the RCU callbacks of CPU {0}, on it: frees memory that nothing reads any more"),
-    (r"rcuo[ps]/(\d+)", "runs the RCU callbacks of CPU {0} in its place (rcu_nocbs): it may run on any CPU"),
+    (r"rcuc/(\d+)", "runs the RCU callbacks of CPU {0} on it: frees memory that is no longer read"),
+    (r"rcuo[ps]/(\d+)", "runs the RCU callbacks of CPU {0} on its behalf (rcu_nocbs), possibly on any CPU"),
     (r"rcuog/(\d+)", "waits for RCU's grace periods for a group of CPUs, CPU {0} among them (rcu_nocbs)"),
     (r"rcub/(\d+)", "speeds up readers that hold up RCU"),
-    (r"rcu_(preempt|sched|bh)", "finds out when no CPU uses old data any more (RCU grace periods)"),
+    (r"rcu_(preempt|sched|bh)", "detects when no CPU uses old data any more (RCU grace periods)"),
     (r"rcu_exp\S*", "finishes RCU's grace periods early, by interrupting CPUs"),
     (r"rcu_tasks\S*", "waits for all tasks on behalf of tracing and BPF (RCU)"),
     (r"kswapd(\d+)", "reclaims pages when the memory of node {0} runs low"),
     (r"kcompactd(\d+)", "compacts pages of node {0} to make large blocks of free memory"),
-    (r"khugepaged", "makes huge pages of small ones in running programs"),
+    (r"khugepaged", "merges small pages of running programs into huge pages"),
     (r"ksmd", "looks for equal pages to share them (KSM)"),
     (r"kdamond\.(\d+)", "samples which memory is used (DAMON)"),
     (r"oom_reaper", "frees the memory of processes killed because memory ran out"),
     (r"khungtaskd", "looks regularly for hung tasks"),
     (r"kthreadd", "starts all other threads of the kernel"),
-    (r"kdevtmpfs", "makes the device files in /dev"),
+    (r"kdevtmpfs", "creates the device files in /dev"),
     (r"pool_workqueue_\S*", "cleans up removed workqueues"),
     (r"watchdogd", "feeds the watchdog that resets a hung machine"),
-    (r"hwrng", "takes random numbers from the hardware"),
-    (r"kauditd", "hands audit messages to auditd"),
-    (r"psimon", "watches pressure (PSI) for programs that set a trigger"),
+    (r"hwrng", "reads random numbers from the hardware"),
+    (r"kauditd", "passes audit messages to auditd"),
+    (r"psimon", "monitors pressure (PSI) for programs that set a trigger"),
     (r"sugov:(\d+)", "sets the clock of the CPUs from {0} on for the governor schedutil"),
     (r"napi/(.+)-(\d+)", "receives the packets of the network interface {0} (threaded NAPI)"),
     (r"backlog_napi/(\d+)", "receives packets that were steered to CPU {0}"),
-    (r"vhost-(\d+)", "moves the packets, or blocks, of the virtual machine that is process {0}"),
-    (r"kvm-pit/(\d+)", "is the timer of the virtual machine that is process {0}"),
-    (r"kvm-nx-lpage\S*", "makes huge pages of virtual machines whole again"),
+    (r"vhost-(\d+)", "moves packets or blocks of the virtual machine with PID {0}"),
+    (r"kvm-pit/(\d+)", "emulates the timer (PIT) of the virtual machine with PID {0}"),
+    (r"kvm-nx-lpage\S*", "rebuilds the huge pages of virtual machines"),
     (r"jbd2/(.+)-(\d+)", "writes the journal of the file system on {0} (ext4)"),
     (r"xfsaild/(.+)", "writes the changed metadata of the file system on {0} (XFS)"),
     (r"btrfs-(\S+)", "works for a btrfs file system: {0}"),
@@ -133,7 +133,7 @@ _THREADS = (
     (r"(md\d+)_(resync|recovery)", "checks the disk array {0}, or copies a part of it"),
     (r"(md\d+)_(\S+)", "runs the disk array {0} ({1})"),
     (r"scsi_eh_(\d+)", "handles errors of the disk controller {0}"),
-    (r"dmcrypt_write\S*", "writes what was encrypted to disk"),
+    (r"dmcrypt_write\S*", "writes encrypted data to disk"),
     (r"pr/(\S+)", "prints kernel messages on the console {0}"),
 )  # fmt: skip
 _PATTERNS = tuple((regex(pattern), words) for pattern, words in _THREADS)
@@ -160,18 +160,18 @@ def _explain_worker(name: str) -> str | None:
     if worker is None:
         return None
     urgent = "high-priority " if worker["high"] else ""
-    where = f"of CPU {worker['cpu']}, and only there" if worker["cpu"] else "not bound to a CPU"
+    where = f" on CPU {worker['cpu']} only" if worker["cpu"] else ", not bound to a CPU"
     if worker["queue"] is None:
-        return f"does {urgent}work {where}, that parts of the kernel have deferred"
-    tense = "runs now" if worker["state"] == "+" else "ran last"
-    return f"does {urgent}work {where}; what it {tense}: {_describe_queue(worker['queue'])}"
+        return f"does {urgent}deferred kernel work{where}"
+    tense = "running now" if worker["state"] == "+" else "ran last"
+    return f"does {urgent}deferred kernel work{where}; {tense}: {_describe_queue(worker['queue'])}"
 
 
 def _explain_rescuer(name: str) -> str | None:
     rescuer = _RESCUER.fullmatch(name)
     if rescuer is None:
         return None
-    return f"does work when no memory is left for another worker: {_describe_queue(rescuer['queue'])}"
+    return f"does deferred kernel work when there is no memory for another worker: {_describe_queue(rescuer['queue'])}"
 
 
 def _describe_queue(queue: str) -> str:

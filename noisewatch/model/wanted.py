@@ -1,16 +1,16 @@
-"""The machine that a user requires: a description in TOML, and the scales by which a fact is compared with it.
+"""The machine that a user requires: a description in TOML, and the scales for comparing facts with it.
 
     [identity]
-    "CPU model" = ["AMD EPYC 7451 *", "AMD EPYC 7551 *"]     any of these; * stands for any text
+    "CPU model" = ["AMD EPYC 7451 *", "AMD EPYC 7551 *"]     any of these; * matches any text
     [hardware]
     packages = 1                                             exactly
     memory = { at_least = "64 GiB" }
     [firmware]
-    BIOS = "any"                                             not asked, as if it were not there
+    BIOS = "any"                                             not checked, as if missing
 
-Each error names the file and the line, what was wanted, and what was found. A scale gives the meaning of "at least",
-and knows values with the same meaning. Values that cannot be compared are unknown (None): a BIOS named F12 is neither
-older nor newer than 2.19.1.
+Each error names the file and the line, what was wanted, and what was found. A scale defines "at least", and equality
+beyond equal texts. Values that cannot be compared are unknown (None): a BIOS named F12 is neither older nor newer than
+2.19.1.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from noisewatch.units import describe_clock, describe_size, parse_frequency, par
 
 _Amount = tuple[float, ...]
 _Measure = Callable[[str], _Amount | None]
-# The share of installed memory that firmware and kernel keep for themselves, at most. Machines differ by more.
+# The maximum share of installed memory that firmware and kernel reserve. Machines differ by more.
 KEPT_BACK = 0.05
-_ROUNDED = 0.01  # a size that is written with three digits
+_ROUNDED = 0.01  # of a size written with three digits
 _GROUP = regex(r"(?P<value>[^,(]+?)(?: \((?:CPU|package) [\d,-]+\))?(?:, |$)")
 _VERSION = regex(r"\d{1,9}(?:[.-]\d{1,9})*", re.ASCII)
 _WHOLE_VERSION = regex(r"\d{1,9}(?:[.-]\d{1,9})*(?:(?:[-+_][a-z]|\.[a-z]{2})[\w.+~-]*)?", re.ASCII)
@@ -57,7 +57,7 @@ class FactScale(Struct, frozen=True):
     takes: Callable[[str], bool]  # whether "at least" accepts the value
     is_at_least: Callable[[str, str], bool | None]
     is_same: Callable[[str, str], bool] = _never
-    shown: Callable[[str], str] = str  # the fact for people
+    shown: Callable[[str], str] = str  # the fact in readable form
 
 
 def _scale(
@@ -85,7 +85,7 @@ def scale_of(name: str) -> FactScale | None:
 
 
 def shown(name: str, value: str) -> str:
-    """Return the fact for people: memory as 15.6 GiB, a clock as 3 GHz."""
+    """Return the fact in readable form: memory as 15.6 GiB, a clock as 3 GHz."""
     scale = scale_of(name)
     return scale.shown(value) if scale is not None else value
 
@@ -101,7 +101,7 @@ def _shown_memory(text: str) -> str:
 
 
 def _is_same_memory(fact: str, value: str) -> bool:
-    """Return whether the required memory is installed, less what is kept back and plus rounding."""
+    """Return whether the required memory is installed, allowing for reserved memory and rounding."""
     has, required = parse_size(fact), parse_size(value)
     return has is not None and required is not None and 1 - KEPT_BACK <= has / (required or 1) <= 1 + _ROUNDED
 
@@ -228,7 +228,7 @@ class WantedFact(Struct, frozen=True):
 
 
 def in_quotes(value: str) -> str:
-    """Return the value in quotes, shortened for people; the evidence contains all of it."""
+    """Return the value in quotes, shortened for display; the evidence contains the whole value."""
     return f'"{value if len(value) <= _LONGEST else value[:_LONGEST] + "…"}"'
 
 
@@ -257,14 +257,14 @@ class WantedMachine(Struct, frozen=True):
 
 ANY, AT_LEAST = "any", "at_least"
 WRITES_ONE = "noisewatch show --format machine"
-_MOST_KEYS = 100  # of a dotted key, for which the standard library's parser takes the square of its length
+_MOST_KEYS = 100  # of a dotted key: the standard library's parser takes quadratic time
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = regex(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_KEYS}}}")
 _TOO_DEEP = "wanted facts in tables, found tables or lists nested too deeply"
 _AT_LINE = regex(r" \(at line (\d+), column \d+\)$")
 _AT_END = "(at end of document)"
 _FORMS = f'a text, a whole number, a list of these, {{ {AT_LEAST} = … }} or "{ANY}"'
-_CLOSES = regex(r"""[\]}]|"{3}|'{3}""")  # what a statement of several lines ends with
+_CLOSES = regex(r"""[\]}]|"{3}|'{3}""")  # the end of a statement of several lines
 
 
 def parse_description(content: bytes, file: str) -> WantedMachine:
@@ -277,7 +277,7 @@ def parse_description(content: bytes, file: str) -> WantedMachine:
     except RecursionError:
         raise UsageError(f"{file}: {_TOO_DEEP}") from None
     if not facts:
-        raise UsageError(f"{file}:1: wanted at least one fact, found none: any machine would do ({WRITES_ONE})")
+        raise UsageError(f"{file}:1: wanted at least one fact, found none (see `{WRITES_ONE}`)")
     return WantedMachine(file, facts, text)
 
 
@@ -315,7 +315,7 @@ def _facts(tables: dict[str, Any], text: str, file: str) -> Iterator[WantedFact]
 
 
 def _entries(tables: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the keys of each fact, its class and its name, with its value; the key alone for a value without table."""
+    """Yield class, name and value of each fact; for a value without a table, only its key and value."""
     for name, table in tables.items():
         if not isinstance(table, dict) or name not in set(FactClass):
             yield (name,), table
@@ -339,15 +339,15 @@ def _fact(class_name: str, name: str | None = None, *, value: Any) -> WantedFact
         raise UsageError(_no_table(class_name, value))
     of_class = FactClass(class_name)
     if paths_of(of_class, name) is None:
-        hint = _belongs(name) or _near(name, names_of(of_class)) or f" ({WRITES_ONE} writes all that there are)"
-        raise UsageError(f"wanted a fact of [{of_class}], found {quoted(name)}{hint}")
+        hint = _belongs(name) or _near(name, names_of(of_class)) or f"; `{WRITES_ONE}` lists all facts"
+        raise UsageError(f"[{of_class}] has no fact {quoted(name)}{hint}")
     if value == ANY:
         return None
     if isinstance(value, dict):
         return WantedFact(of_class, name, at_least=_least(name, value))
     values = value if isinstance(value, list) and value else [value]
     if ANY in values:
-        raise UsageError(f'wanted "{ANY}" alone, or the values that will do, found both in a list')
+        raise UsageError(f'wanted "{ANY}" alone or a list of values, found both in one list')
     return WantedFact(of_class, name, tuple(map(_text, values)))
 
 
@@ -360,7 +360,7 @@ def _no_table(name: str, value: Any) -> str:
 
 def _belongs(name: str) -> str | None:
     other = next((fact_class for fact_class in FactClass if paths_of(fact_class, name) is not None), None)
-    return f", which belongs below [{other}]" if other is not None else None
+    return f"; it belongs below [{other}]" if other is not None else None
 
 
 def _near(name: str, valid_names: Iterable[str]) -> str | None:
@@ -393,21 +393,21 @@ def _least(name: str, table: dict[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return the value nearly as in TOML, for an error message."""
+    """Return the value similar to TOML, for an error message."""
     if isinstance(value, bool):
         return f'{str(value).lower()} (a switch is "on" or "off")'
     if isinstance(value, float):
-        return f"{value} (a number with a point needs quotes)" if isfinite(value) else str(value)
+        return f"{value} (put decimal numbers in quotes)" if isfinite(value) else str(value)
     if isinstance(value, dict):
         return clean(f"{{ {', '.join(f'{key} = …' for key in value)} }}")
     return quoted(value) if isinstance(value, str) else clean(str(value))
 
 
 def line_of(text: str, *keys: str) -> int | None:
-    """Return the line of a valid TOML text, from 1 on, that sets the key in the table, or a part of it.
+    """Return the line (from 1) of a valid TOML text that sets the key in the table, or a part of it.
 
-    The parser of the standard library does not report lines. A statement ends with a line, so that it is the fewest
-    lines that the parser accepts by themselves.
+    The standard library's parser does not report lines. A statement ends with a line, so it is the smallest number of
+    lines that the parser accepts.
     """
     dotted = ".".join(keys)
     return next((line for line, path in _statements(text) if path == dotted or path.startswith(f"{dotted}.")), None)

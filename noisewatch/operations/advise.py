@@ -30,13 +30,13 @@ _OF_QUOTA = (
     "for all CPUs together; the part of this CPU is inferred."
 )
 _MAY_HAVE_MOVED = (
-    "Its total run time is measured; its share on this CPU is an estimate, because it moved (or may have moved) "
+    "Its total run time is measured; its share on this CPU is an estimate, because it may have moved "
     "between CPUs, and the kernel does not count a thread's time by CPU."
 )
 _MOVABLE = {
     True: "it can be moved",
     False: "it cannot be moved",
-    None: "this kernel does not say whether it can be moved",
+    None: "unknown whether it can be moved",
 }
 
 

@@ -1,4 +1,4 @@
-"""Calibration of CPUs: the microbenchmark, its gaps as they come, and the culprits of the same time."""
+"""Calibration of CPUs: the microbenchmark, its gaps as they come, and the culprits observed at the same time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from noisewatch.machine.spinning.calibration.buffer import CalibrationBuffer
 from noisewatch.machine.spinning.calibration.run import Progress, Watch
 from noisewatch.machine.spinning.load.run import BusyProcesses, busy_processes
 from noisewatch.machine.spinning.loops.python_loops import COUNT, GAP_WORDS, SPUN_NS
-from noisewatch.model.calibration.attribution import Meanwhile
+from noisewatch.model.calibration.attribution import ConcurrentObservations
 from noisewatch.model.calibration.settling import Settling, are_level, settling_of
 from noisewatch.model.calibration.statistics import Histogram, bucket_of
 from noisewatch.model.history.entries import Past
@@ -46,19 +46,19 @@ from noisewatch.operations.pinning import allowed_now, pin_with_remark
 from noisewatch.operations.progress import ProgressListener
 
 _NO_CPUS = "there is no target CPU to calibrate"
-_DOING = "settling, until the clocks are level:"
+_DOING = "warming up until the clocks are stable:"
 
 
 class CalibrateOptions(Struct, frozen=True, kw_only=True):
     """The CPUs to calibrate, the method, and the benchmark's requirements."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
-    against: str | None = None  # other CPUs that the target's are compared with, as the user listed them
-    busy_processes: int | None = None  # number for a calibration under load; 0: one for each CPU that may be busy
+    against: str | None = None  # other CPUs to compare the target CPUs with, as the user listed them
+    busy_processes: int | None = None  # for a calibration under load; 0: one per CPU that may be busy
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(5.0))
     budget: Budget = field(default_factory=Budget)
-    settle_s: float | None = None  # maximum time of work until the clocks are level; None: no settling
-    history: Path | None = None  # where calibrations are remembered; None: nowhere
+    settle_s: float | None = None  # maximum warm-up until the clocks are stable; None: no warm-up
+    history: Path | None = None  # the history file; None: none
 
 
 class CalibratedUnderLoad(Struct, frozen=True):
@@ -81,10 +81,10 @@ class CalibratedTarget(Struct, frozen=True):
 
 
 class CalibrationRun(Struct, frozen=True):
-    """A calibration, and other observations of the same time."""
+    """A calibration, and other observations made at the same time."""
 
     samples: CalibrationSamples
-    meanwhile: Meanwhile
+    observations: ConcurrentObservations
 
 
 def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressListener) -> CalibratedTarget:
@@ -125,7 +125,7 @@ def calibrate(machine: Machine, options: CalibrateOptions, listener: ProgressLis
 
 
 def as_long_as(calibrated: Calibrated, options: CalibrationOptions) -> CalibrationOptions:
-    """Return the options for a second calibration to compare: with the length of the first, unless one was given."""
+    """Return the options for a second calibration, to compare: of the first one's length, unless one was given."""
     if not options.is_auto:
         return options
     return replace(options, seconds=calibrated.calibration.samples.length_ns / 1e9, is_auto=False)
@@ -140,7 +140,7 @@ def _calibrated(
     listener: ProgressListener,
     look_again: Callable[[], Snapshot],
 ) -> Calibrated:
-    """Calibrate and evaluate the CPUs. Raise CannotMeasure if no CPU was measured to the end."""
+    """Calibrate and evaluate the CPUs. Raise CannotMeasure if no CPU has a complete measurement."""
     asked = until_settled(past, options.calibration, options.budget)
     try:
         measured = calibrate_cpus(machine, snapshot, cpus, asked, listener.on_calibrating, look_again)
@@ -149,7 +149,7 @@ def _calibrated(
     if isinstance(measured, str):
         raise CannotMeasure(measured)
     drift = drift_in(past, measured.samples)
-    calibrated = calibrated_with(measured.samples, options.budget, cpus, measured.meanwhile, drift)
+    calibrated = calibrated_with(measured.samples, options.budget, cpus, measured.observations, drift)
     if not calibrated.complete:
         troubles = "; ".join(f"CPU {cpu}: {trouble}" for cpu, trouble in list(calibrated.troubles.items())[:3])
         raise CannotMeasure(troubles or _NO_CPUS)
@@ -199,8 +199,8 @@ def calibrate_cpus(
 ) -> CalibrationRun | str:
     """Calibrate the CPUs, or return the reason why that is not possible.
 
-    This process should be pinned to other CPUs before. `look_again` takes a snapshot after the calibration, to see what
-    happened since `snapshot`.
+    The caller pins this process to other CPUs first. `look_again` takes a snapshot after the calibration, to compare
+    with `snapshot`.
     """
     if not cpus:
         return _NO_CPUS
@@ -216,13 +216,15 @@ def calibrate_cpus(
         if isinstance(samples, str):
             return samples
         trace = follower.trace(machine)
-    return CalibrationRun(samples, Meanwhile(trace, snapshot, _interval(machine, snapshot, samples, look_again)))
+    return CalibrationRun(
+        samples, ConcurrentObservations(trace, snapshot, _interval(machine, snapshot, samples, look_again))
+    )
 
 
 def _interval(
     machine: Machine, before: Snapshot, samples: CalibrationSamples, look_again: Callable[[], Snapshot] | None
 ) -> Interval | None:
-    """Return the interval from the snapshot until now, or until the next moment of a recording."""
+    """Return the interval from the snapshot until now, or until the next snapshot of a recording."""
     is_over = isinstance(machine, Recording) and not machine.advance()
     after = look_again() if look_again is not None and not is_over else None
     if after is None or after.taken_at_ns <= before.taken_at_ns:
@@ -249,7 +251,7 @@ class LiveCpu(Struct):
         return min(self.stolen_ns / self.spun_ns, 1.0) if self.spun_ns else None
 
     def take(self, buffer: CalibrationBuffer, together: dict[int, int]) -> None:
-        """Add the new gaps, here and to the counts in `together`."""
+        """Add the new gaps to this CPU and to the counts in `together`."""
         count = buffer.totals[COUNT]
         lengths = buffer.gaps[self.gap_count * GAP_WORDS + 1 : count * GAP_WORDS : GAP_WORDS]
         for length_ns in lengths:
@@ -263,7 +265,7 @@ class LiveCpu(Struct):
 
 
 class LiveGaps(Struct):
-    """The gaps of all CPUs so far. The common histogram is counted as gaps come: it is drawn several times a second."""
+    """The gaps of all CPUs so far. The common histogram is updated incrementally, as it is drawn often."""
 
     done_s: float = 0.0
     total_s: float = 0.0
@@ -281,14 +283,14 @@ class LiveGaps(Struct):
         return Histogram(self.counts)
 
     def worst(self, most: int) -> list[LiveCpu]:
-        """Return at most `most` CPUs, those with the most lost time first."""
+        """Return at most `most` CPUs, by lost time, largest first."""
         return heapq.nlargest(most, self.by_cpu.values(), key=lambda cause: cause.stolen_ns)
 
 
 def settled(machine: Machine, cpus: CpuSet, most_s: float | None, listener: ProgressListener) -> Settling | None:
-    """Run fixed work on the CPUs until their clocks are level, so that no turbo budget ends in the calibration.
+    """Run fixed work on the CPUs until their clocks are stable, so that no turbo budget ends during the calibration.
 
-    Return how their clocks became level within `most_s` seconds; for a recording, what was measured then. None if
+    Return how the clocks settled within `most_s` seconds; for a recording, the recorded measurement. None if
     settling was not requested. Raise CannotMeasure if it was requested and failed.
     """
     if most_s is None and machine.is_live:
@@ -296,7 +298,7 @@ def settled(machine: Machine, cpus: CpuSet, most_s: float | None, listener: Prog
     at_most_s = most_s or 0.0
 
     def answer() -> Json:
-        from noisewatch.machine.spinning.settling import settle  # what spins
+        from noisewatch.machine.spinning.settling import settle  # the spinning code
 
         return settle(cpus, at_most_s, are_level, lambda done_s, of_s: listener.on_sampling(_DOING, done_s, of_s))
 
@@ -304,14 +306,14 @@ def settled(machine: Machine, cpus: CpuSet, most_s: float | None, listener: Prog
         return settling_of(read_settling(machine, answer))
     except (Unreadable, Malformed) as error:
         if most_s is None:
-            return None  # it was not requested for the recording either
+            return None  # not requested for the recording
         raise CannotMeasure(f"--settle: {error.reason}") from error
     finally:
         listener.on_done()
 
 
 class TraceBeside:
-    """A watch of a calibration that also drains the trace at each call."""
+    """A watch function of a calibration that also drains the trace at each call."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -329,29 +331,29 @@ class TraceBeside:
         try:
             if self._collector is not None:
                 self._collector.drain()
-        except CannotMeasure as error:  # the gaps have to do, here as well
+        except CannotMeasure as error:  # the gaps alone explain the calibration
             self._collector, self._reason = None, str(error)
         self._watch(progress)
 
     def trace(self, machine: Machine) -> Trace | str:
-        """Return the trace of now, or of the time of recording."""
+        """Return the trace of this calibration, or the recorded one."""
         collector = self._collector
         return read_trace(machine, collector.result if collector is not None else lambda: untraced(self._reason))
 
 
 def cpus_for_load(snapshot: Snapshot) -> CpuSet:
-    """Return the CPUs of ordinary processes: all online CPUs except isolated target CPUs."""
+    """Return the CPUs that ordinary processes may use: all online CPUs except isolated target CPUs."""
     online = snapshot.online.online or frozenset()
     return online - (snapshot.target.cpus & (snapshot.isolation.isolated or frozenset()))
 
 
 class LoadBeside:
-    """The busy processes next to one calibration, until the stack is left; in a recording, the recorded load."""
+    """The busy processes during one calibration, until the stack is closed; for a recording, the recorded load."""
 
     def __init__(
         self, machine: Machine, stack: ExitStack, snapshot: Snapshot, count: int, listener: ProgressListener
     ) -> None:
-        """Start `count` processes, or one for each CPU of ordinary processes if `count` is 0.
+        """Start `count` processes, or one per CPU of ordinary processes if `count` is 0.
 
         Raise CannotMeasure if there is no such CPU.
         """
@@ -362,16 +364,16 @@ class LoadBeside:
             return
         cpus = sorted(cpus_for_load(snapshot))
         if not cpus:
-            raise CannotMeasure("there is no CPU for the load: all of them are isolated target CPUs")
+            raise CannotMeasure("no CPU for the load: all online CPUs are isolated target CPUs")
         places = list(islice(cycle(cpus), count or len(cpus)))
         self._busy = stack.enter_context(busy_processes(places))
         where = name_cpus(frozenset(self._busy.cpus))
-        listener.on_remark(f"calibrating again, beside {_processes(len(self._busy.cpus))} on {where}")
+        listener.on_remark(f"calibrating again, next to {_processes(len(self._busy.cpus))} on {where}")
         if len(self._busy.cpus) < len(places):
             listener.on_remark(f"{_processes(len(places) - len(self._busy.cpus))} could not be pinned to their CPUs")
 
     def end(self) -> BusyLoad:
-        """End the load, once, and return it. Raise CannotMeasure if it had ended before, or is not recorded."""
+        """End the load and return it; call only once. Raise CannotMeasure if it ended early or was not recorded."""
         if self._ended is None:
             try:
                 self._ended = read_busy_load(self._machine, self._answer)

@@ -1,7 +1,7 @@
-"""The newest report of each host, from any number of files with verdicts: one file is in memory at a time.
+"""The newest report of each host, from any number of verdict files, of which one at a time is in memory.
 
-A verdict of `preflight --format json` or `jsonl` is parsed as far as a fleet needs it. The rest is only checked to be
-JSON, and skipped: with `json`, which makes objects of everything, twenty thousand verdicts take half a minute.
+Of a verdict of `preflight --format json` or `jsonl` only the needed keys are decoded; the rest is checked to be JSON
+and skipped. With the `json` module, which decodes everything, twenty thousand verdicts take half a minute.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OF_NO_HOST = ("verdict", "noisewatch", "preflight", "report")  # then the folde
 
 
 class FleetOptions(Struct, frozen=True, kw_only=True):
-    """The files of the reports, the hosts that should have reports, and the maximum age."""
+    """The report files, the hosts that are expected to have reports, and the maximum age of a report."""
 
     places: Sequence[str]
     baseline: str | None = None
@@ -44,7 +44,7 @@ class FleetOptions(Struct, frozen=True, kw_only=True):
 
 
 def gather(options: FleetOptions) -> Fleet:
-    """Read the fleet's reports. Raise UsageError if there is none, and no host is expected."""
+    """Read the fleet's reports. Raise UsageError if there is no report and no expected host."""
     reports = _reports(options.places)
     baseline = None
     if options.baseline is not None:
@@ -59,8 +59,8 @@ def gather(options: FleetOptions) -> Fleet:
 
 
 def expected_hosts(text: str) -> tuple[str, ...]:
-    """Return the hosts of a file, one a line, or of a comma-separated list. Raise UsageError if it is invalid."""
-    if os.path.exists(text) or "/" in text:  # which takes a list that is too long for a path
+    """Return the hosts in a file, one per line, or in a comma-separated list. Raise UsageError if it is invalid."""
+    if os.path.exists(text) or "/" in text:  # False for a list that is too long for a path
         try:
             content = read_small(Path(text), _MOST_HOSTS_BYTES, "a list of hosts")
         except UsageError as error:
@@ -73,7 +73,7 @@ def expected_hosts(text: str) -> tuple[str, ...]:
         raise UsageError(f"--expect {text}: no host is named")
     for host in hosts:
         if len(host.split()) > 1 or "[" in host:
-            raise UsageError(f"--expect: wanted one host a line, or parted by commas, found {host[:80]!r}")
+            raise UsageError(f"--expect: wanted hosts separated by commas or line ends, found {host[:80]!r}")
     return hosts
 
 
@@ -97,7 +97,7 @@ def _read_all(places: Sequence[str]) -> Iterator[Report]:
 
 
 class ReportFile(Struct, frozen=True):
-    """The path of a report and its host, or the trouble with reading a folder."""
+    """The path of a report and its host, or the reason why a folder could not be read."""
 
     path: str
     host: str
@@ -105,7 +105,7 @@ class ReportFile(Struct, frozen=True):
 
 
 def report_files(places: Sequence[str]) -> Iterator[ReportFile]:
-    """Yield the named files, and the files in folders at any depth. Raise UsageError for a missing one."""
+    """Yield the named files, and the files in named folders at any depth. Raise UsageError if one does not exist."""
     for place in places:
         if os.path.isdir(place):
             yield from _in_folder(place)
@@ -140,7 +140,7 @@ def _in_folder(top: str) -> Iterator[ReportFile]:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to itself: opening it reports the error
+    except OSError:  # such as a link to itself; opening it reports the error
         return False
 
 
@@ -185,9 +185,9 @@ _FINDINGS = msgspec.json.Decoder(view_of(FindingPart, _OF_FINDINGS))
 
 
 def report_in(path: str, host: str) -> Report:
-    """Read the report of the file; a broken file gives a report with its trouble.
+    """Read the report in the file; an unusable file gives a report with the reason.
 
-    Its host is the one in the file, or `host` if there is none.
+    The host is the one in the file, or `host` if the file names none.
     """
     try:
         text, written_s = _read(path)
@@ -197,9 +197,9 @@ def report_in(path: str, host: str) -> Report:
 
 
 def _written_at_the_latest(path: str) -> float:
-    """Return when an unreadable file was written: the later time of the link and its target.
+    """Return when an unreadable file was last written: the later time of the link and its target.
 
-    Now, if neither is known.
+    Now, if neither time is known.
     """
     times: list[float] = []
     for look in (os.lstat, os.stat):
@@ -214,7 +214,7 @@ def broken_report(path: str, host: str, trouble: str, written_s: float) -> Repor
 
 
 def _read(path: str) -> tuple[bytes, float]:
-    """Read the file and its modification time. Raise Unreadable if that fails."""
+    """Return the file's content and modification time. Raise Unreadable."""
     with opened_file(path) as file:
         status = os.fstat(file.fileno())
         if status.st_size > _MOST_BYTES:
@@ -226,7 +226,7 @@ def parsed_report(path: str, host: str, text: bytes, written_s: float) -> Report
     """Parse the text of the file. Raise Unreadable if it is not a verdict."""
     verdict, findings = _parsed(path, text)
     if verdict.host is not None and not 0 < len(verdict.host.strip()) <= _LONGEST_HOST:
-        raise Unreadable(path, f"names a host with {len(verdict.host)} characters, wanted 1 to {_LONGEST_HOST}")
+        raise Unreadable(path, f"the host's name has {len(verdict.host)} characters, wanted 1 to {_LONGEST_HOST}")
     floor = next((floor for floor in verdict.noise_floor or () if floor.sample_ns == FLOOR_NS), None)
     causes = verdict.causes or ()
     noise = {} if floor is None else {Figure.NOISE_100MS: floor.cv_expected}
@@ -256,7 +256,7 @@ def _shown(host: str) -> str:
 def _parsed(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPart]]:
     """Parse the verdict and its findings; in JSON Lines the first line is the verdict.
 
-    Raise Unreadable if it is none.
+    Raise Unreadable for any other content.
     """
     first, _, rest = text.partition(b"\n")
     is_lines = first.rstrip().endswith(b"}")
@@ -275,9 +275,9 @@ def _parsed(path: str, text: bytes) -> tuple[VerdictDocument, Sequence[FindingPa
 
 
 def _decoded(path: str, text: bytes) -> VerdictDocument:
-    """Decode a verdict; another schema is reported as such first.
+    """Decode a verdict; a different schema version is reported first.
 
-    Raise Unreadable for another schema, and msgspec's errors.
+    Raise Unreadable for another schema version, and msgspec's errors otherwise.
     """
     try:
         verdict = _VERDICTS.decode(text)
@@ -299,7 +299,7 @@ def _words_of(error: Exception) -> str:
 
 
 def _reason(causes: Sequence[CausePart], findings: Sequence[FindingPart]) -> Reason | None:
-    """Return the first cause, which is the worst one."""
+    """Return the reason from the first cause, which is the gravest."""
     if not causes:
         return None
     check = causes[0].findings[0]
@@ -327,7 +327,7 @@ def _facts(verdict: VerdictDocument) -> dict[str, str | None]:
 
 
 def _speeds_by_cpu(calibration: CalibrationPart | None) -> dict[Figure, dict[int, float]]:
-    """Return the speeds that are known for all CPUs."""
+    """Return the speeds by figure and CPU; figures unknown for any CPU are left out."""
     cpus = () if calibration is None else calibration.cpus
     speeds = {figure: {cpu.cpu: value_of(figure, cpu) for cpu in cpus} for figure in OF_EACH_CPU}
     known = {

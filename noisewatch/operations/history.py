@@ -1,7 +1,7 @@
-"""The history of this machine in a file: its lines of JSON, recalled before a calibration and remembered after it.
+"""The history of this machine in a file of JSON lines: recalled before a calibration, extended after it.
 
-Facts stay the same for weeks. They have a line of their own, to which the entries refer by its digest. Facts are
-compared by name; the digest only shows whether a line was changed later. A damaged line counts for nothing.
+Facts stay the same for weeks, so they have a line of their own, to which entries refer by its digest. Facts are
+compared by name; the digest only detects lines that were changed later. A damaged line is ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from noisewatch.text import clean
 CALIBRATION, ACCEPTED, FACTS = "calibration", "accepted", "facts"
 _WORKS: Mapping[str, Work] = {str(work): work for work in Work}
 _FIGURES: Mapping[str, Figure] = {str(figure): figure for figure in Figure}
-_MOST_CV = 100.0  # no calibration has seen more: the file is damaged
+_MOST_CV = 100.0  # more is damage: no calibration measures so many
 _MOST = 1e15  # of any figure
 
 
@@ -58,7 +58,7 @@ def described(entry: Entry) -> dict[str, Json]:
 
 
 def described_facts(facts: Facts) -> dict[str, Json]:
-    """Return the line of facts that entries refer to."""
+    """Return the line with these facts, to which entries refer."""
     return {"kind": FACTS, "digest": digest(facts), "facts": plain_facts(facts)}
 
 
@@ -74,12 +74,12 @@ def _digest_of(plain: Json) -> str:
 
 
 def plain_facts(facts: Facts) -> dict[str, Json]:
-    """Return the facts as JSON, by class and name; null is unknown."""
+    """Return the facts as JSON, by class and name; null means unknown."""
     return {str(of_class): dict(named) for of_class, named in facts.items()}
 
 
 def parsed_all(lines: Iterable[Json]) -> Iterator[Entry]:
-    """Yield the valid calibrations of the lines; their facts are unknown if the line of facts is missing."""
+    """Yield the valid calibrations in the lines; their facts are unknown if the line of facts is missing."""
     facts_by_digest: dict[str, Facts] = {}
     for line in lines:
         if isinstance(line, dict) and line.get("kind") == FACTS:
@@ -123,25 +123,25 @@ def _cvs(fields: Mapping[str, Json]) -> Cvs:
 
 
 def _figures(fields: Mapping[str, Json]) -> dict[Figure, float]:
-    """Return the figures that this version supports. Raise ValueError for a value that no machine has."""
+    """Return the figures that this version supports. Raise ValueError for an impossible value."""
     figures = {_FIGURES[name]: float(value) for name, value in fields.items() if name in _FIGURES}
     if not all(0 <= value <= _MOST for value in figures.values()):
-        raise ValueError("no figure of a machine")
+        raise ValueError("not a figure of a machine")
     return figures
 
 
 _MOST_NAMED = 8  # lines
 _SHARED = (
-    "two machines have the same /etc/machine-id (one was cloned from the other), so their entries are mixed here: give "
-    "each its own (systemd-machine-id-setup)"
+    "two machines have the same /etc/machine-id (one is a clone of the other), so their entries are mixed: give each "
+    "its own (systemd-machine-id-setup)"
 )
 _NAMELESS = (
-    "this machine has no /etc/machine-id, so its entries cannot be distinguished from those of others without one "
-    "(systemd-machine-id-setup makes one)"
+    "this machine has no /etc/machine-id, so its entries look like those of other machines without one: create it "
+    "(systemd-machine-id-setup)"
 )
 _LONG = (
-    "the history has more than 256 MB, and less than 200 entries of this machine in its newest 256 MB, so older ones "
-    "may be missing; give this machine a file of its own"
+    "the newest 256 MB of the history contain fewer than 200 entries of this machine, so older ones may be missing: "
+    "give this machine its own file"
 )
 _FEW = 200  # entries
 _MOST_CHECKED = 400  # of the newest lines of this machine, for damage
@@ -153,20 +153,20 @@ _FACTS = regex(rb'"facts":"([^"]*)"')
 
 
 class _Choice:
-    """The choice of lines to parse, the newest first: lines of calibrations are long, and most are left out."""
+    """Chooses the lines to parse, the newest first: calibration lines are long, and most are left out."""
 
     def __init__(self, machine: str) -> None:
         self.others: set[str] = set()
         self._machine = machine
         self._own_end = f'"machine":"{machine}"}}'.encode()
         self._lines = self._own = 0
-        self._is_usual = True  # nothing was accepted after this line
+        self._is_usual = True  # no acceptance follows this line
         self._thinning: Thinning[tuple[int, bytes]] = Thinning()
 
-    def is_wanted(self, line: bytes) -> bool:
-        """Return whether the line is to be parsed anyway: it is not a calibration in our format.
+    def is_needed(self, line: bytes) -> bool:
+        """Return whether the line must be parsed now because it is not a calibration in our format.
 
-        To be called once for each line.
+        Call it once for each line.
         """
         self._lines += 1
         if not line.startswith(_WRITTEN) or not line.endswith(b"}"):
@@ -194,7 +194,7 @@ class _Choice:
 
     @property
     def parsed(self) -> list[tuple[int, Json]]:
-        """The calibrations that count, with the numbers of their lines; None is damaged."""
+        """The chosen calibrations with their line numbers; None is a damaged one."""
         return [(self._lines + 1 - from_end, parsed_line(line)) for from_end, line in self._thinning.kept]
 
     @property
@@ -205,11 +205,11 @@ class _Choice:
 def read_past(path: Path) -> Past:
     """Read the past of this machine. Raise UsageError if the file cannot be read.
 
-    It is in doubt if the entries may be another machine's too.
+    It is in doubt if entries may be another machine's.
     """
     key = machine_key()
     choice = _Choice(key)
-    store = read_store(path, choice.is_wanted)
+    store = read_store(path, choice.is_needed)
     lines = sorted([*zip(store.numbers, store.entries, strict=True), *choice.parsed], key=itemgetter(0))
     own = [(number, line) for number, line in lines if line is None or line.get("machine") == key]
     damaged = _damaged_of(own)
@@ -227,7 +227,7 @@ def read_past(path: Path) -> Past:
 
 
 def _damaged_of(lines: Sequence[tuple[int, Json]]) -> set[int]:
-    """Return the numbers of damaged lines, among lines of facts and the newest calibrations."""
+    """Return the numbers of damaged lines among the lines of facts and the newest calibrations."""
     newest = len(lines) - _MOST_CHECKED
     return {
         number
@@ -239,15 +239,15 @@ def _damaged_of(lines: Sequence[tuple[int, Json]]) -> set[int]:
 
 
 def damage_words(lines: Sequence[int]) -> str:
-    """Return `damaged in lines 4, 17: they count for nothing`."""
+    """Return `damaged in lines 4, 17: they are ignored`."""
     numbers = [*map(str, lines[:_MOST_NAMED]), *(["…"] if len(lines) > _MOST_NAMED else [])]
     if len(numbers) == 1:
-        return damaged_words("it counts for nothing", f"in line {numbers[0]}")
-    return damaged_words("they count for nothing", f"in lines {', '.join(numbers)}")
+        return damaged_words("it is ignored", f"in line {numbers[0]}")
+    return damaged_words("they are ignored", f"in lines {', '.join(numbers)}")
 
 
 def past_of(lines: Iterable[Json], machine: str) -> Past:
-    """Return the past of the machine with that key, thinned, from all lines of a file."""
+    """Return the thinned past of the machine with this key, from all lines of a file."""
     own = [line for line in lines if line.get("machine") == machine]
     accepted = max((number for number, line in enumerate(own) if line["kind"] == ACCEPTED), default=0)
     facts = [line for line in own if line["kind"] == FACTS]
@@ -273,18 +273,18 @@ def _acceptance(line: Json) -> Acceptance:
 
 NO_PAST = Past(is_kept=False)
 _QUESTION = "history"
-_APART_S, _TOGETHER_S = 30.0, 86_400.0  # nearer ones are not independent; farther ones do not predict a benchmark
+_APART_S, _TOGETHER_S = 30.0, 86_400.0  # closer ones are not independent, more distant ones do not predict a benchmark
 
 
 def drift_in(past: Past, samples: CalibrationSamples) -> Drift:
-    """Return how much the noise of the same CPUs changed between calibrations like this one."""
+    """Return how much the noise of the same CPUs changed between comparable calibrations."""
     cpus = {samples_of_cpu.cpu for samples_of_cpu in samples.cpus}
     alike = [entry for entry in past.entries if entry.core == samples.core and entry.cpus == cpus]
     return drift_of([(one.cvs, other.cvs) for one, other in _pairs(alike)])
 
 
 def until_settled(past: Past, options: CalibrationOptions, budget: Budget) -> CalibrationOptions:
-    """Return the options; with `is_auto` the calibration ends once the noise floor is known well enough."""
+    """Return the options; with `is_auto` the calibration ends when the noise floor is known accurately enough."""
     if not options.is_auto:
         return options
     from noisewatch.judgement.noise.settled import is_settled
@@ -293,7 +293,7 @@ def until_settled(past: Past, options: CalibrationOptions, budget: Budget) -> Ca
 
 
 class CalibrationHistory:
-    """The history of this host at the path; for a recording, the history at the time of recording."""
+    """The history of this host in the file; for a recording, the recorded history."""
 
     def __init__(self, machine: Machine, path: Path | None) -> None:
         """Read the history. Raise UsageError if the file cannot be read, before anything is measured."""
@@ -309,21 +309,21 @@ class CalibrationHistory:
     def recall(self) -> Past:
         """Return the history before a calibration. Raise UsageError if it cannot be read.
 
-        To be called just before the calibration, so that a recording has both between the same two snapshots.
+        Call it just before the calibration, so that a recording contains both between the same two snapshots.
         """
         if self._machine.is_live and self._path is None:
             return NO_PAST
         try:
             answer = self._machine.ask(_QUESTION, self._kept)
-        except Unreadable:  # an old recording, without a history
+        except Unreadable:  # an old recording without a history
             return NO_PAST
         return _recorded_past(answer)
 
     def remember(self, calibrated: Calibrated, snapshot: Snapshot, listener: ProgressListener) -> None:
-        """Add the calibration, unless it is in doubt; the listener gets a remark if that fails."""
+        """Append the calibration unless it is in doubt; the listener gets a remark if it is not appended."""
         if self._path is None:
             return
-        from noisewatch.judgement.history.measured import entry_of  # with everything that evaluates calibrations
+        from noisewatch.judgement.history.measured import entry_of  # imports all that evaluates calibrations
 
         entry = entry_of(calibrated, snapshot, time.time(), boot_key())
         if entry is None:
@@ -336,7 +336,7 @@ class CalibrationHistory:
             listener.on_remark(f"not remembered: {error}")
 
     def _kept(self) -> Json:
-        """Return the newest entries of this machine, without its key: a recording may be shared."""
+        """Return the newest entries of this machine without its key, because a recording may be shared."""
         assert self._path is not None
         past = read_past(self._path)
         facts = {digest(entry.facts): described_facts(entry.facts) for entry in past.entries}
@@ -349,11 +349,11 @@ class CalibrationHistory:
 
 def _why_in_doubt(calibrated: Calibrated) -> str:
     troubles = [f"CPU {cpu}: {trouble}" for cpu, trouble in sorted(calibrated.troubles.items())]
-    return next(iter(troubles), None) or calibrated.doubt or "it was too short to predict anything"
+    return next(iter(troubles), None) or calibrated.doubt or "it was too short for a prediction"
 
 
 def _recorded_past(answer: Json) -> Past:
-    """Parse the history in a recording; a recording from before figures has a list of entries."""
+    """Parse the history in a recording; old recordings without figures contain a list of entries."""
     kept = answer if isinstance(answer, dict) else {"entries": answer}
     lines, accepted, doubt = kept.get("entries"), kept.get("accepted"), kept.get("doubt")
     entries = tuple(parsed_all(lines)) if isinstance(lines, list) else ()
@@ -365,7 +365,7 @@ def _recorded_past(answer: Json) -> Past:
 
 
 def _pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield each calibration with the next one that is neither too near nor too far in time.
+    """Yield each calibration with the next one that is neither too close nor too distant in time.
 
     The clock may have been set back in between.
     """
@@ -382,7 +382,7 @@ def _pairs(calibrations: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
 class HistoryView(Struct, frozen=True):
     """The entries of this machine in a file.
 
-    `development` is of the entries with one set of CPUs, or None without any.
+    `development` covers the entries of one set of CPUs; None if there are none.
     """
 
     path: Path
@@ -391,10 +391,10 @@ class HistoryView(Struct, frozen=True):
 
 
 def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False) -> HistoryView:
-    """Read the history of these CPUs, or of the CPUs of the newest entry.
+    """Read the history of these CPUs, by default of the CPUs of the newest entry.
 
     Raise UsageError if the file cannot be read or is not a history, or if it has no entry of these CPUs. With
-    `or_others`, the newest entry of other CPUs is used instead.
+    `or_others`, fall back to the CPUs of the newest entry.
     """
     past = read_past(path)
     measured = [entry for entry in past.entries if entry.figures]
@@ -412,7 +412,7 @@ def read_history(path: Path, cpus: CpuSet | None = None, or_others: bool = False
 
 
 def accept_machine(path: Path, why: str) -> None:
-    """Make the current machine the new baseline: later entries define what is usual.
+    """Make the current machine the new baseline: only later entries define the usual values.
 
     Raise UsageError if the file cannot be read or written, or if it has no entry of this machine.
     """

@@ -12,12 +12,12 @@ from noisewatch.cpus import CpuSet
 from noisewatch.errors import CannotMeasure
 from noisewatch.kernel.snapshot.snapshot import Snapshot
 from noisewatch.machine.spinning.idle_probe.buffer import MOVED, REFUSED, SPINNING, YIELDED
-from noisewatch.machine.spinning.idle_probe.run import Spinners, Spun
+from noisewatch.machine.spinning.idle_probe.run import SpinnerReport, Spinners
 from noisewatch.model.idle_probe import Measured, ProbeState, measured_in, why_not_to_spin
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.frame import CpuLine, Frame
 
-WINDOW_NS = 10_000_000_000  # 0.2 s of spinning: at 250 Hz some 50 ticks
+WINDOW_NS = 10_000_000_000  # 0.2 s of spinning, some 50 ticks at 250 Hz
 _QUIET_NS = 5_000_000_000  # a benchmark's pauses between two runs are shorter
 _LEASE_SPARE_S = 1.0  # beyond two intervals: spinning ends if the sampler stops or hangs
 _SILENT_NS = 1_000_000_000  # slices begin ten times a second
@@ -39,18 +39,18 @@ class Spinning(Protocol):
 
     def let_rest(self, cpu: int) -> None: ...
 
-    def spun(self, cpu: int, since_ns: int) -> Spun: ...
+    def report(self, cpu: int, since_ns: int) -> SpinnerReport: ...
 
     def end(self) -> None: ...
 
 
 class IdleProbe:
-    """The idle probe, which follows the sampler's snapshots. It is off until it is requested."""
+    """The idle probe, which follows the sampler's snapshots. It is off at first."""
 
     def __init__(self, interval_s: float, start: Callable[[CpuSet], Spinning] = Spinners) -> None:
         self._lease_ns = round((2 * interval_s + _LEASE_SPARE_S) * 1e9)
         self._start = start
-        self._is_wanted = False
+        self._is_enabled = False
         self._spinners: Spinning | None = None
         self._refusal: str | None = None
         self._rests_since_ns: int | None = None
@@ -59,10 +59,10 @@ class IdleProbe:
         self._let_ns: dict[int, int] = {}  # start of permitted spinning, by CPU
         self._status_by_cpu: dict[int, tuple[str, Measured | None]] = {}
 
-    def want(self, is_wanted: object) -> None:
+    def set_enabled(self, is_enabled: object) -> None:
         """Switch the probe on, with the next snapshot, or off, at once."""
-        self._is_wanted, self._refusal = is_wanted is True, None
-        if not self._is_wanted:
+        self._is_enabled, self._refusal = is_enabled is True, None
+        if not self._is_enabled:
             for cpu in set(self._spins_on):
                 self._rest(cpu)
 
@@ -72,20 +72,20 @@ class IdleProbe:
         return self._spinners.pids if self._spinners is not None else frozenset()
 
     def follow(self, snapshot: Snapshot, interval: Interval | None) -> None:
-        """Decide by the last interval where to spin in the next one. Never waits."""
+        """Decide from the last interval where to spin in the next one. Never block."""
         self._status_by_cpu = {}
         self._start_or_end(snapshot)
-        if self._spinners is None or not self._is_wanted:
+        if self._spinners is None or not self._is_enabled:
             return
         for cpu in sorted(self._spinners.cpus):
             self._status_by_cpu[cpu] = self._decide(self._spinners, cpu, interval)
 
     def annotate(self, frame: Frame) -> Frame:
-        """Return the frame with the results of the probe, or the reasons why there are none."""
-        if not self._is_wanted:
+        """Return the frame with the probe's results, or the reasons why there are none."""
+        if not self._is_enabled:
             return frame
         lines = tuple(
-            _with(line, *self._status_by_cpu[line.cpu]) if line.cpu in self._status_by_cpu else line
+            _annotated_line(line, *self._status_by_cpu[line.cpu]) if line.cpu in self._status_by_cpu else line
             for line in frame.cpus
         )
         return replace(frame, cpus=lines, has_idle_probe=self._refusal is None, no_idle_probe_reason=self._refusal)
@@ -100,19 +100,19 @@ class IdleProbe:
     def _start_or_end(self, snapshot: Snapshot) -> None:
         """Start or end the processes.
 
-        After switching off, they rest for some time before they end: their CPU time can only be read until then.
+        After switching off, the processes rest for some time before they end, so that their CPU time can still be read.
         """
         now_ns, cpus = snapshot.taken_at_ns, snapshot.target.cpus
-        if self._is_wanted:
+        if self._is_enabled:
             self._rests_since_ns = None
         elif self._rests_since_ns is None:
             self._rests_since_ns = now_ns
         has_rested = self._rests_since_ns is not None and now_ns - self._rests_since_ns >= _FORGOTTEN_NS
         if self._spinners is not None:
-            self._refusal = self._spinners.failure if self._is_wanted else None
+            self._refusal = self._spinners.failure if self._is_enabled else None
             if has_rested or self._refusal is not None or self._spinners.cpus != cpus:
                 self.end()
-        if self._spinners is None and self._is_wanted and self._refusal is None and cpus:
+        if self._spinners is None and self._is_enabled and self._refusal is None and cpus:
             try:
                 self._spinners = self._start(cpus)
             except CannotMeasure as error:
@@ -124,8 +124,8 @@ class IdleProbe:
             return ProbeState.STARTING, None
         now_ns = interval.after.taken_at_ns
         let_ns = self._let_ns.get(cpu, interval.before.taken_at_ns)  # results from before a rest are dropped
-        probed = spinners.spun(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), let_ns))
-        reason = self._why_to_rest(probed, cpu, interval)
+        report = spinners.report(cpu, max(min(now_ns - WINDOW_NS, interval.before.taken_at_ns), let_ns))
+        reason = self._why_to_rest(report, cpu, interval)
         if reason is not None:
             self._rest(cpu)
             return reason, None
@@ -134,13 +134,13 @@ class IdleProbe:
             self._let_ns[cpu] = now_ns
         self._spins_on.add(cpu)
         spinners.renew_lease(cpu, self._lease_ns)
-        return _as_it_is(probed, now_ns, self._let_ns[cpu]) if was_let else (ProbeState.STARTING, None)
+        return _state_and_results(report, now_ns, self._let_ns[cpu]) if was_let else (ProbeState.STARTING, None)
 
-    def _why_to_rest(self, probed: Spun, cpu: int, interval: Interval) -> str | None:
+    def _why_to_rest(self, report: SpinnerReport, cpu: int, interval: Interval) -> str | None:
         """Return why the probe has to rest on the CPU, or None if it may spin."""
         now_ns = interval.after.taken_at_ns
         reason = why_not_to_spin(interval, cpu)
-        if reason is None and cpu in self._spins_on and probed.state == YIELDED:
+        if reason is None and cpu in self._spins_on and report.state == YIELDED:
             reason = ProbeState.BUSY
         if reason is not None:
             self._quiet_from_ns[cpu] = now_ns + _QUIET_NS
@@ -152,22 +152,22 @@ class IdleProbe:
             self._spinners.let_rest(cpu)
 
 
-def _as_it_is(probed: Spun, now_ns: int, let_ns: int) -> tuple[str, Measured | None]:
+def _state_and_results(report: SpinnerReport, now_ns: int, let_ns: int) -> tuple[str, Measured | None]:
     """Return the state and the results of a spinner that may spin."""
-    if probed.state == REFUSED:
-        return f"cannot start: {os.strerror(probed.error).lower()}", None
-    if probed.state == MOVED:
+    if report.state == REFUSED:
+        return f"cannot start: {os.strerror(report.error).lower()}", None
+    if report.state == MOVED:
         return ProbeState.MOVED, None
-    measured = measured_in(probed.slices)
-    last_ns = probed.slices[0].start_ns if probed.slices else let_ns
-    if probed.state == SPINNING and now_ns - last_ns > _SILENT_NS:
+    measured = measured_in(report.slices)
+    last_ns = report.slices[0].start_ns if report.slices else let_ns
+    if report.state == SPINNING and now_ns - last_ns > _SILENT_NS:
         return ProbeState.NO_ANSWER, None
-    if probed.state != SPINNING or measured is None:
+    if report.state != SPINNING or measured is None:
         return ProbeState.STARTING, None
     return ProbeState.MEASURES, measured
 
 
-def _with(line: CpuLine, state: str, measured: Measured | None) -> CpuLine:
+def _annotated_line(line: CpuLine, state: str, measured: Measured | None) -> CpuLine:
     if measured is None:
         return replace(line, idle_probe=state)
     return replace(

@@ -1,4 +1,4 @@
-"""The machine's lock, taken in the name of the process that called this one, if no other process has it."""
+"""The machine's lock, taken on behalf of the calling process if no other process holds it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from noisewatch.operations.progress import ProgressListener
 
 
 class Lock:
-    """The lock, in the name of the process that started this one, or of an ancestor of that."""
+    """The lock, held for the process that started this one, or for one of its ancestors."""
 
     def __init__(self, machine: Machine, path: str = PATH) -> None:
-        """Find the calling process. Raise UsageError if it is not visible, or if the machine is not this host."""
+        """Find the calling process. Raise UsageError if it is not visible or the machine is not this host."""
         if not machine.is_live:
             raise UsageError("--lock: only this host can be locked")
         self._machine = machine
@@ -33,7 +33,7 @@ class Lock:
         self._why_unknown: str | None = None
 
     def take(self) -> bool:
-        """Take the lock and return whether it is ours now. Raise UsageError if the lock can never be written."""
+        """Take the lock; return whether it is ours now. Raise UsageError if the file cannot be written."""
         self._found, self._why_unknown = None, None
         try:
             self.is_ours = claim(self._path, self._successor)
@@ -43,7 +43,7 @@ class Lock:
         return self.is_ours
 
     def give_back(self, listener: ProgressListener) -> None:
-        """Release the lock, unless our caller had it before. The listener gets a remark if that fails."""
+        """Release the lock, unless our caller held it before. The listener gets a remark if that fails."""
         if not self._has_signed:
             return
         try:
@@ -57,17 +57,17 @@ class Lock:
             self.give_back(listener)
             listener.on_remark("lock not taken: the machine is not stable")
 
-    def as_found(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the lock that the last `take` found: it may be newer than the snapshot."""
+    def with_current_lock(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with the lock found by the last `take`, which may be newer than the snapshot's."""
         reasons = dict(snapshot.reason_by_path)
         if self._why_unknown is not None:
             reasons[PATH] = self._why_unknown
         return replace(snapshot, machine_lock=self._found, reason_by_path=reasons)
 
     def _successor(self, text: str) -> str | None:
-        """Return the new text of the lock: our caller's name if it is free, unchanged if it is ours already.
+        """Return the lock's new text, unchanged if the lock is ours already; None if another process holds it.
 
-        None if another process has it. Raise UsageError for a text that is not a lock, which is never overwritten.
+        Raise UsageError for a text that is not a lock; it is never overwritten.
         """
         try:
             lock = self._found = lock_of(Reader(self._machine), parse_lock(text))
@@ -88,9 +88,9 @@ def _caller(machine: Machine) -> Owner:
 
 
 @contextmanager
-def locked(machine: Machine, is_wanted: bool, listener: ProgressListener) -> Iterator[Lock | None]:
-    """Return a context with the lock, if it is requested; the lock is released if an exception is raised."""
-    lock = Lock(machine) if is_wanted else None
+def locked(machine: Machine, is_requested: bool, listener: ProgressListener) -> Iterator[Lock | None]:
+    """Return a context with the lock if requested; an exception releases the lock."""
+    lock = Lock(machine) if is_requested else None
     try:
         yield lock
     except BaseException:

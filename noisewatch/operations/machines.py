@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from noisewatch.kernel.reader import Reader
     from noisewatch.kernel.snapshot.snapshot import Snapshot, SnapshotOptions
 
-FASTEST = "fast"  # in place of a list: the CPUs of the fastest kind
+FASTEST = "fast"  # instead of a list: the CPUs of the fastest kind
 
 
 class MachineOptions(Struct, frozen=True, kw_only=True):
-    """The selection of a machine and its CPUs: by default this host, and the CPUs that it isolates."""
+    """The selection of a machine and its CPUs; by default this host and its isolated CPUs."""
 
     sysroot: str | None = None  # a copied tree
     replay: str | None = None  # a recording
@@ -35,7 +35,7 @@ def open_machine(options: MachineOptions, own_pids: Iterable[int] = ()) -> Machi
     if options.sysroot is not None and options.replay is not None:
         raise UsageError("--sysroot and --replay exclude each other")
     if options.sysroot is not None:
-        from noisewatch.machine.copied import CopiedTree  # each imported where it is opened
+        from noisewatch.machine.copied import CopiedTree  # only the needed one is imported
 
         return CopiedTree(options.sysroot)
     if options.replay is not None:
@@ -58,10 +58,10 @@ def require_free(path: str) -> None:
 def snapshot_options(
     options: MachineOptions, machine: Machine, allowed_at_start: CpuSet | None = None
 ) -> SnapshotOptions:
-    """Return what to read in snapshots. Raise UsageError for listed CPUs that the machine does not have."""
+    """Return the content of snapshots. Raise UsageError for listed CPUs that the machine does not have."""
     from noisewatch.kernel.snapshot.snapshot import (
         SnapshotOptions,
-    )  # all readers: after the monitor's first picture
+    )  # imports all readers: after the monitor's first picture
 
     allowed = allowed_now() if allowed_at_start is None else allowed_at_start
     cpus = None if options.cpus is None else parse_cpus("--cpus", options.cpus, machine, allowed)
@@ -70,7 +70,7 @@ def snapshot_options(
 
 def last_snapshot(machine: Machine, options: MachineOptions, asks_inventory: bool = False) -> Snapshot:
     """Read a snapshot without threads, now or at the end of a recording. Raise UsageError for invalid options."""
-    from noisewatch.kernel.snapshot.snapshot import read_snapshot  # all readers, here too
+    from noisewatch.kernel.snapshot.snapshot import read_snapshot  # imports all readers too
     from noisewatch.machine.recording.replay import Recording
 
     asked = replace(snapshot_options(options, machine), asks_inventory=asks_inventory)
@@ -94,7 +94,7 @@ def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSe
     except Malformed as error:
         raise UsageError(f"{option} {text}: {error}") from error
     if not cpus:
-        raise UsageError(f"{option} {text!r}: names no CPU")
+        raise UsageError(f"{option} {text!r}: contains no CPU")
     missing = cpus - present
     if online.online is not None and missing:
         has = format_cpu_list(present)
@@ -103,7 +103,7 @@ def parse_cpus(option: str, text: str, machine: Machine, allowed_at_start: CpuSe
 
 
 def _fastest_cpus(option: str, reader: Reader, online: Online, allowed_at_start: CpuSet) -> CpuSet:
-    """Return the CPUs that FASTEST stands for.
+    """Return the CPUs that FASTEST selects.
 
     Raise UsageError if the kinds of core are unknown, or if none of the fastest CPUs is allowed.
     """
@@ -121,7 +121,7 @@ def _fastest_cpus(option: str, reader: Reader, online: Online, allowed_at_start:
     topology = read_topology(reader, online.online, designs_of(cpuinfo))
     cpus = fastest_target(isolation, online.online, allowed, topology)
     if cpus is None:
-        raise UsageError(f"{option} {FASTEST}: the kinds of core are not known here; list the CPUs")
+        raise UsageError(f"{option} {FASTEST}: the kinds of core are unknown here; list the CPUs")
     if not cpus:
-        raise UsageError(f"{option} {FASTEST}: none of the fastest CPUs may be used; list others")
+        raise UsageError(f"{option} {FASTEST}: none of the fastest CPUs is allowed; list others")
     return cpus

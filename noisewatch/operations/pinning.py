@@ -1,4 +1,4 @@
-"""Pinning of noisewatch itself, so that it stays off the CPUs that it observes."""
+"""Pins noisewatch itself, so that it stays off the CPUs that it observes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def allowed_now() -> CpuSet:
-    """Return the CPUs that this process may use: before it is pinned, the ones allowed by its user."""
+    """Return the CPUs that this process may use; before it is pinned, those allowed by its user."""
     return frozenset(os.sched_getaffinity(0))
 
 
 def pin_to_housekeeping(snapshot: Snapshot) -> str | None:
-    """Pin this thread, and all that it starts, to housekeeping CPUs; return a remark if that fails."""
+    """Pin this thread and everything it starts to housekeeping CPUs; return a remark if that fails."""
     from noisewatch.judgement.case import Case  # the monitor imports this module, and its first picture comes first
 
     if not snapshot.is_live:
@@ -36,14 +36,14 @@ def pin_to_housekeeping(snapshot: Snapshot) -> str | None:
 
 
 def pin_with_remark(snapshot: Snapshot, listener: ProgressListener) -> None:
-    """Pin this thread to housekeeping CPUs; remark it if that fails."""
+    """Pin this thread to housekeeping CPUs; the listener gets a remark if that fails."""
     remark = pin_to_housekeeping(snapshot)
     if remark is not None:
         listener.on_remark(remark)
 
 
 def pin_all_threads(cpus: CpuSet) -> None:
-    """Pin each thread of this process. Raise OSError if that fails."""
+    """Pin all threads of this process to the CPUs. Raise OSError if that fails."""
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), cpus)
 

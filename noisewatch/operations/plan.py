@@ -1,4 +1,4 @@
-"""Plans of target CPUs: their options, and the readings of the machine for them."""
+"""Makes plans of target CPUs: their options, and the machine readings that they need."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from noisewatch.machine.recording.replay import Recording
 from noisewatch.operations.machines import MachineOptions, snapshot_options
 from noisewatch.text import clean
 
-DEFAULT_COUNT = 1  # a benchmark of one thread, which leaves most CPUs to others
+DEFAULT_COUNT = 1  # for a benchmark with one thread; most CPUs are left to other work
 _MOST_NAMED = 12
 
 
 class PlanOptions(Struct, frozen=True, kw_only=True):
-    """The number of cores, or the CPUs of the machine's options, and the device to be near."""
+    """The number of cores (otherwise the CPUs of the machine options), and the device to be near."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
     count: int | None = None
@@ -30,7 +30,7 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
 
 
 def make_plan(machine: Machine, options: PlanOptions) -> Plan:
-    """Make a plan for the machine as it is now, or as it is in the last snapshot of a recording.
+    """Make a plan for the machine now, or at the end of a recording.
 
     Raise UsageError for invalid options.
     """
@@ -53,5 +53,5 @@ def _device(machine: Machine, name: str) -> DevicePlace:
     if isinstance(devices, DevicePlace):
         return devices
     there = ", ".join(devices[:_MOST_NAMED]) + (", …" if len(devices) > _MOST_NAMED else "")
-    hint = f"there are {there}, and PCI addresses such as 0000:3b:00.0" if devices else "none can be seen here"
+    hint = f"available: {there}, and PCI addresses such as 0000:3b:00.0" if devices else "no device is visible here"
     raise UsageError(f"--near {clean(name)!r}: no such network interface, disk or PCI device; {hint}")

@@ -1,6 +1,6 @@
 """Preflight: the sample, the microbenchmark and the verdict from both, repeated within the time to wait.
 
-CLOCK_MONOTONIC is compared with another clock, from before the sample until after the calibration.
+CLOCK_MONOTONIC is compared with another clock from before the sample until after the calibration.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from noisewatch.machine import Json, Machine
 from noisewatch.machine.recording.format import SAMPLE
 from noisewatch.machine.recording.replay import Recording
 from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted
-from noisewatch.model.interval.disturbance import name_loud
+from noisewatch.model.interval.disturbance import main_culprit_names
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.operations.history import NO_PAST, CalibrationHistory, drift_in, until_settled
 from noisewatch.operations.lock import Lock
@@ -45,7 +45,7 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.replaying import threads_at_each_snapshot
 from noisewatch.operations.wanted import wanted_of
 
-_LEAST_S = 2.5  # enough to detect 0.5% between the starts of two seconds, known to some milliseconds each
+_LEAST_S = 2.5  # detects 0.5%, as the starts of two seconds are known to some milliseconds each
 _AGAIN_S = 3.0  # the length of a second measurement, after a wrong rate
 
 
@@ -58,7 +58,7 @@ class ClockRateWatch(Struct):
     _error: OSError | None = None
 
     def begin(self, seconds: float) -> None:
-        """Read the other clock, unless the comparison has begun; its end comes after `seconds` or later."""
+        """Read the other clock unless the comparison has begun. `end` is called after `seconds` or later."""
         if not self.machine.is_live or self._readings or self._error is not None:
             return
         try:
@@ -68,7 +68,7 @@ class ClockRateWatch(Struct):
             self._error = error
 
     def end(self) -> ClockComparison | str:
-        """Return the comparison, or the recorded one, or the reason why there is none. It may begin again then."""
+        """Return the comparison or the recorded one, or the reason why there is none. It may begin again afterwards."""
         if isinstance(self.machine, Recording):
             self.machine.go_to_aside()
         try:
@@ -101,34 +101,34 @@ class ClockRateWatch(Struct):
 
 SHORTEST_SAMPLE_S = 0.5
 _PROGRESS_EVERY_S = 0.5
-_BETWEEN_LOOKS_S = 1.0  # where no sample takes its time
+_BETWEEN_LOOKS_S = 1.0  # if no sample takes time
 _MOST_NAMED = 4
 _IS_A_COPY = "a copied tree is a single snapshot: nothing can be sampled (--sample 0 judges its settings alone)"
 _TOO_SHORT = f"the recording is shorter than {SHORTEST_SAMPLE_S:g} s"
-_NOT_CALIBRATED = "the machine was never quiet enough to calibrate within --wait"
+_NOT_CALIBRATED = "the machine did not become quiet enough to calibrate within --wait"
 
 
 class PreflightOptions(Struct, frozen=True, kw_only=True):
-    """The target of preflight, the lengths of its measurements, and its rules."""
+    """The target of preflight, its lengths of measurement, and its rules."""
 
     machine: MachineOptions = field(default_factory=MachineOptions)
-    allowed: CpuSet | None = None  # where the user's process may run; None: where this one may
+    allowed: CpuSet | None = None  # the CPUs that the user's process may use; None: this process's
     sample_s: float = 3.0  # 0: settings only
     calibration: CalibrationOptions = field(default_factory=lambda: CalibrationOptions(3.0))  # of 0 s: none
     rules: Rules = field(default_factory=lambda: Rules(is_profile_given=False))
     is_strict: bool = False
-    wait_s: float = 0.0  # for how long it is retried until the machine is stable; 0: once
+    wait_s: float = 0.0  # maximum time of retries until the machine is stable; 0: no retry
     starts_benchmark: bool = True  # whether the calling process starts the benchmark, as a script's shell does
-    history: Path | None = None  # where calibrations are remembered; None: nowhere
-    announced: CpuSet | None = None  # the target CPUs shown to the user: others are not measured
+    history: Path | None = None  # the history file; None: none
+    announced: CpuSet | None = None  # the target CPUs announced to the user: no others are measured
 
 
 class PreflightResult(Struct, frozen=True):
-    """The verdict, and whether the time to wait ran out before the machine was stable."""
+    """The verdict, and whether the waiting time ran out before the machine was stable."""
 
     verdict: Verdict
     has_run_out: bool
-    own_cpu_share: float | None  # noisewatch's own during the last sample, of one CPU
+    own_cpu_share: float | None  # of one CPU, used by noisewatch itself during the last sample
 
 
 def preflight(
@@ -136,12 +136,12 @@ def preflight(
 ) -> PreflightResult:
     """Return the first stable verdict within the time to wait, or the last one; without a wait the first one.
 
-    While it waits, the microbenchmark runs only after a sample without a failure, so that it measures a settled
-    machine. A machine whose `lock` another process has is not stable. Raise UsageError for invalid options, and
+    While waiting, the microbenchmark runs only after a sample without a failure, so it measures a settled machine. A
+    machine is not stable while another process holds the `lock`. Raise UsageError for invalid options, and
     CannotMeasure if nothing can be measured.
     """
     if options.wait_s and not machine.is_live:
-        raise UsageError("--wait: only this host can become quieter")
+        raise UsageError("--wait works only on this host: a copy or recording never becomes quieter")
     history = CalibrationHistory(machine, options.history)
     wanted = wanted_of(machine, options.rules.wanted)
     options = replace(options, rules=replace(options.rules, wanted=wanted))
@@ -165,22 +165,22 @@ def preflight(
 
 
 def name_reasons(verdict: Verdict) -> str:
-    """Return who or what keeps the machine from being stable: the findings' culprits, ids of checks without any."""
+    """Return what keeps the machine from being stable: each finding's culprits, or its id if there are none."""
     held_back = verdict.failures or [finding for finding in verdict.findings if finding.is_blocking_unknown]
     findings = held_back or verdict.warnings or verdict.unknowns
-    by_finding = [name_loud(finding.answer.culprits) or [finding.check.id] for finding in findings]
+    by_finding = [main_culprit_names(finding.answer.culprits) or [finding.check.id] for finding in findings]
     names = list(dict.fromkeys(name for names in by_finding for name in names))
     return ", ".join(names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
 
 
 def _locked_verdict(run: _Run, lock: Lock | None) -> Verdict:
-    """Return one verdict, with the lock taken; if another process took it in the meantime, that is in it."""
+    """Return one verdict with the lock taken; if another process took it in the meantime, the verdict includes that."""
     if lock is not None:
         lock.take()
     verdict = run.verdict()
     if verdict.verdict != Outcome.STABLE or lock is None or lock.take():
         return verdict
-    case = replace(verdict.case, snapshot=lock.as_found(verdict.case.snapshot))
+    case = replace(verdict.case, snapshot=lock.with_current_lock(verdict.case.snapshot))
     return judge(case, strict=verdict.is_strict)
 
 
@@ -189,14 +189,14 @@ def _remark_settings(verdict: Verdict, listener: ProgressListener) -> None:
     names = [finding.check.id for finding in verdict.failures if finding.answer.fix and not finding.check.asks_rates]
     if names:
         listener.on_remark(
-            f"{', '.join(names)}: a setting, waiting does not change it (noisewatch preflight --fix-script)"
+            f"{', '.join(names)}: waiting does not change a setting (see noisewatch preflight --fix-script)"
         )
     if any(finding.check.id == not_the_machine_wanted.id for finding in verdict.failures):
-        listener.on_remark(f"{not_the_machine_wanted.id}: waiting makes it no other machine")
+        listener.on_remark(f"{not_the_machine_wanted.id}: waiting does not change the machine")
 
 
 class _Run(Struct):
-    """Repeated looks at one machine."""
+    """Repeated verdicts on one machine."""
 
     machine: Machine
     read_options: SnapshotOptions
@@ -210,7 +210,7 @@ class _Run(Struct):
     _remark: str | None = None
 
     def verdict(self) -> Verdict:
-        """Return the verdict on the machine during the next seconds."""
+        """Sample, calibrate and judge the machine."""
         options = self.options
         sample = self._sample()
         case = replace(
@@ -230,7 +230,7 @@ class _Run(Struct):
         return judge(case, strict=options.is_strict)
 
     def wait_for(self, verdict: Verdict, left_s: float) -> None:
-        """Report what keeps the machine from being stable, and sleep if no sample takes time."""
+        """Report what keeps the machine from being stable; sleep if no sample takes time."""
         reasons = name_reasons(verdict)
         self._doing = f"waiting for {reasons} ({left_s:.0f} s left): sampling"
         self.listener.on_waiting(reasons, left_s)
@@ -238,11 +238,11 @@ class _Run(Struct):
             time.sleep(min(_BETWEEN_LOOKS_S, left_s))
 
     def _calibrated(self, case: Case) -> Case:
-        """Return the case with a calibration, which follows the sample: within it, it would be noise."""
+        """Return the case with a calibration, which follows the sample because it would be noise in it."""
         options = self.options
         if options.calibration.seconds == 0:
             return case
-        from noisewatch.operations.calibrate import calibrate_cpus  # with the tracer and what spins
+        from noisewatch.operations.calibrate import calibrate_cpus  # imports the tracer and the spinning code
 
         past = case.past or NO_PAST
         self._compare_clocks()
@@ -261,9 +261,9 @@ class _Run(Struct):
         if isinstance(measured, str):
             return replace(case, no_calibration_reason=measured)
         drift = drift_in(past, measured.samples)
-        calibrated = calibrated_with(measured.samples, case.rules.budget, case.target, measured.meanwhile, drift)
+        calibrated = calibrated_with(measured.samples, case.rules.budget, case.target, measured.observations, drift)
         self.history.remember(calibrated, case.snapshot, self.listener)
-        return replace(case, calibrated=calibrated, under_load=measured.meanwhile.interval)
+        return replace(case, calibrated=calibrated, under_load=measured.observations.interval)
 
     def _sample(self) -> Case:
         machine, seconds = self.machine, self.options.sample_s
@@ -279,7 +279,7 @@ class _Run(Struct):
             return Case(self._look(), no_sample_reason=_IS_A_COPY)
         before = self._settled()
         used_before_s = time.process_time()
-        self._pass(seconds)
+        self._let_time_pass(seconds)
         self.own_cpu_share = (time.process_time() - used_before_s) / seconds
         after = self._look(before)
         return Case(after, interval_between(before, after))
@@ -291,9 +291,9 @@ class _Run(Struct):
         return snapshot
 
     def _settled(self) -> Snapshot:
-        """Read slow data before the sample, and from the right CPUs, so that it does not show in the sample.
+        """Read slow data before the sample, from housekeeping CPUs, so that reading it does not disturb the sample.
 
-        All of it is read anew each time: data that is read once a run may have changed after an hour of waiting.
+        All data is read again each time: it may have changed after an hour of waiting.
         """
         previous = self._look()
         self._compare_clocks()
@@ -301,10 +301,7 @@ class _Run(Struct):
         return self._look(previous)
 
     def _compare_clocks(self) -> None:
-        """Begin the comparison of clocks, once.
-
-        It is before the sample, because it may take a second, and on CPUs that are not judged.
-        """
+        """Begin the comparison of clocks, once: before the sample, as it may take a second, off the judged CPUs."""
         if self.options.calibration.seconds:
             self.clock_rate.begin(self.options.sample_s + self.options.calibration.seconds)
 
@@ -314,7 +311,7 @@ class _Run(Struct):
             self.listener.on_remark(remark)
         self._remark = remark
 
-    def _pass(self, seconds: float) -> None:
+    def _let_time_pass(self, seconds: float) -> None:
         started = time.monotonic()
         try:
             while (done_s := time.monotonic() - started) < seconds:
@@ -324,7 +321,7 @@ class _Run(Struct):
             self.listener.on_done()
 
     def _replayed(self, recording: Recording) -> Case:
-        """Return a case of the recording's last sample, up to its calibration; without a marked sample from the start.
+        """Return the case of the recording's last sample with its calibration; if none is marked, from the start.
 
         The snapshots in between name threads that ended before the last one.
         """

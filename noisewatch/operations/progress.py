@@ -1,4 +1,4 @@
-"""Listeners to the progress of an operation: a terminal's last lines, or an overlay of the monitor."""
+"""Listeners to the progress of an operation: the last lines of a terminal, or an overlay of the monitor."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class ProgressListener(Protocol):
     """
 
     def on_sampling(self, doing: str, done_s: float, total_s: float) -> None:
-        """Show that `done_s` of `total_s` of the sample, the trace or the recording have passed."""
+        """Show that `done_s` of `total_s` seconds of the sample, the trace or the recording have passed."""
 
     def on_calibrating(self, progress: Progress) -> None:
         """Show the progress of the microbenchmark; its buffers are live."""
 
     def on_waiting(self, reasons: str, left_s: float) -> None:
-        """Show that the machine is not stable yet, for these reasons, and the time left to wait."""
+        """Show why the machine is not stable yet, and the time left to wait."""
 
     def on_remark(self, text: str) -> None:
         """Show a remark that the report does not contain."""
 
     def on_done(self) -> None:
-        """Remove what was drawn, because a part is done."""
+        """Remove the drawn progress, because a part is done."""

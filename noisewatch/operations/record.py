@@ -1,4 +1,4 @@
-"""Recording of this host: snapshot after snapshot into a file that replays anywhere."""
+"""Records this host: snapshot after snapshot, into a file that can be replayed anywhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from noisewatch.operations.progress import ProgressListener
 from noisewatch.operations.sampling import TASK_BUDGET_SHARE
 
 _NOT_THIS_HOST = "only this host can be recorded"
-_NO_INTERVAL_S = 1.0  # for recordings of another operation, with a snapshot or two: time to show each in a replay
+_NO_INTERVAL_S = 1.0  # in recordings of another operation, with only a snapshot or two: how long a replay shows each
 _MOST_IDLE_STATES = 6  # CPUs: the counters change with each sleep, and would be half of a quiet machine's recording
 _ROUNDING = 1e-6  # 0.3 / 0.1 is a little less than 3, and the last snapshot counts
 
@@ -36,7 +36,7 @@ class RecordOptions(Struct, frozen=True, kw_only=True):
     interval_s: float = 1.0
     duration_s: float = 60.0
     calibration_s: float = 0.0  # at the end, so that the microbenchmark does not show in what was recorded
-    identifies: bool = False  # keeps the host's name and the whole kernel command line
+    identifies: bool = False  # keep the host's name and the whole kernel command line
 
 
 class RecordingMade(Struct, frozen=True):
@@ -44,11 +44,11 @@ class RecordingMade(Struct, frozen=True):
 
     snapshot_count: int
     seconds: float
-    is_whole: bool  # Ctrl-C did not end it
+    is_whole: bool  # False if Ctrl-C ended it
 
 
 def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener: ProgressListener) -> RecordingMade:
-    """Record until the time is up, Ctrl-C or SIGTERM; in any case the recording can be replayed.
+    """Record until the time is up, Ctrl-C or SIGTERM; the recording can be replayed in any case.
 
     Raise UsageError if the machine is not this host.
     """
@@ -81,10 +81,10 @@ def record(machine: Machine, output: BinaryIO, options: RecordOptions, listener:
 
 @contextmanager
 def recorded(machine: Machine, output: BinaryIO) -> Iterator[Machine]:
-    """Return a context with the machine, which also writes to `output` what another operation reads of it.
+    """Return a context with a machine that also writes to `output` what another operation reads from it.
 
-    Raise UsageError if the machine is not this host. If the output fails, the recording ends, and the operation goes
-    on: OSError is raised at the end.
+    Raise UsageError if the machine is not this host. If writing fails, the recording ends and the operation continues;
+    OSError is raised at the end.
     """
     _require_this_host(machine)
     sink = _PatientSink(output)
@@ -96,20 +96,20 @@ def recorded(machine: Machine, output: BinaryIO) -> Iterator[Machine]:
 
 
 class _PatientSink:
-    """A sink that passes writes on until the first one fails, and keeps that error."""
+    """A sink that passes on writes until one fails, and keeps that error."""
 
     def __init__(self, output: BinaryIO) -> None:
         self._output = output
         self.error: OSError | None = None
 
     def write(self, content: bytes) -> int:
-        self._hand_on(lambda: self._output.write(content))
+        self._pass_on(lambda: self._output.write(content))
         return len(content)
 
     def flush(self) -> None:
-        self._hand_on(self._output.flush)
+        self._pass_on(self._output.flush)
 
-    def _hand_on(self, work: Callable[[], object]) -> None:
+    def _pass_on(self, work: Callable[[], object]) -> None:
         if self.error is None:
             try:
                 work()
@@ -146,7 +146,7 @@ def _calibrate(
     listener: ProgressListener,
     look_again: Callable[[], Snapshot],
 ) -> None:
-    """Calibrate, and take another snapshot, which alone contains what happened during the calibration."""
+    """Calibrate, then take another snapshot, which contains what happened during the calibration."""
     asked = CalibrationOptions(seconds)
     measured = calibrate_cpus(recorder, snapshot, snapshot.target.cpus, asked, listener.on_calibrating, look_again)
     if isinstance(measured, str):

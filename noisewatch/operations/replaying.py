@@ -1,4 +1,4 @@
-"""Information of the snapshots within a recording that its first and last one lack."""
+"""Reads from the snapshots in the middle of a recording what the first and last ones lack."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from noisewatch.machine.recording.replay import Recording
 
 
 def threads_at_each_snapshot(recording: Recording, before: Snapshot, past_asides: bool = False) -> Iterator[Snapshot]:
-    """Yield, for each snapshot after `before`, a copy of `before` with the threads that have run by then.
+    """Yield, for each snapshot after `before`, a copy of `before` with the threads that had run by then.
 
-    Advances the recording; without `past_asides` up to other answers between two snapshots. The recorder's own threads
-    are left out: the CPUs on which its process read `before` are unknown, so all of its time is placed where no other
-    thread explains it.
+    Advance the recording; without `past_asides` only up to other answers between two snapshots. The recorder's own
+    threads are left out. The CPUs on which its process read `before` are unknown, so all of its time is placed where no
+    other thread explains it.
     """
-    reader = (
-        TaskReader()
-    )  # not the one of `before` and the end: what a reader asks of a thread depends on its last look
+    reader = TaskReader()  # a separate reader: what it reads of a thread depends on its last look
     tickless, task_by_tid = before.isolation.nohz_full or frozenset(), dict[int, Task]()
     while recording.advance(past_asides):
         tasks = reader.read(Reader(recording), before.target.cpus, tickless)

@@ -1,8 +1,8 @@
-"""The sampler: a process of its own, so that drawing of a screen does not delay it.
+"""The sampler: a separate process, so that drawing does not delay it.
 
-`python -m noisewatch.operations.sampler OPTIONS` writes a frame a line to standard output until its reader is gone. It
-takes requests on standard input in the meantime, each a line of JSON: {"idle_probe": true}, or {"clock": true} while
-the clock screen is open, or {"answers": true} for the preflight screen.
+`python -m noisewatch.operations.sampler OPTIONS` writes frames to standard output, one per line, until its reader is
+gone. It accepts requests on standard input, each a line of JSON: {"idle_probe": true}, or {"clock": true} while the
+clock screen is open, or {"answers": true} for the preflight screen.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ class SamplerOptions(Struct, frozen=True, kw_only=True):
 
     machine: MachineOptions
     interval_s: float = 1.0
-    idle_probe: bool = False  # whether it spins on idle target CPUs from the start
-    allowed: CpuSet  # where the monitor might run before it was pinned
+    idle_probe: bool = False  # whether the idle probe is on from the start
+    allowed: CpuSet  # CPUs that the monitor could use before it was pinned
     observer: int  # the pid of the monitor
 
     def command(self) -> list[str]:
-        """Return the command that starts the sampler."""
+        """Return the command line that starts the sampler."""
         return [sys.executable, "-m", "noisewatch.operations.sampler", msgspec.json.encode(self).decode()]
 
     @classmethod
     def parse(cls, text: str) -> SamplerOptions:
-        """Parse the options of a command that `command` made."""
+        """Parse the options from a command line that `command` returned."""
         return msgspec.json.decode(text, type=cls)
 
 
 def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start a sampler's command as a process with pipes for frames and requests."""
+    """Start a sampler's command line, with pipes for frames and requests."""
     import subprocess  # the monitor needs it, and not the sampler
 
     pipe = subprocess.PIPE
@@ -64,16 +64,16 @@ def start(command: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 class Inbox:
-    """An inbox that reads requests while the sampler waits for its next interval; unknown requests are ignored."""
+    """Reads requests while the sampler waits for its next interval; unknown requests are ignored."""
 
     def __init__(self, descriptor: int, take_by_name: Mapping[str, Callable[[object], None]]) -> None:
         self._descriptor: int | None = descriptor
         self._take_by_name = take_by_name
         self._unfinished = b""
-        self.is_abandoned = False  # whether the screen, which has the other end, is gone
+        self.is_abandoned = False  # whether the screen, at the other end, is gone
 
     def wait(self, seconds: float) -> None:
-        """Take requests for this time, or until the other end is closed."""
+        """Handle requests for this time, or until the other end is closed."""
         until_s = time.monotonic() + seconds
         while not self.is_abandoned and (left_s := until_s - time.monotonic()) > 0:
             if self._descriptor is None:
@@ -85,7 +85,7 @@ class Inbox:
         received = os.read(descriptor, _LONGEST)
         if not received:
             kind = os.fstat(descriptor).st_mode
-            self.is_abandoned = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)  # and not /dev/null, or a file
+            self.is_abandoned = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)  # not /dev/null or a file
             self._descriptor = None
         *lines, rest = (self._unfinished + received).split(b"\n")
         self._unfinished = rest[-_LONGEST:]
@@ -103,12 +103,12 @@ class Inbox:
 
 def main() -> int:
     """Sample until the reader is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal group; the screen decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C signals the whole process group; the screen decides
     return contained(lambda: _sample(SamplerOptions.parse(sys.argv[1])), _report_exit)
 
 
 def _report_exit(reason: str) -> int:
-    """Write the reason of the exit, for the screen to show."""
+    """Write the reason for the exit, for the screen to show."""
     sys.stderr.write(f"{reason}\n")
     return 2
 
@@ -128,10 +128,10 @@ def _sample(options: SamplerOptions) -> int:
 
     try:
         idle_probe = IdleProbe(options.interval_s)
-        idle_probe.want(options.idle_probe)
+        idle_probe.set_enabled(options.idle_probe)
         clock, answers = Request(), Request()
-        wants = {"idle_probe": idle_probe.want, "clock": clock.want, "answers": answers.want}
-        inbox = Inbox(sys.stdin.fileno(), wants)
+        switches = {"idle_probe": idle_probe.set_enabled, "clock": clock.set_enabled, "answers": answers.set_enabled}
+        inbox = Inbox(sys.stdin.fileno(), switches)
         spare_collector()
         sent = NO_FIELDS
         pace = (options.interval_s, inbox.wait)
@@ -147,7 +147,7 @@ def _sample(options: SamplerOptions) -> int:
 
 
 def _begun(machine: Machine, options: SnapshotOptions) -> tuple[TaskReader, Snapshot]:
-    """Take the first snapshot: the first interval begins with it, while the modules for judging are imported."""
+    """Take the first snapshot: the first interval begins with it while the modules for judging are imported."""
     from noisewatch.kernel.snapshot.snapshot import read_snapshot
     from noisewatch.kernel.tasks.threads import TaskReader
     from noisewatch.machine.tracefs.watcher import remove_stale_where_mounted

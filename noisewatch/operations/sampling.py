@@ -1,4 +1,4 @@
-"""The machine as frames, interval after interval: live at its pace, a recording as fast as it is read."""
+"""Samples the machine as frames, interval after interval; a recording is sampled as fast as it is read."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from noisewatch.operations.pinning import pin_to_housekeeping
 from noisewatch.text import printable
 from noisewatch.units import NS_PER_S
 
-TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of what the whole monitor may use
-_FIRST_INTERVAL_S = 0.5  # so that the first rates come soon; a tick of 10 ms is 2% of it
-_JUDGED_NS = 4_900_000_000  # five intervals: in one, a tick of 10 ms is 1%; wake-ups are not exact
+TASK_BUDGET_SHARE = 0.005  # of the interval, for reading threads: half of the whole monitor's budget
+_FIRST_INTERVAL_S = 0.5  # for early first rates; a tick of 10 ms is 2% of it
+_JUDGED_NS = 4_900_000_000  # five intervals, as a tick of 10 ms is 1% of one; wake-ups are not exact
 _YOUNG_OBJECTS = 100_000  # ten frames of 512 CPUs, or some MB
 _NO_RATES = "no rates: a copied tree is a single snapshot"
 _RULES = Rules(is_profile_given=False)
@@ -53,10 +53,10 @@ def sample_frames(
     answers: Request | None = None,
     begun: tuple[TaskReader, Snapshot] | None = None,
 ) -> Iterator[Frame]:
-    """Yield a frame without rates at once, then one an interval; the last one of a recording or copy is marked.
+    """Yield a frame without rates at once, then one per interval; the last one of a recording or copy is marked.
 
-    With `begun` its reader took the first snapshot already. The `idle_probe` only works on this host. For another
-    machine the frames have all recorded clocks and the answers of all checks; for this host they have what `clock` and
+    With `begun`, its reader has already taken the first snapshot. The `idle_probe` only works on this host. For another
+    machine the frames contain all recorded clocks and the answers of all checks; for this host only as `clock` and
     `answers` request.
     """
     task_reader, first = begun or (TaskReader(), None)
@@ -73,18 +73,17 @@ def sample_frames(
 def spare_collector() -> None:
     """Make Python's collector run rarely, and skip modules: frames leave no cycles of objects.
 
-    On a machine of 512 CPUs it would search the snapshots of the last seconds a dozen times a second, and a frame would
-    cost 81 ms instead of 67.
+    With 512 CPUs it would search the snapshots of the last seconds a dozen times a second: 81 ms per frame instead of
+    67.
     """
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS)
 
 
 def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None]) -> Iterator[Frame]:
-    """Yield the frames of this host; wake-ups are planned from the first one, so that delays do not add up.
+    """Yield the frames of this host. Wake-ups are planned from the first one, so delays do not add up.
 
-    The first one is planned from when all was read. All threads are read once, and then at most the number in the
-    budget.
+    The first one is planned from the end of reading. All threads are read once, then as many as the budget allows.
     """
     yield sampler.next_frame()
     sampler.limit_tasks(round(interval_s * TASK_BUDGET_SHARE * NS_PER_S))
@@ -97,7 +96,7 @@ def _watch(sampler: _Sampler, interval_s: float, sleep: Callable[[float], None])
 
 
 def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
-    """Yield the frames of a recording as fast as they are requested: their reader sets the pace."""
+    """Yield the frames of a recording as fast as their reader requests them."""
     frame = sampler.next_frame()
     while recording.advance():
         yield frame
@@ -106,18 +105,18 @@ def _replay(sampler: _Sampler, recording: Recording) -> Iterator[Frame]:
 
 
 class Request:
-    """Whether a screen that needs further readings or texts is open."""
+    """A switch for readings or texts that only an open screen needs."""
 
     def __init__(self) -> None:
-        self.is_wanted = False
+        self.is_enabled = False
 
-    def want(self, is_wanted: object) -> None:
-        """Open or close the request, from the next snapshot on."""
-        self.is_wanted = is_wanted is True
+    def set_enabled(self, is_enabled: object) -> None:
+        """Switch it on or off, effective from the next snapshot."""
+        self.is_enabled = is_enabled is True
 
 
 class _Sampler:
-    """The snapshots of the last seconds, and the frame from the last one to the next."""
+    """Keeps the snapshots of the last seconds, and makes a frame from the last one to the next."""
 
     def __init__(
         self,
@@ -168,19 +167,19 @@ class _Sampler:
             first, *between, _ = self._recent
             case = replace(case, interval=interval_between(first, snapshot, between), remembered=self._remembered)
             self._verdict = judge(case, _SHOWN, remembered=self._remembered)
-        frame = frame_of(snapshot, interval, self._verdict, **self._rest(snapshot, interval, is_last))
-        return self._watched(snapshot, interval, frame)
+        frame = frame_of(snapshot, interval, self._verdict, **self._extra_fields(snapshot, interval, is_last))
+        return self._with_idle_probe(snapshot, interval, frame)
 
     def _is_due(self, snapshot: Snapshot, interval: Interval) -> bool:
-        """Return whether to judge now: what decides has changed, or the last verdict may be as old as its sample.
+        """Return whether to judge now: decisive values have changed, or the last verdict is as old as its sample.
 
-        A recording is judged at each moment, and so is this host while a screen shows all answers.
+        A recording is judged at each snapshot, and so is this host while a screen shows all answers.
         """
         last = self._verdict.case if self._verdict is not None else None
         decisive, self._decisive = self._decisive, decisive_of(snapshot, interval)
         return (
             not self._machine.is_live
-            or self._answers.is_wanted
+            or self._answers.is_enabled
             or last is None
             or last.sample.length_ns < _JUDGED_NS
             or snapshot.taken_at_ns - last.snapshot.taken_at_ns >= _JUDGED_NS
@@ -191,23 +190,23 @@ class _Sampler:
         first, self._first = self._first, None
         if first is not None:
             return first
-        options = replace(self._options, asks_clock=self._clock.is_wanted or not self._machine.is_live)
+        options = replace(self._options, asks_clock=self._clock.is_enabled or not self._machine.is_live)
         return read_snapshot(self._machine, options, self._task_reader, previous)
 
     @property
     def read_at_s(self) -> float:
-        """The time at which the last snapshot's threads had been read, on the machine's clock."""
+        """When the last snapshot's threads had been read, on the machine's clock."""
         return (self._recent[-1].taken_at_ns + self._recent[-1].tasks_lag_ns) / NS_PER_S
 
     def _with_own_pids(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the idle probe's processes as our own.
 
-        They are listed after the threads were read, so that none is missing.
+        They are listed after the threads were read, so none is missing.
         """
         own_pids = self._idle_probe.own_pids if self._idle_probe is not None else frozenset()
         return replace(snapshot, own_pids=snapshot.own_pids | own_pids) if own_pids else snapshot
 
-    def _watched(self, snapshot: Snapshot, interval: Interval | None, frame: Frame) -> Frame:
+    def _with_idle_probe(self, snapshot: Snapshot, interval: Interval | None, frame: Frame) -> Frame:
         """Return the frame with the results of the idle probe, which then decides where to spin next."""
         if self._idle_probe is None:
             return frame
@@ -218,12 +217,12 @@ class _Sampler:
         """Return the frame again, marked as the last one."""
         return structs.replace(frame, is_last=True, remark=remark or frame.remark)
 
-    def _rest(self, snapshot: Snapshot, interval: Interval | None, is_last: bool) -> dict[str, Any]:
+    def _extra_fields(self, snapshot: Snapshot, interval: Interval | None, is_last: bool) -> dict[str, Any]:
         return {
             **self._news.of(snapshot),
             "runs": self._runs.of(snapshot, interval),
             "remembered": self._remembered,
-            "has_answers": self._answers.is_wanted or not self._machine.is_live,
+            "has_answers": self._answers.is_enabled or not self._machine.is_live,
             "sampler_cpu_s": time.process_time() if self._machine.is_live else None,
             "sampler_wakeups": resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw if self._machine.is_live else None,
             "origin": self._origin(),
@@ -238,23 +237,23 @@ class _Sampler:
         return f"{kind} {printable(os.path.basename(self._machine.name.rstrip('/')))}"
 
     def _pin(self, snapshot: Snapshot) -> None:
-        """Stay off the target CPUs, which may change: a partition is made, or a CPU comes online."""
+        """Stay off the target CPUs, which may change when a partition is created or a CPU comes online."""
         if snapshot.target.cpus != self._pinned_off:
             self._pinned_off = snapshot.target.cpus
             self._remark = pin_to_housekeeping(snapshot)
 
 
 # What decides the verdict, coarsely: while it is unchanged, the last verdict is shown for some seconds. On a quiet
-# machine of 4 CPUs, where most seconds are like the one before, a frame then takes 2.8 ms to compute instead of 3.3.
+# machine with 4 CPUs, most of whose seconds are alike, a frame then takes 2.8 ms to compute instead of 3.3.
 _LEAST_TAKEN = 0.001  # of a target CPU: half of what warns at the default budget
 _LEAST_BUSY = 0.05  # of another CPU: what fails of a sibling
 _STEP = 4
 
 
 def decisive_of(snapshot: Snapshot, interval: Interval) -> Hashable:
-    """Return the settings, what is known, who takes how much of each target CPU, and how busy the others are.
+    """Return the values that decide the verdict: settings, known values, noise by target CPU, load of other CPUs.
 
-    Amounts are powers of four. Equal values lead to the same verdict, but for what changes slowly, as heat or memory.
+    Amounts are powers of four. Equal values lead to the same verdict, except for slow changes such as heat or memory.
     """
     culprits = frozenset(
         (cpu, culprit.kind, culprit.name, culprit.tid, amount)
@@ -275,5 +274,5 @@ def decisive_of(snapshot: Snapshot, interval: Interval) -> Hashable:
 
 
 def _power(share: float | None, least: float) -> int | None:
-    """Return the power of four of the share, counted from the least one, below which it is 0; None if unknown."""
+    """Return the power of four of the share relative to `least`, 0 below `least`; None if unknown."""
     return None if share is None else max(math.ceil(math.log(share / least, _STEP)), 0) if share > 0 else 0

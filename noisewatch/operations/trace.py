@@ -1,4 +1,4 @@
-"""Traces of the target CPUs for a while: by the kernel's trace if possible, otherwise by its counters alone."""
+"""Traces the target CPUs for a while: by the kernel's trace if possible, otherwise by its counters alone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TraceOptions(Struct, frozen=True, kw_only=True):
 class TraceRun(Struct, frozen=True):
     """The result of tracing.
 
-    Without a trace it is None, and `reason` explains why: the interval's counters are used.
+    Without a trace, `trace` is None, `reason` explains why, and the interval's counters are used.
     """
 
     interval: Interval
@@ -52,7 +52,7 @@ class TraceRun(Struct, frozen=True):
 
     @property
     def case(self) -> Case:
-        """The case that remedies are computed for."""
+        """The case to compute remedies for."""
         return Case(self.interval.after, self.interval)
 
     @property
@@ -60,7 +60,7 @@ class TraceRun(Struct, frozen=True):
         return sorted(self.interval.after.target.cpus)
 
     def works_on(self, cpu: int) -> Disturbance | None:
-        """Return the thread that has the CPU most of the time: it suffers the noise and is not a culprit."""
+        """Return the thread that has the CPU most of the time; it suffers the noise and is not a culprit."""
         if self.trace is not None:
             return next(
                 (traced.main_thread.disturbance for traced in self.cpus if traced.cpu == cpu and traced.main_thread),
@@ -80,7 +80,7 @@ class TraceRun(Struct, frozen=True):
 
     @property
     def at_work(self) -> frozenset[int]:
-        """The processes that have target CPUs most of the time, and so are not culprits."""
+        """The processes that have target CPUs most of the time, so they are not culprits."""
         works = [self.works_on(cpu) for cpu in self.target]
         return frozenset(work.pid for work in works if work is not None and work.pid is not None)
 
@@ -100,9 +100,9 @@ class TraceRun(Struct, frozen=True):
 
 
 class KeptTrace:
-    """A trace collector that is kept from one tracing to the next.
+    """A trace collector kept from one tracing to the next.
 
-    Switching a trace's events on and off interrupts each CPU, 570 times on Linux 6.18: the kernel changes its code.
+    Switching a trace's events on and off patches the kernel's code, which interrupts each CPU: 570 times on Linux 6.18.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class KeptTrace:
         self._of: tuple[CpuSet, CpuSet] | None = None
 
     def begin(self, cpus: CpuSet, online: CpuSet, tracer: Tracer) -> TraceCollector:
-        """Return a collector that begins now. Raise CannotMeasure if tracing is not possible."""
+        """Return a collector that begins now. Raise CannotMeasure if tracing is impossible."""
         if self._collector is not None and self._of == (cpus, online):
             self._collector.begin_again()
             return self._collector
@@ -177,20 +177,20 @@ def _followed(before: Snapshot, after: Snapshot, trace: Trace | str, between: Se
 def _traced(
     machine: Machine, before: Snapshot, options: TraceOptions, listener: ProgressListener, kept: KeptTrace
 ) -> Trace | str:
-    """Return the trace, or why there is none; the time passes in both cases."""
+    """Return the trace, or why there is none; it takes the same time in both cases."""
     online = before.online.online or before.target.cpus
     try:
         collector = kept.begin(before.target.cpus & online, online, options.tracer)
     except CannotMeasure as error:
         kept.close()
         reason = str(error)
-        _pass(options.seconds, listener, lambda: None)
+        _let_time_pass(options.seconds, listener, lambda: None)
         return read_trace(machine, lambda: untraced(reason))
-    _pass(options.seconds, listener, collector.drain)
+    _let_time_pass(options.seconds, listener, collector.drain)
     return read_trace(machine, collector.result)
 
 
-def _pass(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> None:
+def _let_time_pass(seconds: float, listener: ProgressListener, look: Callable[[], object]) -> None:
     started = time.monotonic()
     while (done_s := time.monotonic() - started) < seconds:
         time.sleep(min(_LOOK_S, seconds - done_s))

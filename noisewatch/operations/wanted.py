@@ -10,7 +10,7 @@ from noisewatch.machine.regular_files import read_small
 from noisewatch.model.wanted import WantedMachine, parse_description
 
 _QUESTION = "machine wanted"
-_MOST_BYTES = 64 * 1024  # all facts of a machine are some 10 kB
+_MOST_BYTES = 64 * 1024  # all facts of a machine take some 10 kB
 
 
 def read_description(path: str) -> WantedMachine:
@@ -19,9 +19,9 @@ def read_description(path: str) -> WantedMachine:
 
 
 def wanted_of(machine: Machine, given: WantedMachine | None) -> WantedMachine | None:
-    """Return the given description, or the one in the recording if none is given. Raise UsageError if it is invalid.
+    """Return the given description, otherwise the recorded one. Raise UsageError if it is invalid.
 
-    To be called before the first snapshot, so that in a recording it is not between two of them.
+    Call it before the first snapshot, so that a recording does not contain it between two snapshots.
     """
     if given is not None:
         if machine.is_live:
@@ -31,7 +31,7 @@ def wanted_of(machine: Machine, given: WantedMachine | None) -> WantedMachine | 
         return None
     try:
         text = machine.ask(_QUESTION, str)
-    except Unreadable:  # a copy, or a recording that was made without one
+    except Unreadable:  # a copied tree, or a recording without a description
         return None
     if not isinstance(text, str):
         raise UsageError(f"{machine.name}: {damaged_words('no text', 'in the description of the machine wanted')}")

@@ -23,7 +23,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.system.reference_clock import read_clock_comparison
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.machine import Machine
-from noisewatch.model.calibration.attribution import Meanwhile, attribution_of
+from noisewatch.model.calibration.attribution import ConcurrentObservations, attribution_of
 from noisewatch.model.interval.interval import interval_between
 from noisewatch.operations.history import CalibrationHistory
 from tests.written import WrittenMachine
@@ -60,7 +60,7 @@ def calibrated_by(
     written: Mapping[str, Any],
     budget: Budget = DEFAULT.budget,
     cpus: CpuSet | None = None,
-    meanwhile: Meanwhile | None = None,
+    meanwhile: ConcurrentObservations | None = None,
 ) -> Calibrated:
     """Return what `calibrated_with` makes of the written calibration; tests that write the same share its floors."""
     calibrated = _calibrated_by(json.dumps(written), budget, cpus)

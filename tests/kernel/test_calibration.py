@@ -108,7 +108,7 @@ def test_any_value_of_a_field_is_parsed_or_malformed(name: str, value: Any) -> N
 
 def test_copied_tree_cannot_be_calibrated(tmp_path: Any) -> None:
     tree = CopiedTree(str(write_tree(tmp_path, {"/proc/stat": "cpu 1\n"})))
-    assert read_calibration(tree, _CPUS, {}, _OPTIONS) == "a copied tree cannot answer this"
+    assert read_calibration(tree, _CPUS, {}, _OPTIONS) == "not available in a copied tree"
 
 
 def test_answer_of_a_recording_is_the_calibration() -> None:

@@ -141,7 +141,7 @@ def test_append_to_a_locked_file_is_an_error_without_waiting(tmp_path: Path) -> 
     append_entry(path, _entry(0))
     with path.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match="keeps it held"):
+        with pytest.raises(UsageError, match="keeps it locked"):
             append_entry(path, _entry(1))
     assert _numbers(path) == [0]
 

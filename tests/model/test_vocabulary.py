@@ -60,21 +60,21 @@ def test_name_that_resembles_a_kernel_thread_is_not_explained(name: str) -> None
 def test_number_in_a_name_is_the_cpu_node_or_process() -> None:
     assert "CPU 17 " in (explain_thread("ksoftirqd/17") or "")
     assert "node 1 " in (explain_thread("kswapd1") or "")
-    assert "process 4711" in (explain_thread("vhost-4711") or "")
+    assert "PID 4711" in (explain_thread("vhost-4711") or "")
 
 
 @pytest.mark.parametrize(
     ("name", "explanation"),
     [
-        ("kworker/3:1", "does work of CPU 3, and only there, that parts of the kernel have deferred"),
+        ("kworker/3:1", "does deferred kernel work on CPU 3 only"),
         (
             "kworker/3:1H-kblockd",
-            "does high-priority work of CPU 3, and only there; what it ran last: requests to disks",
+            "does high-priority deferred kernel work on CPU 3 only; ran last: requests to disks",
         ),
-        ("kworker/u8:2+flush-8:0", "does work not bound to a CPU; what it runs now: writing changed pages"),
+        ("kworker/u8:2+flush-8:0", "does deferred kernel work, not bound to a CPU; running now: writing changed pages"),
         (
             "kworker/0:2-xfs-conv/sda1",
-            "does work of CPU 0, and only there; what it ran last: the workqueue xfs-conv/sda1",
+            "does deferred kernel work on CPU 0 only; ran last: the workqueue xfs-conv/sda1",
         ),
     ],
 )
@@ -94,9 +94,9 @@ def test_threaded_handler_is_explained_by_its_irq_and_its_queue() -> None:
         ("nvme10q31", "queue 31 of the disk nvme10"),
         ("mlx5_comp17", "completion queue 17 of the network card (mlx5)"),
         ("mlx5_comp3@pci:0000:3b:00.0", "completion queue 3 of the network card (mlx5)"),
-        ("eth0-TxRx-3", "queue 3 of the network interface eth0, both ways"),
-        ("i40e-ens1f0-TxRx-3", "queue 3 of the network interface ens1f0, both ways"),
-        ("eth0-Tx-Rx-3", "queue 3 of the network interface eth0, both ways"),
+        ("eth0-TxRx-3", "queue 3 of the network interface eth0, both directions"),
+        ("i40e-ens1f0-TxRx-3", "queue 3 of the network interface ens1f0, both directions"),
+        ("eth0-Tx-Rx-3", "queue 3 of the network interface eth0, both directions"),
         ("eth0-rx-0", "receive queue 0 of the network interface eth0"),
         ("eth0-tx-12", "send queue 12 of the network interface eth0"),
         ("virtio1-req.0", "queue 0 of the virtual disk virtio1"),

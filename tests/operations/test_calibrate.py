@@ -55,7 +55,7 @@ def test_a_failing_trace_does_not_change_the_calibration() -> None:
     )
     assert isinstance(run, CalibrationRun)
     assert [(cpu.cpu, cpu.trouble) for cpu in run.samples.cpus] == [(_CPU, None)]
-    assert run.meanwhile.trace == "tracefs: input/output error"
+    assert run.observations.trace == "tracefs: input/output error"
 
 
 _MS = 1_000_000

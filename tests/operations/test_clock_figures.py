@@ -120,14 +120,14 @@ def test_an_energy_counter_that_wraps_around_gives_power_if_its_range_is_known(f
 
 def test_an_energy_counter_that_does_not_advance_gives_no_power(figures: Figures) -> None:
     last = figures([intel_files(at, watts=0.0) for at in range(3)])[-1]
-    assert (last.packages[0].watts, last.reasons["watts"]) == (None, "the energy counter stood still")
+    assert (last.packages[0].watts, last.reasons["watts"]) == (None, "the energy counter did not advance")
 
 
 def test_a_cpu_that_slept_through_the_interval_has_no_awake_share(figures: Figures) -> None:
     frozen = {path: text for path, text in intel_files(0).items() if re.search(r"cpu[23]/cpuidle/state\d/time", path)}
     last = figures([intel_files(at) | frozen for at in range(3)])[-1]
     assert (_cpu(last, 2).awake_share, _cpu(last, 2).idle_shares) == (None, None)
-    assert last.reasons["idle_shares"] == "a sleep that lasts is counted when it ends"
+    assert last.reasons["idle_shares"] == "a sleep is only counted when it ends"
 
 
 def test_a_sleep_that_began_before_the_interval_gives_no_idle_shares(figures: Figures) -> None:

@@ -31,7 +31,7 @@ def _reads_of_host(target: frozenset[int], is_requested: bool, monkeypatch: pyte
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     machine = _Host(*(intel_files(at) for at in range(6)), answers=ANSWERS)
     clock = Request()
-    clock.want(is_requested)
+    clock.set_enabled(is_requested)
     looks: list[list[str]] = []
 
     def sleep(_: float) -> None:
@@ -91,14 +91,14 @@ def test_a_package_that_is_not_read_has_the_reason(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     machine = _Host(*(intel_files(at) for at in range(4)), answers=ANSWERS)
     clock = Request()
-    clock.want(True)
+    clock.set_enabled(True)
     options = SnapshotOptions(frozenset({0, 3}))
     *_, last = islice(sample_frames(machine, options, 1.0, lambda _: machine.advance(), clock=clock), 4)
     assert last.clock is not None
     assert last.clock.packages[0].watts is None
     assert last.clock.packages[0].long_limit_w == 65.0  # the limit at the start
     assert {last.clock.reasons[name] for name in ("watts", "uncore_khz", "core_celsius", "celsius")} == {
-        "asking would interrupt a target CPU"
+        "reading it would interrupt a target CPU"
     }
 
 
@@ -107,12 +107,12 @@ def test_missing_files_have_another_reason_than_unread_ones(monkeypatch: pytest.
     missing = ("/sys/class/powercap", "/sys/class/hwmon", UNCORE.rpartition("/")[0])
     machine = _Host(*(without(intel_files(at), *missing) for at in range(4)), answers=ANSWERS)
     clock = Request()
-    clock.want(True)
+    clock.set_enabled(True)
     options = SnapshotOptions(frozenset({0, 3}))
     *_, last = islice(sample_frames(machine, options, 1.0, lambda _: machine.advance(), clock=clock), 4)
     assert last.clock is not None
     assert last.clock.reasons.keys() == {"watts", "limits", "celsius", "core_celsius", "uncore", "uncore_khz"}
-    assert "asking would interrupt a target CPU" not in last.clock.reasons.values()
+    assert "reading it would interrupt a target CPU" not in last.clock.reasons.values()
 
 
 def _reads_of_recording(monkeypatch: pytest.MonkeyPatch, path: Path, target: str) -> list[list[str]]:
@@ -151,8 +151,8 @@ def test_recording_wakes_no_target_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path
 @pytest.mark.parametrize("value", [None, 1, "yes", {}, False])
 def test_only_true_requests_the_clock(value: object) -> None:
     clock = Request()
-    clock.want(value)
-    assert clock.is_wanted is False
+    clock.set_enabled(value)
+    assert clock.is_enabled is False
 
 
 @pytest.mark.parametrize(("kind", "is_requested"), [(_Host, False), (_Host, True), (WrittenMachine, False)])
@@ -162,7 +162,7 @@ def test_passing_answers_are_sent_on_request_and_for_machines_that_are_not_live(
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
     machine = kind(*(intel_files(at) for at in range(4)), answers=ANSWERS)
     answers = Request()
-    answers.want(is_requested)
+    answers.set_enabled(is_requested)
     frames = sample_frames(machine, SnapshotOptions(), 1.0, lambda _: machine.advance(), answers=answers)
     *_, last = islice(frames, 4)
     passed = last.answers or {}

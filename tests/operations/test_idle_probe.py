@@ -12,7 +12,7 @@ from noisewatch.errors import CannotMeasure
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions
 from noisewatch.machine.copied import CopiedTree
 from noisewatch.machine.spinning.idle_probe.buffer import MOVED, REFUSED, RESTING, SPINNING, YIELDED, Slice
-from noisewatch.machine.spinning.idle_probe.run import Spun
+from noisewatch.machine.spinning.idle_probe.run import SpinnerReport
 from noisewatch.model.idle_probe import ProbeState
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.frame import CpuLine, Frame
@@ -47,7 +47,7 @@ class _Spinners:
     def let_rest(self, cpu: int) -> None:
         self.spins.discard(cpu)
 
-    def spun(self, cpu: int, since_ns: int) -> Spun:
+    def report(self, cpu: int, since_ns: int) -> SpinnerReport:
         slices = tuple(
             Slice(
                 start_ns=self.now_ns - self.age_ns - place,
@@ -58,7 +58,7 @@ class _Spinners:
             )
             for place in range(100)
         )
-        return Spun(self.state, self.error, slices)
+        return SpinnerReport(self.state, self.error, slices)
 
     def end(self) -> None:
         self.is_ended = True
@@ -99,7 +99,7 @@ class _ProbeRun:
 
 def _start_probe() -> _ProbeRun:
     run = _ProbeRun()
-    run.idle_probe.want(True)
+    run.idle_probe.set_enabled(True)
     return run
 
 
@@ -169,7 +169,7 @@ def test_a_spinner_that_does_not_measure_has_no_share(state: int, error: int, ag
 def test_spinners_stay_own_pids_for_a_while_after_the_probe_is_off() -> None:
     run = _start_probe()
     run.follow(run.quiet, 2)
-    run.idle_probe.want(False)
+    run.idle_probe.set_enabled(False)
     assert run.spinners.spins == set()
     run.follow(run.quiet, 10)
     assert (run.idle_probe.own_pids, run.spinners.is_ended) == (frozenset({77, 78}), False)
@@ -180,9 +180,9 @@ def test_spinners_stay_own_pids_for_a_while_after_the_probe_is_off() -> None:
 def test_a_probe_requested_again_keeps_its_processes() -> None:
     run = _start_probe()
     run.follow(run.quiet, 2)
-    run.idle_probe.want(False)
+    run.idle_probe.set_enabled(False)
     run.follow(run.quiet, 5)
-    run.idle_probe.want(True)
+    run.idle_probe.set_enabled(True)
     assert run.follow(run.quiet, 15).idle_probe == ProbeState.MEASURES
     assert len(run.started) == 1
 
@@ -203,7 +203,7 @@ def test_a_probe_that_cannot_start_has_the_reason() -> None:
 
     interval = interval_of({}, {})
     idle_probe = IdleProbe(1.0, refuse)
-    idle_probe.want(True)
+    idle_probe.set_enabled(True)
     idle_probe.follow(interval.after, interval)
     frame = idle_probe.annotate(frame_of(interval.after, interval, None, sampler_cpu_s=None))
     assert frame.no_idle_probe_reason == "too many open files"

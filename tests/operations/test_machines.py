@@ -33,12 +33,12 @@ def test_fast_cpus_of_one_kind_are_the_default_ones() -> None:
 
 
 def test_no_allowed_fast_cpu_is_an_error() -> None:
-    with pytest.raises(UsageError, match="none of the fastest CPUs may be used"):
+    with pytest.raises(UsageError, match="none of the fastest CPUs is allowed"):
         _fastest(_HYBRID | _NOT_ISOLATED, frozenset({2}))
 
 
 def test_unknown_kinds_of_core_are_an_error() -> None:
     missing = [f"{CPUS}/cpu{cpu}/cpufreq" for cpu in range(4)]
     machine = WrittenMachine(without(quiet_files(), *missing), answers=ANSWERS)
-    with pytest.raises(UsageError, match="--cpus fast: the kinds of core are not known here"):
+    with pytest.raises(UsageError, match="--cpus fast: the kinds of core are unknown here"):
         parse_cpus("--cpus", "fast", machine)

@@ -141,4 +141,4 @@ def test_damaged_lines_are_remarked_once(tmp_path: Path) -> None:
     history.remark_damage(listener)
     for _ in range(2):
         assert len(history.recall().entries) == 2
-    assert listener.remarks == [f"{path}: damaged in lines 2, 4: they count for nothing"]
+    assert listener.remarks == [f"{path}: damaged in lines 2, 4: they are ignored"]

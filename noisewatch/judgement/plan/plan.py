@@ -120,7 +120,7 @@ def _whole_cores(proposal: Proposal) -> Answer:
 
 def _housekeeping(proposal: Proposal) -> Answer:
     case, left = proposal.case, proposal.housekeeping
-    graded = case.graded(evidence={"housekeeping": sorted(left), "online_by": case.snapshot.online.said_by})
+    graded = case.graded(evidence={"housekeeping": sorted(left), "online_by": case.snapshot.online.source})
     if case.snapshot.online.online is None:
         return case.unread(f"{CPUS}/online")
     if not left:
@@ -227,7 +227,7 @@ def _near_device(proposal: Proposal) -> Answer:
     device = proposal.readings.device
     assert device is not None  # criteria on a device are left out without one
     case, near = proposal.case, proposal.near
-    evidence: dict[str, object] = {"device": device.name, "node": device.node, "told_by": device.told_by}
+    evidence: dict[str, object] = {"device": device.name, "node": device.node, "told_by": device.path}
     if near is not None:
         evidence["near"] = sorted(near)
     graded = case.graded(evidence=evidence)
@@ -235,7 +235,7 @@ def _near_device(proposal: Proposal) -> Answer:
     if device.node is None and len(nodes) == 1 and case.snapshot.platform.virtual == NONE:
         return graded.passes("this machine has one node")
     if device.node is None:
-        reason = "numa_node is -1" if device.told_by is not None else "its bus has no numa_node"
+        reason = "numa_node is -1" if device.path is not None else "its bus has no numa_node"
         return graded.unknown(f"this machine does not report the node of {device.name}: {reason}")
     if near is None:
         return graded.unknown(f"{device.name} is at node {device.node}, and no CPU is known to be at that node")

@@ -87,7 +87,7 @@ def _interruptions_on(repetition: Repetition, cpu: int) -> Iterable[MetInterrupt
     window = repetition.trace
     return (
         _from_counters(repetition, cpu)
-        if isinstance(window, str) or not window.tells_all_interrupts
+        if isinstance(window, str) or not window.covers_all_interrupts
         else _from_trace(repetition, window, cpu)
     )
 
@@ -136,7 +136,7 @@ def why_interruptions_unknown(repetition: Repetition) -> str | None:
 
     In a millisecond possibly no CPU was interrupted; the surrounding windows show that the tables advance.
     """
-    if not isinstance(repetition.trace, str) and repetition.trace.tells_all_interrupts:
+    if not isinstance(repetition.trace, str) and repetition.trace.covers_all_interrupts:
         return None
     for what in ("interrupts", "softirqs"):
         counts: InterruptCounts = getattr(repetition.span, what)

@@ -10,17 +10,17 @@
                              nr_throttled 12
                              throttled_time 600000000  (ns)
 
-A group counts what its own quota did, not its parents'. The time is summed over all CPUs that it was stopped on.
+A group counts the effects of its own quota, not its parents'. The time is summed over all CPUs on which it was stopped.
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html (CPU), https://docs.kernel.org/scheduler/sched-bwc.html
 
-Also the CPU quotas of processes that work on the target CPUs, which may be in other cgroups than this process.
+The CPU quotas of processes that use the target CPUs are read too; they may be in other cgroups than this process.
 
     /proc/4711/cgroup    0::/docker/4f…     then cpu.max and cpu.stat from there up, as for our own
 
 https://man7.org/linux/man-pages/man7/cgroups.7.html
 
-The weights, from this process's own cgroup up to the root, are its part of a contended CPU:
+The weights, from this process's own cgroup up to the root, decide its share of a contended CPU:
 
     v2  cpu.weight       100           (1 to 10000; 100 is the default)
         cpu.idle         0             (1: only what others leave, Linux 5.15)
@@ -60,7 +60,7 @@ from noisewatch.text import clean
 UNLIMITED = float("inf")
 NS_PER_US = 1_000
 _NO_QUOTA_US = -1  # of version 1
-# https://docs.kernel.org/scheduler/sched-bwc.html: 1 ms at least, and a period is 1 s at most.
+# https://docs.kernel.org/scheduler/sched-bwc.html: at least 1 ms, and a period is at most 1 s.
 _parse_quota_us = integer_from(1_000, 2**63 // NS_PER_US)
 _parse_period_us = integer_from(1_000, 1_000_000)
 
@@ -74,7 +74,7 @@ class QuotaThrottling(Struct, frozen=True):
 
 
 class CgroupLevel(Struct, frozen=True):
-    """One group on the path to the root. None is unknown; `period_us` is also None without a quota."""
+    """One group on the path to the root. None is unknown; without a quota, `period_us` is None too."""
 
     folder: str
     quota_share: float | None  # of one CPU; infinite without a quota
@@ -97,16 +97,16 @@ def _ms(us: float) -> str:
 
 
 class Cgroup(Struct, frozen=True):
-    """The limits on the whole path from this process's cgroup to the root; None is unknown."""
+    """The limits on the path from this process's cgroup to the root; None is unknown."""
 
     version: int | None
     cpu_quota_share: float | None  # of one CPU; infinite without a quota
     throttled_periods: int | None  # since the cgroup was made
     limited_by: str | None  # the folder of the narrowest quota
-    limit_text: str | None  # what the quota's file there says
+    limit_text: str | None  # the content of its quota file
     folder: str | None = None  # this process's own
     known_quota_share: float = UNLIMITED  # of the levels that could be read
-    levels: tuple[CgroupLevel, ...] = ()  # that can be seen, from this process's own to the root of what is mounted
+    levels: tuple[CgroupLevel, ...] = ()  # visible ones, from this process's own to the root of the mount
     reaches_root: bool = False  # False: this process lies outside what is mounted
 
     @property
@@ -264,8 +264,8 @@ def _combined(version: int, levels: tuple[CgroupLevel, ...], reaches_root: bool)
     )
 
 
-_MOST_WORKERS = 4  # processes; each costs some twenty reads
-_LEAST_NS = 5_000_000  # since the snapshot before: processes that hardly run are not the CPUs' workload
+_MOST_WORKERS = 4  # processes; each takes some twenty reads
+_LEAST_NS = 5_000_000  # since the previous snapshot: processes that hardly run are not the CPUs' workload
 
 
 def read_worker_cgroups(
@@ -293,10 +293,10 @@ UNCLAMPED = 100.0
 
 
 class CpuWeight(Struct, frozen=True):
-    """One level. None is unknown; a file that this kernel does not have leaves the default."""
+    """One level. None is unknown; a file that the kernel lacks leaves the default."""
 
     folder: str
-    weight: int | None  # as the kernel counts: 100 in v2 and 1024 in v1 is what everybody has
+    weight: int | None  # in the kernel's units: the default is 100 in v2 and 1024 in v1
     is_idle: bool | None
     clamp_percent: float | None
 
@@ -332,7 +332,7 @@ def parse_uclamp(text: str) -> float:
 
 
 def read_cpu_weights(reader: Reader, cgroup: Cgroup) -> CpuWeights | None:
-    """Return the weights of the levels in `cgroup`, or None if it has none."""
+    """Return the weights of the levels in `cgroup`, or None if it has no levels."""
     if cgroup.version is None or not cgroup.folders:
         return None
     *inner, root = cgroup.folders

@@ -1,4 +1,4 @@
-"""Whether the control groups of a process are frozen: nothing in them runs then, and no thread's state shows it.
+"""Whether the control groups of a process are frozen: their threads do not run, but no thread's state shows it.
 
     /proc/4711/cgroup            0::/bench
                                  6:freezer:/bench
@@ -36,17 +36,20 @@ from noisewatch.kernel.reader import Reader, content_of
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 from noisewatch.machine import Machine
 
-_V1, _V2 = "freezer", ""  # as /proc/PID/cgroup names the hierarchies
+_V1, _V2 = "freezer", ""  # the name of the hierarchy in /proc/PID/cgroup
 _IN_STATES = {"THAWED": False, "FREEZING": True, "FROZEN": True}
 _STATE = "freezer.state"
 _ENTRANCES = frozenset({"cgroup.procs", "cgroup.threads", "tasks"})  # the last of version 1
 _DELETED = b" (deleted)\n"
-_MOST_CACHED = 64  # a command may have a group of its own each time
+_MOST_CACHED = 64  # a command may have a new group each time
 _T = TypeVar("_T")
 
 
 class GroupFreeze(Struct, frozen=True):
-    """One group at one moment. `frozen_ns` is how long it was frozen, or throttled by its quota; None: not counted."""
+    """One group at one moment.
+
+    `frozen_ns` is the kernel's count of time frozen, or throttled by its quota; None: not counted.
+    """
 
     folder: str
     is_frozen: bool
@@ -87,26 +90,23 @@ FindGroups = Callable[[Reader, str, dict[str, str]], Iterable[Freezer]]
 
 
 class FreezeReader:
-    """A reader of the groups of one process, which may move from one group to another.
+    """A reader of the groups of one process, which may move between groups.
 
     A look reads the process's membership, and a file of each of its groups.
     """
 
     def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
-        """Set the groups to look at: those from `find`, by /proc/PID/cgroup; by default all freezable groups."""
+        """Set the groups to read: those that `find` returns for a /proc/PID/cgroup; by default all freezable groups."""
         self._machine = machine
         self._find_groups = find or _freezers_of
         self._freezers_by_membership: dict[bytes, tuple[Freezer, ...]] = {}  # by membership
         self._freezers: tuple[Freezer, ...] = ()
 
     def look(self, membership: str = MEMBERSHIP) -> FreezeLook | None:
-        """Return the groups' state now, once more with groups left since the last look.
-
-        None if the process has ended.
-        """
+        """Return the groups' state now, with groups left since the last look; None if the process has ended."""
         taken_at_ns = self._machine.now_ns()
         reason = None
-        for _ in range(2):  # it may leave a group, which is removed, between two reads
+        for _ in range(2):  # between two reads it may leave a group, which is then removed
             try:
                 return FreezeLook(taken_at_ns, tuple(self._read(membership)))
             except Absent as error:
@@ -124,11 +124,11 @@ class FreezeReader:
         return self._freezers
 
     def look_again(self) -> FreezeLook:
-        """Return the state of the last look's existing groups, whether or not the process lives."""
+        """Return the state of the last look's groups that still exist, whether or not the process lives."""
         return FreezeLook(self._machine.now_ns(), tuple(self._last_of(self._freezers)))
 
     def enter(self, folder: str) -> None:
-        """Expect the next process to be in this group of cgroup v2, in which noisewatch is not."""
+        """Expect the next process to be in this group of cgroup v2, which is not noisewatch's."""
         of_v1 = [freezer for freezer in self._freezers if freezer.file == _STATE]
         self._freezers = (*of_v1, *_v2_freezers(Reader(self._machine), folder))
 
@@ -136,7 +136,7 @@ class FreezeReader:
         """Yield the groups' states. Raise Unreadable and Malformed."""
         content = self._machine.read_bytes(membership)
         if _DELETED in content:
-            raise Absent(membership, "the process is gone")  # none that lives is in a group that was removed
+            raise Absent(membership, "the process is gone")  # a living process is never in a removed group
         freezers = self._freezers_by_membership.get(content)
         if freezers is None:
             freezers = self._find(membership, content)
@@ -198,7 +198,7 @@ def _parsed(machine: Machine, path: str, parse: Callable[[str], _T]) -> _T:
 
 
 def entrances_of(reader: Reader, with_v2: bool = True) -> Iterator[str]:
-    """Yield the files that are written to when a process is moved into a group that this process is in.
+    """Yield the files that are written when a process is moved into one of this process's groups.
 
     A write shows that a process may have been moved out, frozen and moved back between two looks.
     """
@@ -217,7 +217,7 @@ def entrances_of(reader: Reader, with_v2: bool = True) -> Iterator[str]:
 
 
 def quotas_of(reader: Reader, membership: str, path_by_controller: dict[str, str]) -> Iterator[Freezer]:
-    """Yield the groups that may have a CPU quota, and that noisewatch itself is not in."""
+    """Yield the groups that may have a CPU quota and do not contain noisewatch itself."""
     mounts, own = read_cgroup_mounts(reader), reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or own is None:
         return

@@ -1,11 +1,11 @@
-"""Where the cgroup hierarchies are mounted, and where in them this process is.
+"""The mount points of the cgroup hierarchies, and this process's place in them.
 
     /proc/self/mounts   cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid,… 0 0
                         cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
     /proc/self/mountinfo    30 23 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw
-                        the fourth field is what the mount shows, seen from the root of this cgroup namespace: `/..`
+                        the fourth field is the mounted part, relative to the root of this cgroup namespace: `/..`
                         lies outside it
-    /proc/self/cgroup   0::/user.slice/session-1.scope     seen from there as well
+    /proc/self/cgroup   0::/user.slice/session-1.scope     relative to it as well
                         1:cpu,cpuacct:/docker/4f…
 
 https://man7.org/linux/man-pages/man7/cgroups.7.html, https://man7.org/linux/man-pages/man7/cgroup_namespaces.7.html
@@ -53,7 +53,7 @@ def parse_cgroup_mounts(text: str) -> tuple[CgroupMount, ...]:
 
 @lru_cache(maxsize=4)
 def parse_mount_roots(text: str) -> Mapping[str, str]:
-    """Return the root of each cgroup mount by folder; of several on one folder the last. Raise Malformed."""
+    """Return the root of each cgroup mount by folder; the last of several on one folder. Raise Malformed."""
     if not text.strip():
         raise Malformed("mounts with their roots", "", 1)
     roots = {}
@@ -99,9 +99,9 @@ def read_cgroup_mounts(reader: Reader) -> tuple[CgroupMount, ...] | None:
 def find_hierarchy(
     reader: Reader, mounts: tuple[CgroupMount, ...], membership: dict[str, str], controller: str
 ) -> tuple[CgroupMount, str] | None:
-    """Return the mount with the controller, and the path below it, or None if none is mounted.
+    """Return the mount with the controller, and the path below it, or None if it is not mounted.
 
-    Of several mounts, the one that shows the path is chosen: others may belong to another container.
+    Among several mounts, choose the one that contains the path: others may belong to another container.
     """
     if controller in membership:
         fitting = [mount for mount in mounts if mount.version == 1 and controller in mount.controllers]
@@ -137,7 +137,7 @@ def why_outside(mount: CgroupMount, path: str) -> str | None:
     if ".." in path.split("/") or path.endswith(" (deleted)"):
         return f"{path} is outside the mounted part of the hierarchy"
     if mount.root is None:
-        return f"{MOUNT_ROOTS} does not say which part {mount.folder} shows, so there may be groups outside it"
+        return f"{MOUNT_ROOTS} does not show which part {mount.folder} contains, so there may be groups outside it"
     if ".." in mount.root.split("/"):
         return f"{mount.folder} belongs to another cgroup namespace: the groups of this process in it are unknown"
     return None

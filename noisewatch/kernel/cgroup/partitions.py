@@ -1,12 +1,12 @@
-"""The CPUs that cpusets take out of the other tasks' scheduling: partitions of cgroup v2, unbalanced CPUs of v1.
+"""The CPUs that cpusets exclude from the other tasks' scheduling: partitions of cgroup v2, unbalanced CPUs of v1.
 
     /sys/fs/cgroup/cpuset.cpus.isolated             6-7          Linux 6.7, at the root of cgroup v2
     /sys/fs/cgroup/bench/cpuset.cpus.partition      isolated     or `root`, `member`, `isolated invalid (REASON)`
     /sys/fs/cgroup/bench/cpuset.cpus                2-3          what it is to have
     /sys/fs/cgroup/bench/cpuset.cpus.effective      2-3          what it has
 
-https://docs.kernel.org/admin-guide/cgroup-v2.html (Cpuset). A write of `isolated` succeeds and may read back invalid;
-a valid partition becomes invalid later, as when another one claims its CPUs.
+https://docs.kernel.org/admin-guide/cgroup-v2.html (Cpuset). A write of `isolated` succeeds but may read back invalid; a
+valid partition may become invalid later, for example when another one claims its CPUs.
 
     /proc/self/cgroup                                          4:cpuset:/      (version 2 has no such line)
     /sys/fs/cgroup/cpuset/cpuset.sched_load_balance            0               of the root
@@ -70,8 +70,8 @@ class Partitions(Struct, frozen=True):
 
     isolated: CpuSet | None
     all: tuple[Partition, ...] = ()
-    root: PartitionRoot | None = None  # where one could be made
-    unseen: str | None = None  # why there may be others; None: these are all
+    root: PartitionRoot | None = None  # where a partition could be created
+    unseen: str | None = None  # why there may be others; None: all are known
     interface_files: frozenset[str] = frozenset()  # names with a dot that were found to be no groups
 
 
@@ -87,7 +87,7 @@ def parse_partition_kind(text: str) -> tuple[str, str | None]:
 
 
 def read_partitions(reader: Reader, previous: Partitions | None = None) -> Partitions:
-    """Return the partitions now. After the first time, only known ones and the groups in and next to them are read."""
+    """Return the partitions now. After the first call, only known ones and the groups in and next to them are read."""
     root = read_unified_mount(reader)
     if root is None:
         return Partitions(None)
@@ -118,9 +118,9 @@ def read_partitions(reader: Reader, previous: Partitions | None = None) -> Parti
 
 
 def _has_none(reader: Reader) -> bool:
-    """Return whether there are no partitions, given that no cgroup v2 is mounted: outside a chroot one may be.
+    """Return whether there are no partitions although no cgroup v2 is mounted here (one may be, outside a chroot).
 
-    Each process has a group in it from the first mount on, and version 1 may have taken the controller.
+    Each process has a group in cgroup v2 once it was mounted, and version 1 may have taken the controller.
     """
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if membership is None:
@@ -144,7 +144,7 @@ def _read_root(reader: Reader, folder: str) -> PartitionRoot | None:
 
 @dataclass(slots=True)
 class _Walk:
-    """The walk through the groups, the first time through all of them. `gap_reason` is why it is incomplete."""
+    """A walk through the groups, the first time through all. `gap_reason` is why it is incomplete."""
 
     reader: Reader
     previous: Partitions | None
@@ -159,16 +159,19 @@ class _Walk:
         self._begin_ns = self.reader.machine.now_ns()
 
     def below(self, folder: str, depth: int = 0) -> Iterator[Partition]:
-        """Yield the partitions below a folder. A group without the controller has none below, a member hardly ever."""
+        """Yield the partitions below a folder.
+
+        A group without the controller has no partitions below it, a member hardly ever.
+        """
         for name in self._names(folder):
             path = f"{folder}/{name}"
             if name in self.interface_files or self._is_over():
                 continue
             kind, partitions = _read_partition(self.reader, path)
             if kind is None and "." in name and self.reader.names_or_none(path, expected=False) is None:
-                self.interface_files.add(name)  # each group has the same ones: asked once, and not in thousands
+                self.interface_files.add(name)  # the same in each group: read once, not thousands of times
             elif kind is None and self.previous is None:
-                self._look_for_a_hole(path)
+                self._note_missing_file(path)
             yield from partitions
             if not partitions and (kind != _MEMBER or self.previous is not None):
                 continue
@@ -177,8 +180,8 @@ class _Walk:
             else:
                 self.gap_reason = f"{path}: groups more than {_DEEPEST} levels deep are not read"
 
-    def _look_for_a_hole(self, folder: str) -> None:
-        """Note a group that lacks its partition file: no group is empty, and cpuset.cpus exists too (Linux 5.0)."""
+    def _note_missing_file(self, folder: str) -> None:
+        """Note a group whose partition file is missing: no group is empty, and cpuset.cpus exists too (Linux 5.0)."""
         names = self.reader.names_or_none(folder, expected=False)
         if names is not None and (not names or "cpuset.cpus" in names):
             self.gap_reason = self.gap_reason or f"{folder}/cpuset.cpus.partition: missing, as if hidden or not copied"
@@ -187,7 +190,7 @@ class _Walk:
         try:
             return self.reader.names(folder, expected=False)
         except Unreadable as error:
-            if not error.is_missing:  # and not one that has gone meanwhile
+            if not error.is_missing:  # except for a removed group
                 self.gap_reason = str(error)
         return []
 
@@ -202,7 +205,7 @@ class _Walk:
             if self.reader.machine.ask(f"whether {self._groups} cgroups were looked at in time", self._is_in_time):
                 return False
         except Unreadable:
-            return False  # a copy takes no time from anybody
+            return False  # reading a copy disturbs nothing
         self.gap_reason = f"not all cgroups could be read for partitions within {_LONGEST_NS / 1e9:g} s"
         self._groups = -1
         return True

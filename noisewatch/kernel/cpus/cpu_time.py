@@ -1,4 +1,4 @@
-"""How each CPU spent its time, by state in /proc/stat and as run time of tasks in /proc/schedstat or cpuacct.
+"""How each CPU spent its time: by state in /proc/stat, and as run time of tasks in /proc/schedstat or cpuacct.
 
     cpu  1182 0 956 17500 183 0 19 9 0 0
     cpu0 249 0 280 9390 2 0 5 1 0 0
@@ -6,16 +6,17 @@
 https://docs.kernel.org/filesystems/proc.html (1.7): user, nice, system, idle, iowait, irq, softirq, steal, guest,
 guest_nice, in ticks of 1/USER_HZ. guest is contained in user, guest_nice in nice.
 
-The run time of tasks has a resolution of nanoseconds, in /proc/schedstat, else in cgroup v1's cpuacct:
+The run time of tasks is in nanoseconds, in /proc/schedstat or otherwise in cgroup v1's cpuacct:
 
     cpu1 0 0 0 0 0 0 281793214 16002335 366                 versions 15 to 17
     cpu1 0 0 0 0 0 0 0 0 0 281793214 16002335 366           versions 11 to 14
     357140593847 426204447989                               cpuacct.usage_percpu, of CPUs 0 and 1
 
-https://docs.kernel.org/scheduler/sched-stats.html: of the last three fields the first is the time that tasks ran,
-counted when they leave the CPU, and the last how often one was put on it. Both are counted whatever the sysctl
-kernel.sched_schedstats contains (sched_info_depart in kernel/sched/stats.h). Only kernels with CONFIG_SCHEDSTATS have
-the file; cpuacct counts as tasks run (cpuacct_charge in kernel/sched/cpuacct.c), and all of them in its root alone.
+https://docs.kernel.org/scheduler/sched-stats.html: of the last three fields, the first is the time that tasks ran,
+counted when they leave the CPU, and the last is the number of times a task was put on it. Both are counted whatever the
+sysctl kernel.sched_schedstats contains (sched_info_depart in kernel/sched/stats.h). Only kernels with CONFIG_SCHEDSTATS
+have the file; cpuacct counts as tasks run (cpuacct_charge in kernel/sched/cpuacct.c), and all of them in its root
+alone.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ TICK_NS = 10_000_000  # USER_HZ is 100 on every architecture that runs Python to
 _FEWEST_FIELDS = 4  # user, nice, system, idle: Linux 2.4
 _LONGEST_NUMBER = 5
 _ROW = regex(rf"cpu([0-9]{{1,{_LONGEST_NUMBER}}})")
-IRQ, SOFTIRQ, STEAL, _MOST_STATES = 5, 6, 7, 8  # places of a row
+IRQ, SOFTIRQ, STEAL, _MOST_STATES = 5, 6, 7, 8  # positions in a row
 
 
 class CpuTime(Struct, frozen=True):
@@ -145,7 +146,7 @@ _SCHEDSTAT_ROW = regex(r"cpu(\d{1,5})(?: \d+){6}(?:(?: \d+){3})? (\d{1,20}) \d+ 
 class RunTime(Struct, frozen=True):
     """Nanoseconds that tasks ran.
 
-    `stays` is how often one was put on the CPU, if time counts when it leaves; else None.
+    `stays` is how often a task was put on the CPU, if time is counted when it leaves; otherwise None.
     """
 
     ran_ns: int

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from noisewatch.patterns import regex
 from noisewatch.text import clean
 
-Flags = Sequence[frozenset[str] | None]  # of each x86 processor; None where they are not known
+Flags = Sequence[frozenset[str] | None]  # of each x86 processor; None if unknown
 
 PATH = "/proc/cpuinfo"
 _MODEL_KEYS = ("model name", "cpu model", "cpu", "Processor")  # x86 and ARM of late; MIPS; POWER; old ARM

@@ -1,4 +1,4 @@
-"""The CPUs kept free of other work, by boot options, by cgroup partitions and by cgroup v1.
+"""The CPUs kept free of other work by boot options, cgroup partitions and cgroup v1.
 
     /sys/devices/system/cpu/isolated                2-3,6-7      isolcpus=domain,…  (an empty line: none)
     /sys/devices/system/cpu/nohz_full               2-3          (` (null)`: none)
@@ -11,7 +11,7 @@ The deadline server is CPU time that the scheduler reserves for ordinary tasks w
     /sys/kernel/debug/sched/fair_server/cpu3/runtime   50000000    (ns in each period of 1 s; 0: none), Linux 6.12
 
 debugfs is root's. While the server waits for its turn it counts as a SCHED_DEADLINE task. With such a task the
-scheduler keeps the tick, also on nohz_full CPUs (sched_can_stop_tick in kernel/sched/core.c). Commit d741f297bcea
+scheduler keeps the tick, even on nohz_full CPUs (sched_can_stop_tick in kernel/sched/core.c). Commit d741f297bcea
 ("sched/fair: Fair server interface"); https://lkml.iu.edu/hypermail/linux/kernel/2601.0/07693.html
 """
 
@@ -51,14 +51,14 @@ _FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 
 
 class IsolcpusOption(Struct, frozen=True):
-    """The boot option; without a flag it means `domain`. It only explains: sysfs shows what is in effect."""
+    """The boot option; without a flag it means `domain`. It is only an explanation: sysfs shows what is in effect."""
 
     flags: frozenset[str]
     cpus: CpuSet
 
 
 class Isolation(Struct, frozen=True):
-    """The CPUs of each mechanism; None is unknown, the empty set is none."""
+    """The CPUs of each mechanism; None is unknown, an empty set means none."""
 
     boot: CpuSet | None
     partitions: Partitions
@@ -87,7 +87,7 @@ class Isolation(Struct, frozen=True):
         if self.partition is None and not self.boot:
             return "isolated cgroup partitions are not visible"
         if self.unbalanced is None and not self.boot:
-            return "whether cgroup v1 isolates CPUs is unknown"
+            return "cannot tell whether cgroup v1 isolates CPUs"
         wished = any(option.cpus and "domain" in option.flags for option in self.isolcpus or ())
         return "booted with isolcpus, but the kernel shows no isolated CPU" if wished and not self.boot else None
 

@@ -1,4 +1,4 @@
-"""The online CPUs, from the first of five places that lists them, and the present ones.
+"""The online CPUs, from the first of five sources that lists them, and the present CPUs.
 
     /sys/devices/system/cpu/online              0-3,8
     /sys/devices/system/cpu/cpuN/online         1        (not there for a CPU that cannot be taken offline)
@@ -40,9 +40,9 @@ class Online(Struct, frozen=True):
 
     online: CpuSet | None
     offline: CpuSet | None
-    said_by: str | None
-    present: CpuSet | None = None  # in a socket, whether online or not
-    renumbered: str | None = None  # why the numbers are not those of /sys/devices/system/cpu/online
+    source: str | None
+    present: CpuSet | None = None  # in a socket, online or not
+    renumbered: str | None = None  # why the numbers differ from /sys/devices/system/cpu/online
 
 
 def read_online(reader: Reader) -> Online:
@@ -96,7 +96,7 @@ def read_cpu_folders(reader: Reader) -> CpuSet:
 def _read_flags(reader: Reader) -> dict[int, bool] | None:
     """Return whether each CPU is online, by its flag; None if no CPU has one.
 
-    A CPU without the flag cannot be taken offline, and only its other files distinguish it from a CPU that is offline.
+    A CPU without the flag cannot be taken offline; only its other files distinguish it from an offline CPU.
     """
     flags: dict[int, bool] = {}
     for cpu in sorted(read_cpu_folders(reader)):

@@ -1,4 +1,4 @@
-"""The target CPUs: those that the benchmark will run on, and that are judged."""
+"""The target CPUs, which the benchmark will run on and noisewatch judges."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Target(Struct, frozen=True):
 
     cpus: CpuSet
     chosen_by: str
-    doubt: str | None = None  # why isolated CPUs, which would have come first, may have been missed
+    doubt: str | None = None  # why isolated CPUs, which are preferred, may have been missed
 
 
 def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: Online | None = None) -> CpuSet | None:
@@ -55,7 +55,7 @@ def read_own_affinity(reader: Reader, allowed_at_start: CpuSet | None, online: O
 
 
 def read_requested(reader: Reader, requested: CpuSet | None) -> CpuSet | None:
-    """Return the CPUs that the user requests, or requested when this was recorded; None if the choice is left to us."""
+    """Return the CPUs requested by the user, now or when this was recorded; None if none were requested."""
 
     def ask() -> list[int] | None:
         return sorted(requested) if requested is not None else None
@@ -111,7 +111,7 @@ def _usual_target(
     if isolated:
         return Target(isolated, "isolated")
     if own_affinity is None:
-        return Target(online, "all online CPUs" if online else "none is known to be online")
+        return Target(online, "all online CPUs" if online else "no CPU is known to be online")
     place = topology.get(0)
     boot_core = frozenset({0}) | (place.siblings if place is not None and place.siblings else frozenset())
     without_boot_core = (own_affinity & online) - boot_core
@@ -128,7 +128,7 @@ class PinTrial(Struct, frozen=True):
 
 
 def read_pin_trial(reader: Reader, cpus: CpuSet) -> PinTrial:
-    """Pin a sleeping thread of ours to exactly `cpus`, and return what was granted; nothing runs there."""
+    """Pin a sleeping thread of ours to exactly `cpus`, and return the granted CPUs; nothing runs there."""
     answer = reader.ask(f"{_PIN} {format_cpu_list(cpus)}", lambda: _try_pin(cpus))
     if not isinstance(answer, dict):
         return PinTrial(None, None)
@@ -160,7 +160,7 @@ def _try_pin(cpus: CpuSet) -> dict[str, object]:
 
 @cache
 def _sleeper(_of_pid: int) -> int:
-    """Return the cached id of a thread that sleeps until this process ends: starting one each second would be work."""
+    """Return the cached id of a thread that sleeps until this process ends, so none has to be started each second."""
     thread = threading.Thread(target=threading.Event().wait, daemon=True)
     thread.start()
     for _ in range(_MOST_LOOKS):

@@ -26,9 +26,9 @@ What distinguishes CPUs, and which of them are the faster ones:
     /sys/devices/system/cpu/cpuN/regs/identification/midr_el1    0x00000000410fd0c0   (ARM; else /proc/cpuinfo)
 
 The lists are of perf's units (arch/x86/events/intel/core.c, intel_hybrid_pmu_type_map). Capacity, performance and
-frequency show how strong a core is, not what it is: kinds of core may be equal in them. So CPUs are of one kind only
-where their designs are known and equal. An ARM part is the design of a core; both kinds of a hybrid x86 processor have
-one model, and differ in their caches. AMD's highest_perf ranks equal cores (amd-pstate.rst), and is not used.
+frequency show how strong a core is, not what it is: kinds of core may be equal in them. So CPUs are of one kind only if
+their designs are known and equal. An ARM part is the design of a core; both kinds of a hybrid x86 processor have one
+model, and differ in their caches. AMD's highest_perf ranks equal cores (amd-pstate.rst), and is not used.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _CLEAR_GAP = 0.8  # cores of one kind differ by a few per cent (favoured cores),
 
 
 def read_hybrid_units(reader: Reader) -> Mapping[int, str] | None:
-    """Return the unit that lists each CPU, empty where no unit exists; None if the lists contradict each other."""
+    """Return the unit that lists each CPU, empty if there are no units; None if the lists contradict each other."""
     unit_by_cpu: dict[int, str] = {}
     lists = {path: reader.parsed(path, parse_cpu_list, expected=False) for path in HYBRID}
     for path, cpus in lists.items():
@@ -107,7 +107,7 @@ def _read_part(reader: Reader, cpu: int) -> str | None:
 def read_highest_performance(
     reader: Reader, cpus: Sequence[int], designs: Mapping[int, str], earlier: Mapping[int, int]
 ) -> Mapping[int, int]:
-    """Return the firmware's scale of CPUs whose vendor does not rank equal cores by it.
+    """Return the CPUs' values on the firmware's scale, if their vendor does not rank equal cores by it.
 
     Reading it interrupts the CPU: `earlier` values are not read again, and without all of them the scale is not used
     while nothing may be interrupted.
@@ -120,7 +120,7 @@ def read_highest_performance(
 
 
 def read_firmware_scale(reader: Reader, cpus: Sequence[int], earlier: Mapping[int, int]) -> Mapping[int, int]:
-    """Return how fast each CPU can be on the firmware's scale, without CPUs that have no place there.
+    """Return the maximum performance of each CPU on the firmware's scale; CPUs without a value are left out.
 
     `earlier` values are not read again.
     """
@@ -160,7 +160,7 @@ def kinds_of(
 ) -> Mapping[int, str]:
     """Return the kinds by the first strength in which CPUs differ clearly.
 
-    A CPU of unknown strength may be the fastest one: then no other is known to be a performance core.
+    A CPU of unknown strength may be the fastest, so no other is then known to be a performance core.
     """
     is_complete = all(strength.keys() >= set(cpus) for strength in strengths)
     for strength in strengths:
@@ -199,12 +199,12 @@ class CpuPlace(Struct, frozen=True):
     node: int | None
     siblings: CpuSet | None  # the CPU itself among them
     last_level_cache: CpuSet | None
-    kind: str | None  # performance, efficiency; none where all cores are alike
+    kind: str | None  # performance, efficiency; none if all cores are alike
     capacity: int | None  # 1024 is the largest core
     design: str | None = None  # what distinguishes kinds of core: 0x41/0xd05, x86 model with caches, cpu_atom
-    package_cpus: CpuSet | None = None  # asked for where the package has no number
+    package_cpus: CpuSet | None = None  # read if the package has no number
     cache_level: int | None = None  # of the last-level cache
-    highest_performance: int | None = None  # on the firmware's scale, where it compares kinds of core
+    highest_performance: int | None = None  # on the firmware's scale, if that compares kinds of core
 
     @property
     def is_whole(self) -> bool:
@@ -245,7 +245,7 @@ def read_topology(
 
 
 def _lacks_threads(reader: Reader, places: Mapping[int, CpuPlace]) -> bool:
-    """Return whether no CPU has a sibling, though the scheduler counts a core with two threads."""
+    """Return whether no CPU has a sibling although the scheduler counts a core with two threads."""
     are_alone = bool(places) and all(place.siblings == frozenset({cpu}) for cpu, place in places.items())
     return are_alone and reader.parsed(_SMT, parse_flag, expected=False) is True
 
@@ -293,7 +293,7 @@ def _read_cpus(reader: Reader, folder: str, names: tuple[str, str], expected: bo
 
 
 def _read_nodes(reader: Reader) -> dict[int, int]:
-    """Return the node of each CPU by the nodes' lists or masks; a CPU in several of them is left out."""
+    """Return the node of each CPU by the nodes' lists or masks; a CPU in several nodes is left out."""
     node_by_cpu: dict[int, int] = {}
     doubtful: set[int] = set()
     for name in reader.names_or_none(NODES, expected=False) or []:
@@ -338,7 +338,7 @@ def _read_last_level_cache(reader: Reader, cpu: int) -> tuple[CpuSet | None, int
             folder_by_level[level] = f"{folder}/{name}"
         if kind in _HOLD_DATA:
             if level in data_levels:
-                reader.note(f"{folder}/{name}/level", f"a second cache of level {level} that holds data")
+                reader.note(f"{folder}/{name}/level", f"a second data cache of level {level}")
                 return None, None
             data_levels.add(level)
     if not folder_by_level:
@@ -369,7 +369,7 @@ def cache_names(topology: Mapping[int, CpuPlace]) -> Mapping[int, str]:
 
 
 def fastest_of(cpus: CpuSet, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Return the CPUs of the fastest kind; all of them if none is known to be slower than another.
+    """Return the CPUs of the fastest kind; all CPUs if none is known to be slower than another.
 
     If performance cores have several designs, these are the CPUs with the strongest core's design.
     """
@@ -403,7 +403,7 @@ _LETTERS = {"Data": "d", "Instruction": "i", "Unified": ""}
 
 
 def read_cache_sizes(reader: Reader, cpu: int) -> str | None:
-    """Return `L1d 32K, L1i 32K, L2 1024K, L3 28160K`, NO_CACHES where the kernel has none, None if one is unknown."""
+    """Return `L1d 32K, L1i 32K, L2 1024K, L3 28160K`, NO_CACHES if the kernel lists none, None if one is unknown."""
     folder = f"{CPUS}/cpu{cpu}/cache"
     try:
         indexes = sorted(name for name in reader.names(folder, expected=False) if _INDEX.fullmatch(name))

@@ -1,4 +1,4 @@
-"""Readings only for the open clock screen and for recordings: idle states, slowed time, heat, power, uncore clock.
+"""Readings only for an open clock screen and for recordings: idle states, throttled time, heat, power, uncore clock.
 
     /sys/devices/system/cpu/cpuN/thermal_throttle/{core,package}_throttle_total_time_ms   30911    (Linux 5.6)
     …/{core,package}_power_limit_count                                                    7
@@ -10,8 +10,7 @@ five seconds, as that interrupts a CPU of the package:
     /sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/current_freq_khz   2400000
     /sys/class/hwmon/hwmon3/{temp2_label,temp2_input,temp2_crit}                Core 0, 68000, 100000
 
-The package is asked on the CPU of it that came online first, a
-core on itself: both are left alone where that wakes a target CPU.
+A package is read on its CPU that came online first, a core on itself. Neither is read if that would wake a target CPU.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class CoreHeat(Struct, frozen=True):
 
 
 class PackageReadings(Struct, frozen=True):
-    """The readings of one moment, without those that interrupt a target CPU. `spared` are the packages left alone."""
+    """The readings of one moment that interrupt no target CPU. `spared` are the packages that were not read."""
 
     read_at_ns: int
     zones: tuple[Zone, ...]
@@ -125,28 +124,28 @@ def _sensors_of(reader: Reader, folder: str) -> tuple[int | None, dict[int, int]
     return (packages[0] if packages else None), dict(sorted(cores.items()))
 
 
-PACKAGES_LAST_NS = 4_900_000_000  # five intervals; no wake-up is exact
+PACKAGES_LAST_NS = 4_900_000_000  # five intervals; wake-ups are not exact
 _WHATS = ("core", "package")
 
 
 class ThrottledTime(Struct, frozen=True):
-    """Slowed time of a core or a package since boot. None is unknown, or not counted by this processor."""
+    """Throttled time of a core or a package since boot. None is unknown, or not counted by this processor."""
 
     slowed_ms: int | None
     power_limit_count: int | None
 
 
 class ClockReadings(Struct, frozen=True):
-    """The readings. `slowed_by_cpu` has as keys the CPU that is read, and `core` or `package`."""
+    """The readings. The keys of `slowed_by_cpu` are the CPU that is read, and `core` or `package`."""
 
     states_by_cpu: Mapping[int, tuple[StateTime, ...] | None]
     slowed_by_cpu: Mapping[tuple[int, str], ThrottledTime]
     packages: PackageReadings
-    packages_before: PackageReadings | None  # the reading before that one
+    packages_before: PackageReadings | None  # the previous reading
 
 
-def slowed_path(cpu: int, what: str) -> str:
-    """Return the path of the slowed time of the CPU's core or package."""
+def throttled_time_path(cpu: int, what: str) -> str:
+    """Return the path of the throttled time of the CPU's core or package."""
     return f"{CPUS}/cpu{cpu}/thermal_throttle/{what}_throttle_total_time_ms"
 
 
@@ -163,7 +162,7 @@ def read_clock_readings(
 ) -> ClockReadings:
     """Return the readings now.
 
-    `throttling` has the CPUs to ask for their cores and packages. Idle states are read for at most `most_cpus`, target
+    `throttling` has the CPUs to read for their cores and packages. Idle states are read for at most `most_cpus`, target
     CPUs first.
     """
     in_order = [*sorted(target & online), *sorted(online - target)]
@@ -190,6 +189,6 @@ def read_clock_readings(
 
 def _read_throttled_time(reader: Reader, cpu: int, what: str) -> ThrottledTime:
     return ThrottledTime(
-        slowed_ms=reader.parsed(slowed_path(cpu, what), parse_count),
+        slowed_ms=reader.parsed(throttled_time_path(cpu, what), parse_count),
         power_limit_count=reader.parsed(limited_path(cpu, what), parse_count, expected=False),
     )

@@ -83,22 +83,22 @@ class CpuFrequency(Struct, frozen=True):
     hardware_min_khz: int | None = None
     hardware_max_khz: int | None = None
     base_khz: int | None = None  # without turbo: reported by intel_pstate, and by firmware with CPPC
-    energy_preference: str | None = None  # none where the driver takes none
+    energy_preference: str | None = None  # none if the driver accepts none
     driver: str | None = None
 
     @property
     def has_hwp(self) -> bool:
-        """Whether Intel's driver is known to let the processor choose the clock: then it takes a preference."""
+        """Whether Intel's driver is known to let the processor choose the clock, and so accepts a preference."""
         return self.driver in INTEL_DRIVERS and self.energy_preference not in (None, NO_PREFERENCE)
 
 
 class Frequency(Struct, frozen=True):
-    """The driver (`none` where the kernel has none), turbo and each CPU's clock."""
+    """The driver (`none` if the kernel has none), turbo and each CPU's clock."""
 
     driver: str | None
     turbo: str | None  # on, off
     turbo_path: str | None  # the file that reports it
-    turbo_by_cpu: Mapping[int, bool]  # where each CPU has a knob of its own, which outranks a global one
+    turbo_by_cpu: Mapping[int, bool]  # if each CPU has its own knob, which outranks a global one
     cpus: Mapping[int, CpuFrequency]
     folder_by_cpu: Mapping[int, str] = {}
 
@@ -113,8 +113,8 @@ def read_frequency(
 ) -> Frequency:
     """Return the clocks of `cpus`. Limits, which rarely change, are taken from `previous` if it has them.
 
-    `first` is the snapshot before's: an unchanged clock is the same record, and values that drivers read on the CPU
-    itself are not read again. The current frequency of the CPUs in `undisturbed` is not read where that would interrupt
+    `first` is from the previous snapshot: an unchanged clock keeps its record, and values that drivers read on the CPU
+    itself are not read again. The current frequency of the CPUs in `undisturbed` is not read if that would interrupt
     them.
     """
     settled = previous or _read_settled(reader, cpus, undisturbed, first)
@@ -182,7 +182,7 @@ def read_window(reader: Reader, min_path: str, max_path: str) -> tuple[int | Non
     lowest, highest = reader.parsed(min_path, parse_khz), reader.parsed(max_path, parse_khz)
     if highest == 0 or (lowest is not None and highest is not None and lowest > highest):
         for path in (min_path, max_path):
-            reader.note(path, f"no clock moves between {lowest} and {highest} kHz")
+            reader.note(path, f"no clock is between {lowest} and {highest} kHz")
         return None, None
     return lowest, highest
 
@@ -236,7 +236,7 @@ def _read_driver(reader: Reader, cpus: CpuSet, folders: Mapping[int, str]) -> st
 
 
 def _is_without_cpufreq(reader: Reader, cpu: int) -> bool:
-    """Return whether the kernel shows the CPU's folder in full, and no cpufreq in it."""
+    """Return whether the kernel shows the CPU's folder completely, without cpufreq in it."""
     return reader.is_absent(own_folder(cpu)) and "topology" in (
         reader.names_or_none(f"{CPUS}/cpu{cpu}", expected=False) or []
     )
@@ -249,7 +249,7 @@ def _read_turbo(
 
     intel_pstate/no_turbo is the only inverted knob. The policies' boost (Linux 6.11) and AMD's cpb are per CPU, and
     count as on if they are on for any of `cpus`; cpufreq/boost is global. `own_names` are the per-CPU knobs to read. A
-    knob that exists and is neither 0 nor 1 leaves the answer open: the next may be stale, or ignored.
+    knob that exists and is neither 0 nor 1 leaves the answer open: the next knob may be stale or ignored.
     """
     no_turbo = f"{CPUS}/intel_pstate/no_turbo"
     is_off = reader.parsed(no_turbo, parse_flag, expected=False)

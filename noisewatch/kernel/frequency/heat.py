@@ -4,7 +4,7 @@
     /sys/class/hwmon/hwmon3/temp1_label                Package id 0
     /sys/class/hwmon/hwmon3/{temp1_input,temp1_crit}   41000, 100000   (thousandths of a degree Celsius)
 
-https://docs.kernel.org/hwmon/sysfs-interface.html. coretemp interrupts the core in question to ask it.
+https://docs.kernel.org/hwmon/sysfs-interface.html. coretemp interrupts the core that it reads.
 
     /sys/class/thermal/cooling_device0/{type,cur_state}   Processor, 0
     /sys/class/thermal/cooling_device9/{type,cur_state}   intel_powerclamp, -1   (not in use; 0 in recent kernels)
@@ -16,8 +16,8 @@ https://docs.kernel.org/driver-api/thermal/sysfs-api.html. Fans, displays and ra
     /sys/devices/system/cpu/cpuN/thermal_throttle/{core,package}_power_limit_count    7   (boot option int_pln_enable)
 
 https://github.com/torvalds/linux/blob/master/drivers/thermal/intel/therm_throt.c. Only Intel's processors count, since
-boot. All CPUs of a core, or of a package, take the interrupt, so that one of them is enough to ask. The kernel counts
-when throttling begins: what lasts from before to after an interval is not counted in it.
+boot. All CPUs of a core, or of a package, take the interrupt, so reading one of them is enough. The kernel counts when
+throttling begins: throttling that lasts longer than the whole interval is not counted in it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NAME = regex(r"cooling_device(\d{1,6})")
 _SLOWS_THE_PROCESSOR = regex(
     r"Processor|intel_powerclamp|cpufreq-\S+|thermal-cpufreq-\d+|idle-\S+|thermal-idle-\d+", re.ASCII
 )
-# Of the kernel's drivers: fans, screens, radios, chargers, GPUs, ports, and where the processor counts as hot.
+# Of the kernel's drivers: fans, screens, radios, chargers, GPUs, ports, and the temperature limit of the processor.
 _COOLS_ELSEWHERE = regex(
     r"\S*[Ff]an\S*|LCD\S*|(iwlwifi|ath\d+k|mt\d+|rtw|BAT|devfreq-gpu|PCIe_Port_)\S*|TCC Offset", re.ASCII
 )
@@ -64,7 +64,7 @@ class CoolingDevice(Struct, frozen=True):
 
 
 class Cooling(Struct, frozen=True):
-    """The cooling devices; `devices` is None if unknown. `is_complete`: the kernel itself has no further ones."""
+    """The cooling devices; `devices` is None if unknown. `is_complete`: the kernel itself has no others."""
 
     devices: tuple[CoolingDevice, ...] | None
     is_complete: bool
@@ -87,17 +87,17 @@ def read_cooling(reader: Reader) -> Cooling:
 def _read_device(reader: Reader, path: str) -> CoolingDevice | None:
     kind = reader.parsed(f"{path}/type", parse_word)
     if kind is not None and _COOLS_ELSEWHERE.fullmatch(kind) is not None:
-        return None  # asking it may be slow, too
+        return None  # reading it may be slow too
     return CoolingDevice(path, kind, reader.parsed(f"{path}/cur_state", _parser_of_states(kind)))
 
 
 def _parser_of_states(kind: str | None) -> Callable[[str], int]:
-    """Return the parser of a state from 0 on; only intel_powerclamp had -1 (drivers/thermal/intel, before 6.3)."""
+    """Return the parser of a state of at least 0; only intel_powerclamp had -1 (drivers/thermal/intel, before 6.3)."""
     return integer_from(_NOT_IN_USE if kind == "intel_powerclamp" else 0)
 
 
 def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | None]:
-    """Return the states now, by path, of as many devices as can be read each time."""
+    """Return the current states by path, of as many devices as can be read in each snapshot."""
     watched = [device for device in cooling.devices or () if device.kind is not None][:MOST_WATCHED]
     return {
         device.path: reader.parsed(f"{device.path}/cur_state", _parser_of_states(device.kind)) for device in watched
@@ -107,7 +107,7 @@ def read_cooling_states(reader: Reader, cooling: Cooling) -> Mapping[str, int | 
 class ThermalThrottling(Struct, frozen=True):
     """Events since boot, by the CPU that was asked for its core or package; None is unknown.
 
-    `limited_…` are events of the power limit, empty if the kernel counts none. `uncounted` are the target CPUs of cores
+    `limited_…` are events of the power limit; empty if the kernel counts none. `uncounted` are the target CPUs of cores
     left out because there are too many.
     """
 
@@ -144,7 +144,7 @@ def _read_counters(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPla
     packages: dict[int, int] = {}
     for cpu in sorted(target):
         package = topology[cpu].package if cpu in topology else None
-        packages.setdefault(~cpu if package is None else package, cpu)  # of an unknown one each CPU is asked
+        packages.setdefault(~cpu if package is None else package, cpu)  # each CPU of an unknown core or package is read
     return ThermalThrottling(
         {cpu: reader.parsed(throttle_path(cpu, "core"), parse_count) for cpu in asked},
         {cpu: reader.parsed(throttle_path(cpu, "package"), parse_count) for cpu in packages.values()},
@@ -186,12 +186,12 @@ _CHIP = regex(r"hwmon\d{1,6}")
 _OF_PROCESSOR = regex(
     r"coretemp|k10temp|k8temp|zenpower|via_cputemp|cpu\d*_thermal|soc_thermal|(big|little)core\d*_thermal", re.ASCII
 )
-_FILE = regex(r"temp(\d{1,4})_(?:input|label|crit)")  # a sensor whose _input is gone is still there
+_FILE = regex(r"temp(\d{1,4})_(?:input|label|crit)")  # a sensor without _input still exists
 PACKAGE_LABEL = regex(r"(?:Package|Physical) id (\d{1,5})")  # the latter before Linux 4.14
 _parse_coretemp_label = word_of("a core or a package", regex(rf"{PACKAGE_LABEL.pattern}|Core \d{{1,5}}", re.ASCII))
 _INTERRUPTS = "coretemp"
 _MOST_SENSORS = 8  # of one chip
-parse_millidegrees = integer_from(-60_000, 200_000)  # the range of working silicon; a broken sensor reports others
+parse_millidegrees = integer_from(-60_000, 200_000)  # of working silicon; broken sensors report other values
 
 
 class Sensor(Struct, frozen=True):
@@ -248,14 +248,14 @@ def read_sensors(reader: Reader, packages: frozenset[int]) -> Sensors:
 def read_celsius(
     reader: Reader, sensors: Sensors, target: CpuSet, topology: Mapping[int, CpuPlace]
 ) -> Mapping[str, float | None]:
-    """Return the temperatures now, by path, of sensors that can be read without interrupting a target CPU."""
+    """Return the current temperatures by path, of sensors that can be read without interrupting a target CPU."""
     asked = [sensor.path for sensor in sensors.read or () if not _interrupts_any_of(target, sensor, topology)]
     millidegrees = {path: reader.parsed(path, parse_millidegrees) for path in asked}
     return {path: None if value is None else value / 1000 for path, value in millidegrees.items()}
 
 
 def asked_cpus(package: int | None, topology: Mapping[int, CpuPlace]) -> CpuSet:
-    """Return the CPUs that wake to answer for a package: the first to come online, with its core; none if unknown."""
+    """Return the CPUs that are woken to read a package: the first to come online, with its core; none if unknown."""
     asked = min((cpu for cpu, place in topology.items() if place.package == package), default=None)
     return frozenset() if package is None or asked is None else (topology[asked].siblings or frozenset()) | {asked}
 

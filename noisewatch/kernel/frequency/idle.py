@@ -1,4 +1,4 @@
-"""The idle states of CPUs (cpuidle): how deep CPUs may sleep, what limits that, and how long they have slept.
+"""The idle states of CPUs (cpuidle): how deep CPUs may sleep, which limits apply, and how long they have slept.
 
     /sys/devices/system/cpu/cpuN/cpuidle/state3/{name,latency,disable}     C6, 133 (us), 0
     /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us            0 (no limit), n/a (no latency), or us
@@ -34,11 +34,11 @@ from noisewatch.patterns import regex
 from noisewatch.text import clean
 
 LATENCY_REQUEST = "/dev/cpu_dma_latency"
-NO_LIMIT_US = 2_000_000_000  # the kernel's own way to say it
+NO_LIMIT_US = 2_000_000_000  # as the kernel writes it
 _STATE = regex(r"state(\d{1,3})")
 _REQUEST_BYTES = 4
 HOLDERS = "processes that hold /dev/cpu_dma_latency open"
-_LOOKED_FOR_S = 0.25  # ten thousand processes take longer, and most requests are made by the first hundred
+_LOOKED_FOR_S = 0.25  # ten thousand processes would take longer; most requesters are among the first hundred
 POLL = "POLL"  # the state in which a CPU spins, always the first
 
 
@@ -68,14 +68,14 @@ class Idle(Struct, frozen=True):
 
     cpus: Mapping[int, CpuIdle]
     request_us: int | None
-    boot_option: str | None  # of idle=; empty where it was not given
-    holders: frozenset[int] = frozenset()  # processes that request a latency, as far as seen
+    boot_option: str | None  # of idle=; empty if not given
+    holders: frozenset[int] = frozenset()  # known processes that request a latency
 
 
 def read_idle(reader: Reader, target: CpuSet, previous: Idle | None = None) -> Idle:
     """Return the states and limits now.
 
-    Requesters are only searched for if the request differs from `previous`, as this reads the open files of all
+    Requesters are only searched for if the request differs from `previous`, because that reads the open files of all
     processes.
     """
     options = read_command_line(reader)
@@ -159,7 +159,7 @@ def processes_holding(path: str) -> Iterator[int]:
         if time.monotonic() > until_s:
             return
         folder = f"/proc/{pid}/fd"
-        with suppress(OSError):  # it has ended, or is another user's
+        with suppress(OSError):  # it has ended or belongs to another user
             if any(_leads_to(f"{folder}/{name}", path) for name in os.listdir(folder)):
                 yield pid
 
@@ -190,10 +190,10 @@ def read_state_times(
 ) -> Mapping[int, tuple[StateTime, ...] | None]:
     """Return the states of the first CPUs; empty if the kernel has none, None is unknown. Names never change."""
     states_by_cpu = previous or {}
-    return {cpu: _again(reader, cpu, states_by_cpu.get(cpu)) for cpu in cpus[:MOST_CPUS]}
+    return {cpu: _reread_times(reader, cpu, states_by_cpu.get(cpu)) for cpu in cpus[:MOST_CPUS]}
 
 
-def _again(reader: Reader, cpu: int, previous: tuple[StateTime, ...] | None) -> tuple[StateTime, ...] | None:
+def _reread_times(reader: Reader, cpu: int, previous: tuple[StateTime, ...] | None) -> tuple[StateTime, ...] | None:
     states = previous or _read_names(reader, cpu)
     if states is None:
         return None

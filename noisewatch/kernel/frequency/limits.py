@@ -1,12 +1,11 @@
 """Clock limits other than the governor's: of Intel's uncore, and the firmware's of each target CPU.
 
-The uncore is what a package's cores share, the last-level cache and the way to memory:
+The uncore is the part shared by a package's cores, the last-level cache and the path to memory:
 
     /sys/devices/system/cpu/intel_uncore_frequency/package_00_die_00/{min_freq_khz,max_freq_khz}   400000, 4000000
     /sys/devices/system/cpu/intel_uncore_frequency/uncore03/{package_id,min_freq_khz,max_freq_khz} 0, …  (Linux 6.5)
 
-https://docs.kernel.org/admin-guide/pm/intel_uncore_frequency_scaling.html. Asking interrupts a CPU of the package.
-
+https://docs.kernel.org/admin-guide/pm/intel_uncore_frequency_scaling.html. Reading interrupts a CPU of the package.
 Firmware limits the clock of a CPU:
 
     /sys/devices/system/cpu/cpuN/cpufreq/bios_limit                      2100000            kHz
@@ -46,7 +45,7 @@ class Uncore(Struct, frozen=True):
 
     domains: tuple[UncoreDomain, ...] | None
     is_absent: bool = False
-    is_complete: bool = True  # they cover all packages that were asked for
+    is_complete: bool = True  # whether they cover all requested packages
 
 
 def read_uncore(reader: Reader, packages: frozenset[int]) -> Uncore:

@@ -1,4 +1,4 @@
-"""The power supply of the machine: whether it is mains power, and whether it holds its voltage.
+"""The power supply of the machine: whether it is mains power, and whether the voltage is sufficient.
 
     /sys/class/power_supply/AC/{type,online}          Mains, 1
     /sys/class/power_supply/BAT0/{type,status,scope}  Battery, Discharging   (scope Device: a mouse's battery)
@@ -11,10 +11,10 @@ The firmware of a Raspberry Pi reports whether the voltage is too low:
     /sys/class/hwmon/hwmon1/{name,in0_lcrit_alarm}            rpi_volt, 1
     /sys/devices/platform/soc/soc:firmware/get_throttled      50005          (hexadecimal)
 
-While the voltage is low the firmware lowers the clock, to 600 MHz mostly, and cpufreq does not show it. The alarm is
-that of the last two seconds: drivers/hwmon/raspberrypi-hwmon.c (Linux 4.18) clears the firmware's sticky bits as often.
+While the voltage is low the firmware lowers the clock, to 600 MHz mostly, and cpufreq does not show it. The alarm
+covers the last two seconds: drivers/hwmon/raspberrypi-hwmon.c (Linux 4.18) clears the firmware's sticky bits as often.
 get_throttled is of Raspberry Pi's own kernels. Its bit 0 is under-voltage now, bit 16 since boot:
-https://www.raspberrypi.com/documentation/computers/os.html#get_throttled. It is read only where hwmon has no such chip:
+https://www.raspberrypi.com/documentation/computers/os.html#get_throttled. It is read only if hwmon has no such chip:
 kernels that have both log a warning with a stack trace when it is read.
 """
 
@@ -43,10 +43,10 @@ _POWERED_STATES = frozenset({"Charging", "Full", "Not charging"})
 
 
 class MainsPower(Struct, frozen=True):
-    """True or False, `none` for a machine without power supplies to read, None for unknown."""
+    """Whether the machine is on mains power; `none` without power supplies to read, None for unknown."""
 
     is_on: bool | str | None
-    said_by: str | None = None  # the file, or a battery without a supply
+    source: str | None = None  # the file, or the folder of a battery without a driver
 
 
 def read_mains_power(reader: Reader) -> MainsPower:
@@ -130,7 +130,7 @@ _LOW, _WAS_LOW = 1 << 0, 1 << 16
 
 
 class VoltageAlarm(Struct, frozen=True):
-    """The file that reports under-voltage, or None; `unread` is a path that might name one and could not be read."""
+    """The file that reports under-voltage, or None; `unread` is an unreadable path that might have named one."""
 
     path: str | None
     unread: str | None = None
@@ -158,7 +158,7 @@ def read_voltage_alarm(reader: Reader) -> VoltageAlarm:
 
 
 def read_supply_voltage(reader: Reader, alarm: VoltageAlarm) -> SupplyVoltage:
-    """Return what the file reports now."""
+    """Read from the alarm file whether the supply voltage is too low now, and whether it was since boot."""
     if alarm.path is None:
         return SupplyVoltage(None, None)
     if alarm.path != FIRMWARE:

@@ -8,7 +8,7 @@
     /sys/class/powercap/intel-rapl:0/constraint_1_{name,power_limit_uw}    short_term, 160000000
     /sys/class/powercap/intel-rapl-mmio:0/…                          the same package, as firmware limits it
 
-https://docs.kernel.org/power/powercap/powercap.html. Asking interrupts a CPU of the package.
+https://docs.kernel.org/power/powercap/powercap.html. Reading interrupts a CPU of the package.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PowerLimit(Struct, frozen=True):
 
 
 class PowerLimits(Struct, frozen=True):
-    """The power limits; `zones` is None if unknown. `has_none`: the kernel lists packages without limits."""
+    """The power limits; `zones` is None if unknown. `has_none`: the kernel lists packages, but no limits."""
 
     zones: tuple[PowerLimit, ...] | None
     has_none: bool = False
@@ -53,7 +53,7 @@ class Zone(Struct, frozen=True):
     path: str
     package: int
     is_enabled: bool | None
-    energy_uj: int | None  # since some moment; begins again at nothing after `range_uj`
+    energy_uj: int | None  # since some moment; wraps to 0 after `range_uj`
     range_uj: int | None
     long_limit_uw: int | None
     short_limit_uw: int | None
@@ -61,7 +61,7 @@ class Zone(Struct, frozen=True):
 
     @property
     def is_firmwares(self) -> bool:
-        """Whether this is a second zone of the package, with the firmware's limits."""
+        """Whether this is the package's second zone, which has the firmware's limits."""
         return "-mmio:" in self.path
 
 

@@ -1,1 +1,1 @@
-"""Interrupts and softirqs: counts by CPU, where each may be delivered, and the devices behind them."""
+"""Interrupts and softirqs: counts by CPU, allowed CPUs, and devices."""

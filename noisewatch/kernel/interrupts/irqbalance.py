@@ -39,7 +39,7 @@ _MOST_FILES = 32
 
 
 class Irqbalance(Struct, frozen=True):
-    """The variables that ban CPUs: of environments by process, of the configuration by file; None is unknown."""
+    """The variables that ban CPUs: in environments by process, in the configuration by file; None is unknown."""
 
     started_with: Mapping[int, Variables]
     reason_by_pid: Mapping[int, str]  # of processes whose environment is unknown

@@ -1,6 +1,6 @@
-"""Where each IRQ may be delivered, where it is, and which device is behind it: /proc/irq and udev.
+"""The allowed and effective CPUs of each IRQ, and its device: /proc/irq and udev.
 
-    /proc/irq/default_smp_affinity          3          (mask: where new IRQs may go)
+    /proc/irq/default_smp_affinity           3 (mask: allowed CPUs of new IRQs)
     /proc/irq/36/smp_affinity_list          0-1        (the request)
     /proc/irq/36/effective_affinity_list    1          (the fact; Linux 4.15)
     /proc/irq/36/smp_affinity               mode 0644: user space may move it; 0444: the kernel manages it (Linux 6.12)
@@ -9,8 +9,8 @@ https://docs.kernel.org/core-api/irq/irq-affinity.html
 
     /sys/bus/pci/devices/0000:00:02.0/msi_irqs/36   →  modalias pci:v00001AF4d00001001…  →  Virtio block device (vda)
 
-The names come from udev's hardware database (hwdb.bin of the package udev). Where no udevd runs, the properties are
-empty, but the database can still be asked by modalias. Without it the driver's name has to do.
+The names come from udev's hardware database (hwdb.bin of the package udev). Without a running udevd the properties are
+empty, but the database can still be queried by modalias. Without the database, the driver's name is used.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ class Irq(Struct, frozen=True):
     effective: CpuSet | None
     movable: bool | None
     actions: tuple[str, ...]
-    device: str | None  # `none` where it belongs to no device
-    kind: Kind = Kind.IRQ  # one of the CPU itself may have a number as well
+    device: str | None  # `none` if it belongs to no device
+    kind: Kind = Kind.IRQ  # the CPU's own IRQs may have a number too
 
     @property
     def is_managed(self) -> bool | None:
-        """Whether the IRQ is a device's that the kernel itself spreads over the CPUs; None is unknown."""
+        """Whether the IRQ is of a device and spread over the CPUs by the kernel itself; None is unknown."""
         if _is_fixed(self.actions, self.kind):
             return False
         return None if self.movable is None else not self.movable
 
 
 class Irqs(Struct, frozen=True):
-    """All IRQs by number, and where new ones may be delivered."""
+    """All IRQs by number, and the allowed CPUs of new ones."""
 
     default_allowed: CpuSet | None
     by_number: Mapping[int, Irq]
@@ -77,7 +77,7 @@ class Irqs(Struct, frozen=True):
 def read_irqs(
     reader: Reader, interrupts: Interrupts | None, release: str | None, previous: Irqs | None = None
 ) -> Irqs | None:
-    """Return the IRQs, or None if /proc/irq cannot be listed. Devices are read only if there are new IRQs."""
+    """Return the IRQs, or None if /proc/irq cannot be listed. Devices are only read if there are new IRQs."""
     names = reader.names_or_none(FOLDER)
     if names is None:
         return None
@@ -116,7 +116,7 @@ def _drivers(irqs: Mapping[int, Irq]) -> dict[int, tuple[str, ...]]:
     return {number: irq.actions for number, irq in irqs.items()}
 
 
-_KERNELS_OWN = (("timer",), ("cascade",))  # of the PC: writing their affinity is an I/O error, whatever the mode says
+_KERNELS_OWN = (("timer",), ("cascade",))  # of the PC: writing their affinity is an I/O error, whatever the file's mode
 
 
 def _device(devices: Mapping[int, str] | None, number: int, actions: tuple[str, ...]) -> str | None:
@@ -134,7 +134,7 @@ def _read_affinity(reader: Reader, number: int) -> tuple[CpuSet | None, CpuSet |
 
 
 def _read_movable(reader: Reader, number: int, release: str | None) -> bool | None:
-    """Return whether user space may move the IRQ, by the file's mode, which kernels before 6.12 do not use for that."""
+    """Return whether user space may move the IRQ: by the file's mode, which shows this only since Linux 6.12."""
     try:
         mode = reader.machine.mode(f"{FOLDER}/{number}/smp_affinity")
     except Unreadable:
@@ -168,7 +168,7 @@ def _read_actions(reader: Reader, number: int) -> tuple[str, ...]:
 
 
 def read_devices(reader: Reader) -> Mapping[int, str] | None:
-    """Return the name of the device behind each IRQ that has one, or None if that cannot be asked."""
+    """Return the name of the device behind each IRQ that has one, or None if udev cannot be queried."""
     answer = reader.ask(_QUESTION, _devices_by_irq)
     if not isinstance(answer, dict):
         return None
@@ -180,7 +180,7 @@ def _devices_by_irq() -> dict[str, str]:
         import pyudev
 
         context = pyudev.Context()
-    except ImportError as error:  # raised by either, without libudev.so.1
+    except ImportError as error:  # raised without libudev.so.1
         raise OSError(None, f"udev is not available: {error}") from error
     children = _named_children(context)
     named: dict[str, str] = {}

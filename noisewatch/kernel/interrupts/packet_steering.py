@@ -3,8 +3,8 @@
     /sys/class/net/eth0/queues/rx-0/rps_cpus     0          (mask: none, so that the interrupted CPU keeps its packets)
     /sys/class/net/eth0/queues/rx-1/rps_cpus     0000000c   (CPUs 2 and 3)
 
-https://docs.kernel.org/networking/scaling.html. XPS, which chooses queues for what a CPU itself sends, is not read: it
-only concerns senders.
+https://docs.kernel.org/networking/scaling.html. XPS, which chooses queues for packets that a CPU sends, is not read: it
+only affects senders.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class PacketSteering(Struct, frozen=True):
     """The CPUs by the path of the queue's mask; None is unknown."""
 
     cpus_by_path: Mapping[str, CpuSet | None] | None
-    is_possible: bool = True  # False where the kernel has queues without such a file
-    is_complete: bool = True  # False where there are more queues than were read
+    is_possible: bool = True  # False if the kernel has queues without such a file
+    is_complete: bool = True  # False if there are more queues than were read
 
 
 def read_packet_steering(reader: Reader) -> PacketSteering:
@@ -65,7 +65,7 @@ def _paths(reader: Reader) -> Iterator[str]:
         except Absent:
             continue
         except Unreadable:
-            yield f"{folder}/rx-0/rps_cpus"  # which cannot be read either, so that it is missed
+            yield f"{folder}/rx-0/rps_cpus"  # unreadable either way, so the queue is missed
             continue
         for queue in queues:
             if _RECEIVES.fullmatch(queue):

@@ -12,14 +12,14 @@ name may contain a colon, and two rows may have one label.
           HI:          0          2
        TIMER:     167067     167427
 
-Of softirqs the kernel prints a column for each possible CPU, so there may be more columns than CPUs online.
+For softirqs the kernel prints a column for each possible CPU, so there may be more columns than online CPUs.
 https://docs.kernel.org/filesystems/proc.html (1.2)
 
-A row counts a device's interrupts, the tick, calls between CPUs, or the CPU's own. The kernel's generic part
+A row counts interrupts of a device, ticks, calls between CPUs, or the CPU's own interrupts. The kernel's generic part
 (kernel/irq/proc.c) prints the numbered rows, and each architecture its own behind them. The chip and the action show
 what a number means: many architectures number the CPU's own interrupts as well.
 
-Some rows count again what other rows count; they are distinguished, so that nothing is counted twice:
+Some rows repeat the counts of other rows; they are distinguished so that nothing is counted twice:
 
     I/O: 900      and     QAI:  700  [I/O] QDIO Adapter Interrupt      (s390: classes, and what they consist of)
     HYP: 900      and      48:  700  xen-percpu -virq timer0           (Xen delivers all its events by one vector)
@@ -31,7 +31,7 @@ Some rows count again what other rows count; they are distinguished, so that not
 
 Before Linux 4.8 CAL was printed without TLB ("x86/irq: Do not substract irq_tlb_count from irq_call_count"), but 4.4
 stable and Oracle's 4.1 have that change too since they were patched against Meltdown, and their releases do not show
-it. Where the release is below 4.8 or unknown, the two rows count as two: a shootdown may count twice, and none is lost.
+it. If the release is below 4.8 or unknown, both rows count: a shootdown may count twice, but none is lost.
 
 arch/s390/kernel/irq.c, arch/x86/kernel/irq.c, arch/x86/events/, arch/x86/xen/smp.c, arch/loongarch/kernel/smp.c.
 """
@@ -54,7 +54,7 @@ from noisewatch.machine.reading import load_reading
 from noisewatch.patterns import regex
 from noisewatch.text import clean
 
-# By the file of the kernel's sources that prints the rows; all since they exist, as far as they still meant the same.
+# By the kernel source file that prints the rows; all since their introduction, as far as the meaning has not changed.
 ROWS_BY_FILE: Mapping[str, Mapping[str, Kind]] = {
     "arch/x86/kernel/irq.c": {
         **dict.fromkeys(("LOC", "HVS"), Kind.TICK),  # HVS: Hyper-V's timer
@@ -102,7 +102,7 @@ _KIND_BY_LABEL = {label: kind for rows in ROWS_BY_FILE.values() for label, kind 
 _CALL_LABEL = regex(r"IPI\d*")
 _TIMER_CALL = "Timer broadcast interrupts"  # of a CPU whose timer sleeps: arch/{arm,arm64,riscv}/kernel/smp.c
 
-# Numbered rows, by chip and action. `drivers/` without more is drivers/clocksource/, where most of the timers are.
+# Numbered rows, by chip and action. `drivers/` alone means drivers/clocksource/, where most timers are.
 _TICKS = (
     r"timer\d*",  # arch/x86/kernel/time.c, arch/{mips,loongarch,sparc,parisc,xtensa,um}, timer-tegra.c; Xen's timer0
     r"timer@[0-9a-f]+",  # timer-of.c
@@ -140,12 +140,12 @@ _LOCAL = regex(rf"{_COUNTER.pattern}|\bvgic$|^xen-percpu\b")
 
 
 def has_counts(label: str) -> bool:
-    """Return whether some architecture has a row with this label and with counts."""
+    """Return whether any architecture has a row with this label and counts."""
     return label != "FIQ" and (label in _KIND_BY_LABEL or _CALL_LABEL.fullmatch(label) is not None)
 
 
 def counts_overflows(label: str, description: str) -> bool:
-    """Return whether the row counts overflows of a hardware counter, as a profiler causes them."""
+    """Return whether the row counts overflows of a hardware counter, which a profiler causes."""
     if not label.isdecimal():
         return label in ("PMI", "VPMI", "CMS")
     return _COUNTER.search(description) is not None
@@ -169,7 +169,7 @@ def kind_of(label: str, description: str) -> Kind:
 
 
 _CONTAINS_SHOOTDOWNS = (4, 8)  # the first release whose calls do
-# What the row is, and what its parts are, by label and description; the first line with any parts holds.
+# A sum and its parts, by label and description; the first line with any parts applies.
 _PARTS_BY_SUM = tuple(
     (regex(whole), regex(part), since)
     for whole, part, since in (
@@ -228,20 +228,20 @@ _LIKE_A_COUNT = regex(r"[-+]?\d")
 _HEADER = regex(r"\s*CPU\d{1,5}(\s+CPU\d{1,5})*\s*", re.ASCII)
 
 
-@lru_cache(maxsize=16_384)  # asked of each row by many, again and again
+@lru_cache(maxsize=16_384)  # called often for each row
 def _number(label: str) -> int | None:
     return int(label) if is_count(label) else None
 
 
 class InterruptRow(Struct, frozen=True, dict=True):
-    """One line. `counts` are in the order of the header's CPUs; None if the row lacks a count for each CPU."""
+    """One row. `counts` are in the order of the header's CPUs; None if the row lacks a count for each CPU."""
 
     label: str
     description: str
     counts: tuple[int, ...] | None
-    total: int | None = None  # of the whole machine, where that is all that is counted
+    total: int | None = None  # of the whole machine, if that is the only count
 
-    @cached_property  # once for all snapshots that share the row, which may have hundreds of counts
+    @cached_property  # cached for all snapshots that share the row, which may have hundreds of counts
     def has_come(self) -> bool:
         """Return whether any of the counts is above 0."""
         return self.counts is not None and any(self.counts)
@@ -269,14 +269,14 @@ class Interrupts(Struct, frozen=True):
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the rows of the CPUs' own, which come last, are missing: devices may be missing too.
+        """Whether the rows of the CPUs' own interrupts, which come last, are missing: devices may then be missing too.
 
-        A kernel for one CPU may have none.
+        A kernel for one CPU may have no such rows.
         """
         return len(self.cpus) > 1 and all(row.irq is not None for row in reversed(self.rows))
 
     def total_by_cpu(self) -> dict[int, int]:
-        """Return all interrupts of each CPU: the sum of rows with a count for each CPU, each interrupt counted once."""
+        """Return the interrupts of each CPU: the sum of rows with a count for each CPU, each interrupt counted once."""
         rows = [row for row in self.rows if row.counts is not None]
         counts_by_row = {id(row): row.counts or () for row in rows}
         for row, parts in sums_with_parts(rows, self.release):
@@ -373,7 +373,7 @@ def _row(label: str, counts: tuple[int, ...], description: str) -> InterruptRow:
 
 
 def _may_lack_counts(label: str, description: str) -> bool:
-    """Return whether the row may have no counts: not a device's, tick or call, and no text that resembles a count."""
+    """Return whether the row may have no counts: not of devices, ticks or calls, and no text like a count."""
     return kind_of(label, description) in (Kind.LOCAL, Kind.NO_INTERRUPT) and not _LIKE_A_COUNT.match(description)
 
 
@@ -383,7 +383,7 @@ def _tidy(description: str) -> str:
 
 
 def _split_counts(rest: str, cpu_count: int) -> tuple[list[int], str]:
-    """Return the leading counts, at most one a CPU, and the text behind them."""
+    """Return the leading counts, at most one per CPU, and the text after them."""
     words = rest.split(None, cpu_count)
     numbers = words[:cpu_count]
     if len(numbers) == cpu_count and are_counts(numbers):

@@ -1,4 +1,4 @@
-r"""Free memory, the kernel's work to free more, and where it swaps to: /proc/meminfo, /proc/vmstat, /proc/swaps.
+r"""Free memory, the kernel's work to free more, and its swaps: /proc/meminfo, /proc/vmstat, /proc/swaps.
 
     MemTotal:       16316412 kB            pswpin 0
     MemAvailable:   12094228 kB            compact_stall 17
@@ -51,7 +51,7 @@ def parse_meminfo(text: str) -> Mapping[str, int]:
 
 def parse_vmstat(text: str) -> Mapping[str, int]:
     """Return the counters by name. Raise Malformed."""
-    if _COUNTERS.fullmatch(text):  # as a whole: there are 200 lines, each second
+    if _COUNTERS.fullmatch(text):  # all at once: 200 lines each second
         words = text.split()
         return dict(zip(words[::2], map(int, words[1::2]), strict=True))
     counters: dict[str, int] = {}

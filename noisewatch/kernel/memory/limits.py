@@ -6,7 +6,7 @@
         memory.events.local       high 0
                                   max 12
     v1  memory.limit_in_bytes     9223372036854771712   (more than there can be: no limit)
-        memory.memsw.limit_in_bytes                 never below the other  (where swap is accounted)
+        memory.memsw.limit_in_bytes                 never below the other (if swap is accounted)
         memory.usage_in_bytes, memory.failcnt, memory.stat
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html#memory, https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
@@ -35,10 +35,10 @@ from noisewatch.kernel.numbers import is_count, parse_count
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.system.mounts import OWN_MOUNTS
 
-UNLIMITED = 1 << 60  # bytes, and what is above: v1 says so with the largest number of whole pages
+UNLIMITED = 1 << 60  # bytes, and above: v1 writes the largest number of whole pages
 _CACHE_V2 = ("inactive_file", "active_file", "slab_reclaimable")
 _CACHE_V1 = ("total_inactive_file", "total_active_file")
-_OF_MEMORY = f"{MEMBERSHIP} (memory)"  # beside the reason of the cpu controller
+_OF_MEMORY = f"{MEMBERSHIP} (memory)"  # next to the reason of the cpu controller
 _HITS = ("high", "max", "oom")
 
 
@@ -47,14 +47,14 @@ class MemoryLimit(Struct, frozen=True):
 
     folder: str
     limit_bytes: int
-    used_bytes: int | None  # files that are cached are in it
+    used_bytes: int | None  # including cached files
     cached_bytes: int | None  # what the kernel can take back
-    hits: int | None  # times that it had to, since the cgroup was made
+    hits: int | None  # times that it had to, since the cgroup was created
     text_by_file: Mapping[str, str]  # what sets the limit
 
 
 class MemoryLimits(Struct, frozen=True):
-    """The limits on the path from this process's cgroup to the root; if one is unread, there may be further ones."""
+    """The limits on the path from this process's cgroup to the root; if one is unreadable, there may be more."""
 
     limits: tuple[MemoryLimit, ...]
     unread: str | None  # the first path that could not be read
@@ -64,7 +64,7 @@ _Level = tuple[MemoryLimit | None, str | None]  # the limit if there is one, and
 
 
 def read_memory_limits(reader: Reader) -> MemoryLimits:
-    """Return the limits on the observing process; its children, the benchmark among them, inherit them."""
+    """Return the limits of the observing process, which its children, including the benchmark, inherit."""
     mounts = read_cgroup_mounts(reader)
     membership = reader.parsed(MEMBERSHIP, parse_membership)
     if mounts is None or membership is None:
@@ -100,7 +100,7 @@ def _read_v2(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
         return None, None
     is_outside_hidden = folder == mount.folder and not is_root
     if controllers is not None and "memory" not in controllers.split() and "memory.max" not in names:
-        return _nothing_but_what_is_outside(reader, folder) if is_outside_hidden else (None, None)
+        return _hidden_outside_container(reader, folder) if is_outside_hidden else (None, None)
     return _read_limited_v2(reader, folder, is_outside_hidden)
 
 
@@ -111,7 +111,7 @@ def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _L
     failed_path = next((f"{folder}/{name}" for name, limit in limits.items() if limit is None), None)
     if not set_bytes:
         return (
-            _nothing_but_what_is_outside(reader, folder)
+            _hidden_outside_container(reader, folder)
             if is_outside_hidden and failed_path is None
             else (None, failed_path)
         )
@@ -126,7 +126,7 @@ def _read_limited_v2(reader: Reader, folder: str, is_outside_hidden: bool) -> _L
     return limit, failed_path
 
 
-def _nothing_but_what_is_outside(reader: Reader, folder: str) -> _Level:
+def _hidden_outside_container(reader: Reader, folder: str) -> _Level:
     reader.note(folder, "the root of a container: limits outside it are not visible")
     return None, folder
 
@@ -143,7 +143,7 @@ def _read_v1(reader: Reader, folder: str, mount: CgroupMount) -> _Level:
         return None, f"{folder}/memory.limit_in_bytes"
     if limit_bytes >= UNLIMITED:
         is_root = folder != mount.folder or is_true_root(mount, reader.names_or_none(folder) or ())
-        return (None, None) if is_root else _nothing_but_what_is_outside(reader, folder)
+        return (None, None) if is_root else _hidden_outside_container(reader, folder)
     with_swap = reader.parsed(f"{folder}/memory.memsw.limit_in_bytes", parse_count, expected=False)
     limit = MemoryLimit(
         folder=folder,

@@ -1,20 +1,20 @@
-"""The memory nodes: their distances, which this process may have memory from, and which memory has come from.
+"""The memory nodes: their distances, the nodes allowed to this process, and the nodes that memory came from.
 
     /sys/devices/system/node/has_memory        0-1          (a node of CPUs alone is not among them)
     /sys/devices/system/node/node0/meminfo     Node 0 MemTotal:       32827292 kB
     /sys/devices/system/node/node0/distance    10 21        (to each online node in their order; 10 is to itself)
 
-https://docs.kernel.org/admin-guide/abi-stable.html. Memory on a card (CXL) or beside the cores (HBM) has nodes of its
-own, without CPUs.
+https://docs.kernel.org/admin-guide/abi-stable.html. Memory on a card (CXL) or next to the cores (HBM) has its own
+nodes, without CPUs.
 
-The nodes from which this process, and what it or its shell starts, may have memory, and which it prefers:
+The nodes from which this process, and processes started by it or its shell, may get memory, and those it prefers:
 
     /proc/self/status                     Mems_allowed_list:    0-1     of its cpuset: a cgroup, a container, a job
     /proc/self/numa_maps                  55705b28f000 default file=/usr/bin/python3 mapped=2 N0=2 …
 
 A mapping without a policy of its own shows that of the process, which it has inherited, for one from numactl: default,
-local, bind:0, prefer:1, prefer (many):0-1, interleave:0-1, weighted interleave:0-1; with flags bind=static:0. Only its
-begin is read, as each mapping costs time.
+local, bind:0, prefer:1, prefer (many):0-1, interleave:0-1, weighted interleave:0-1; with flags bind=static:0. Only the
+start of the file is read, because each mapping costs time.
 
 https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html, https://man7.org/linux/man-pages/man7/numa.7.html,
 mm/mempolicy.c (mpol_to_str)
@@ -52,7 +52,7 @@ _TOTAL = regex(r"^Node \d{1,5} MemTotal: +(\d{1,20}) kB$", re.MULTILINE)
 
 
 class MemoryNodes(Struct, frozen=True):
-    """The memory nodes: those `with_memory` (None: unknown), and by node the `distances` that are reported."""
+    """The memory nodes: the nodes `with_memory` (None: unknown), and the reported `distances` by node."""
 
     with_memory: frozenset[int] | None
     distances: Mapping[int, Mapping[int, int]]
@@ -135,7 +135,7 @@ def policy_in(maps: str) -> str | None:
 
 
 def parse_policy(text: str) -> MemoryPolicy | None:
-    """Parse the policy; return None for a format that no kernel has so far."""
+    """Parse the policy; return None for an unknown format."""
     match = _POLICY.fullmatch(text)
     try:
         return MemoryPolicy(match[1], parse_cpu_list(match[2] or "")) if match is not None else None
@@ -175,12 +175,12 @@ def parse_numastat(text: str) -> NodePages:
 
 
 def read_node_pages(reader: Reader, nodes: frozenset[int]) -> Mapping[int, NodePages] | str:
-    """Return what each of the nodes has allocated since boot, or why that is unknown."""
+    """Return the pages that each of the nodes has allocated since boot, or why they are unknown."""
     try:
         if reader.text(_COUNTS, expected=False).strip() == "0":
             return _COUNTING_IS_OFF
     except Absent:
-        pass  # an older kernel counts always
+        pass  # older kernels always count
     except Unreadable as error:
         return str(error)
     pages_by_node: dict[int, NodePages] = {}

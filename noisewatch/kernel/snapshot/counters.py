@@ -1,4 +1,4 @@
-"""The counters of all CPUs at one moment, read in a fraction of a millisecond: before and after each repetition."""
+"""The counters of all CPUs at one moment, read in a fraction of a millisecond, before and after each repetition."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Counters(Struct, frozen=True):
     earlier: EarlierSnapshots
 
     def within(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with these counters and their time, without threads and with unchanged settings."""
+        """Return the snapshot with these counters and their time, with unchanged settings and without threads."""
         return replace(
             snapshot,
             taken_at_ns=self.taken_at_ns,

@@ -82,12 +82,12 @@ class Knob(StrEnum):
 
     @property
     def is_of_hardware(self) -> bool:
-        """Whether it sets the processor or the firmware, which in a virtual machine are the host's."""
+        """Whether the setting is of the processor or the firmware, which are the host's in a virtual machine."""
         return self.startswith(("/sys/devices/system/", "/sys/firmware/"))
 
 
 class Knobs(Struct, frozen=True):
-    """The content of each file; a file that is neither here nor known to be absent is unknown."""
+    """The content of each file; a missing file is unknown unless it is known to be absent."""
 
     text_by_path: Mapping[str, str]
     absent: frozenset[str]
@@ -126,12 +126,12 @@ def _parse_levels(text: str) -> None:
         integer_from(0)(level)
 
 
-_ANY = integer_from(-MOST_INT - 1)  # what the kernel takes unseen
+_ANY = integer_from(-MOST_INT - 1)  # accepted by the kernel without a check
 # What the kernel itself lets be written: kernel/sysctl.c, mm/, and the drivers of the others.
 PARSE: Mapping[str, Parse] = {
     Knob.NMI_WATCHDOG: parse_flag,
     Knob.WATCHDOG: parse_flag,
-    Knob.WATCHDOG_CPUS: parse_nonempty_cpu_list,  # blank if hidden, or if no watchdog is wanted
+    Knob.WATCHDOG_CPUS: parse_nonempty_cpu_list,  # blank if hidden, or without watchdog
     Knob.WATCHDOG_THRESHOLD: integer_from(0, 60),
     Knob.TIMER_MIGRATION: parse_flag,
     Knob.REALTIME_RUNTIME: integer_from(-1),

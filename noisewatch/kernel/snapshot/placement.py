@@ -2,8 +2,8 @@
 
     /sys/devices/system/cpu/cpuN/acpi_cppc/highest_perf      166
 
-The firmware's own scale of how fast a core can be. Where the kernel has no ranking of it (topology.py), each CPU is
-interrupted once to read it.
+The firmware's own scale of how fast a core can be. If the kernel has no ranking (topology.py), each CPU is interrupted
+once to read it.
 
 The place of a device is its memory node, and the CPUs near it:
 
@@ -11,7 +11,7 @@ The place of a device is its memory node, and the CPUs near it:
     /sys/class/net/eth0/device/local_cpulist        8-15    (of PCI devices)
     /sys/class/block/nvme0n1/…  /sys/class/infiniband/mlx5_0/…  /sys/bus/pci/devices/0000:3b:00.0/…
 
-Only a device on PCI, or on another bus that knows nodes, has these files. A disk, or a virtio interface, is below one:
+Only a device on PCI, or on another bus with nodes, has these files. A disk, or a virtio interface, is below one:
 its folder's parents are read, the nearest first. https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci)
 """
 
@@ -38,16 +38,16 @@ _SHORT_ADDRESS = regex(r"[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
 _CONTROLLER = regex(r"nvme\d{1,4}")  # of a namespace with several ways to it
 _NODE_UNKNOWN = -1
 _MOST_LEVELS = 12
-_MOST_BARE = 2  # folders in a row that are no device: `net`, `block`, and then the top
+_MOST_BARE = 2  # consecutive folders that are not devices: `net`, `block`, then the top
 
 
 class DevicePlace(Struct, frozen=True):
-    """The device's place: `node` or `cpus` are None if not reported. `told_by` is the file that reports them."""
+    """The device's place: `node` or `cpus` are None if not reported. `path` is the file that reports them."""
 
     name: str
     node: int | None
     cpus: CpuSet | None
-    told_by: str | None
+    path: str | None
 
 
 def read_device_place(reader: Reader, name: str) -> DevicePlace | None:
@@ -79,7 +79,7 @@ def _read_place(reader: Reader, name: str, folder: str) -> DevicePlace:
 
 
 def _folders(reader: Reader, folder: str) -> Iterator[str]:
-    """Yield the folders of the device, of controllers behind it, and of its parents, as the kernel resolves them."""
+    """Yield the folders of the device, of its controllers, and of its parents, as the kernel resolves them."""
     yield f"{folder}/device"
     for name in reader.names_or_none(f"{folder}/device", expected=False) or ():
         if _CONTROLLER.fullmatch(name):
@@ -98,9 +98,9 @@ class PlacementReadings(Struct, frozen=True):
 
     nodes: MemoryNodes
     pin_trial: PinTrial  # with all online CPUs
-    core_ranking: Mapping[int, int]  # of all that are ranked
-    highest_performance: Mapping[int, int]  # asked for where none is
-    device: DevicePlace | None  # None: none was asked for
+    core_ranking: Mapping[int, int]  # of all ranked CPUs
+    highest_performance: Mapping[int, int]  # read if no CPU is ranked
+    device: DevicePlace | None  # None: not requested
     reason_by_path: Mapping[str, str]
 
 

@@ -1,10 +1,9 @@
 """All raw counters and settings of a machine, read once at one moment: the only place that reads them all.
 
-Settings rarely change: they are read at the start, when CPUs come or go, and every ten seconds. KernelSettings are the
-kernel's activities in parallel with tasks: settings of more than one value in one file.
-
-Hardware is read once, when a run begins, because reading it interrupts the CPU in question. Background is what the
-machine does in parallel with tasks: counters that are read in every snapshot.
+Settings rarely change: they are read at the start, when CPUs come or go, and every ten seconds. KernelSettings are
+settings of the kernel's own activities, with more than one value per file. Hardware is read once, when a run begins,
+because reading it interrupts the CPU. Background contains counters of the machine's own activities, read in every
+snapshot.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ class Hardware(Struct, frozen=True):
     sensors: Sensors
     power_limits: PowerLimits
     uncore: Uncore
-    driver_khz: Knobs  # of the target CPUs: the clock as their driver reads it off the hardware
+    driver_khz: Knobs  # of the target CPUs: the clock as their driver reads it from the hardware
 
 
 def bias_path(cpu: int) -> str:
@@ -129,7 +128,7 @@ def bias_path(cpu: int) -> str:
 
 
 def driver_clock_path(cpu: int) -> str:
-    """Return the file with the CPU's clock as its driver reads it; intel_pstate and amd-pstate-epp have none."""
+    """Return the file with the CPU's clock as read by its driver; intel_pstate and amd-pstate-epp have none."""
     return f"{own_folder(cpu)}/cpuinfo_cur_freq"
 
 
@@ -150,7 +149,7 @@ def read_hardware(reader: Reader, target: CpuSet, topology: Mapping[int, CpuPlac
 
 
 def _without_package(hardware: Hardware, path: str) -> Hardware:
-    """Return the hardware marked as incomplete, as the unknown package of a target CPU may report nothing."""
+    """Return the hardware marked as incomplete, because a target CPU's package is unknown and may report nothing."""
     return replace(
         hardware,
         sensors=replace(hardware.sensors, unread=hardware.sensors.unread or path),
@@ -160,7 +159,7 @@ def _without_package(hardware: Hardware, path: str) -> Hardware:
 
 
 class Background(Struct, frozen=True):
-    """The machine's counters in parallel with tasks. None is unknown in all fields."""
+    """Counters of the machine's own activities. None is unknown in all fields."""
 
     memory: Memory
     throttling: ThermalThrottling
@@ -174,7 +173,7 @@ class Background(Struct, frozen=True):
 
 
 def read_background(reader: Reader, target: CpuSet, settings: Settings, sensors: Sensors) -> Background:
-    """Return the counters now; per-CPU ones only for target CPUs. `settings` contain what there is to read."""
+    """Return the counters now; per-CPU ones only for target CPUs. `settings` lists the devices to read."""
     return Background(
         memory=read_memory(reader),
         throttling=read_throttling(reader, target, settings.topology),
@@ -242,7 +241,7 @@ class Settings(Struct, frozen=True):
     memory_nodes: frozenset[int] | None
     nodes_with_memory: frozenset[int] | None
     swaps: tuple[Swap, ...] | None
-    why_processes_hidden: str | None  # None is known as well: all can be seen
+    why_processes_hidden: str | None  # None: all are visible
 
 
 def read_settings(
@@ -258,7 +257,7 @@ def read_settings(
     tasks: Tasks | None,
     previous: Settings | None = None,
 ) -> Settings:
-    """Return the settings now; those of many files a CPU only for target CPUs."""
+    """Return the settings now; settings with many files per CPU only for target CPUs."""
     return Settings(
         read_at_ns=now_ns,
         topology=topology,
@@ -312,9 +311,7 @@ class Snapshot(Struct, frozen=True):
     online: Online
     isolation: Isolation
     target: Target
-    own_affinity: (
-        CpuSet | None
-    )  # of what is started from where this process was, before it was pinned to housekeeping CPUs
+    own_affinity: CpuSet | None  # of processes started where this one was before it was pinned to housekeeping CPUs
     pin_trial: PinTrial
     hardware: Hardware
     settings: Settings
@@ -327,15 +324,15 @@ class Snapshot(Struct, frozen=True):
     background: Background
     machine_lock: MachineLock | None
     cgroup: Cgroup
-    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by process, of those that had most of the target CPUs
+    worker_cgroups: Mapping[int, tuple[CgroupLevel, ...]]  # by process, for the main users of the target CPUs
     jobs: Jobs | None  # None is not asked
     clock: ClockReadings | None  # None is not asked
     inventory: Inventory | None  # None is not asked
     tasks: Tasks | None
     tasks_lag_ns: int  # how much later than the CPUs' times they were read
     reason_by_path: Mapping[str, str]
-    runs: tuple[RunStatus, ...] = ()  # of `noisewatch run`, where that is asked for ...
-    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # ... and where processes of their commands belong
+    runs: tuple[RunStatus, ...] = ()  # of `noisewatch run`, if requested
+    commands: Mapping[int, CpuSet] = field(default_factory=dict)  # target CPUs of their commands, by pid
     earlier: EarlierSnapshots = field(default_factory=EarlierSnapshots)
 
     @property
@@ -348,7 +345,7 @@ class Snapshot(Struct, frozen=True):
 
 
 class SnapshotOptions(Struct, frozen=True):
-    """The content of a snapshot, and the reads to avoid."""
+    """What a snapshot contains, and which reads to avoid."""
 
     cpus: CpuSet | None = None
     allowed_at_start: CpuSet | None = None  # our affinity before we were pinned to housekeeping CPUs
@@ -365,7 +362,7 @@ def read_snapshot(
 ) -> Snapshot:
     """Return a snapshot now, with threads if there is a `task_reader`; `previous` avoids rereading what is constant.
 
-    Reads that interrupt a CPU happen only on this host, without a `previous` snapshot, when a run begins.
+    Reads that interrupt a CPU only happen on this host and without a `previous` snapshot, when a run begins.
     """
     return machine.within_deadline(lambda: _read(machine, options, task_reader, previous))
 
@@ -448,12 +445,14 @@ def _read(
         worker_cgroups=read_worker_cgroups(
             reader, tasks, None if previous is None else previous.tasks, target.cpus, machine.own_pids
         ),
-        jobs=_once(previous_jobs, options.asks_jobs, lambda: read_jobs(reader)),
+        jobs=_read_once_per_run(previous_jobs, options.asks_jobs, lambda: read_jobs(reader)),
         clock=_clock(
             *(reader, options, previous, taken_at_ns, target.cpus, online.online or frozenset(topology)),
             *(topology, background, hardware),
         ),
-        inventory=_once(previous_inventory, options.asks_inventory, lambda: read_inventory(reader, topology)),
+        inventory=_read_once_per_run(
+            previous_inventory, options.asks_inventory, lambda: read_inventory(reader, topology)
+        ),
         tasks=tasks,
         tasks_lag_ns=tasks_lag_ns,
         runs=runs,
@@ -479,8 +478,8 @@ def _still_valid(previous: Snapshot | None, online: Online, now_ns: int) -> Sett
 def _previous_topology(previous: Snapshot | None, online: Online) -> Mapping[int, CpuPlace] | None:
     """Return the previous topology if it still holds: with the same online CPUs, nothing moves.
 
-    Unreadable parts are tried again with the settings, and so are CPUs with a capacity: arm64 recomputes it when its
-    clock drivers load.
+    Unreadable parts are retried with the settings, and so are capacities of CPUs: arm64 recomputes them when its clock
+    drivers load.
     """
     if previous is None or online.online is None or previous.online.online != online.online:
         return None
@@ -508,7 +507,7 @@ def _clock(
 ) -> ClockReadings | None:
     if not options.asks_clock:
         return None
-    from noisewatch.kernel.frequency.clock_readings import read_clock_readings  # what most snapshots do without
+    from noisewatch.kernel.frequency.clock_readings import read_clock_readings  # which most snapshots do not need
 
     previous_clock = previous.clock if previous is not None else None
     throttling, uncore = background.throttling, hardware.uncore
@@ -517,13 +516,13 @@ def _clock(
     )
 
 
-def _once(previous: T | None, is_asked: bool, read: Callable[[], T]) -> T | None:
-    """Return what is read once a run: to start a program every few seconds would be a job by itself."""
+def _read_once_per_run(previous: T | None, is_asked: bool, read: Callable[[], T]) -> T | None:
+    """Return a value that is read once per run, because starting a program every few seconds would be costly."""
     return previous if previous is not None else read() if is_asked else None
 
 
 def _reasons(reader: Reader, previous: Snapshot | None) -> Mapping[str, str]:
-    """Return the failures of this snapshot, and the previous one's that were not read again."""
+    """Return the failures of this snapshot, and those of the previous one for files that were not read again."""
     earlier = previous.reason_by_path if previous is not None else {}
     carried_over = {
         path: reason

@@ -1,4 +1,4 @@
-"""The kernel options in the boot loader's configuration, which may differ from the active ones.
+"""The kernel options in the boot loader's configuration, which may differ from the active options.
 
     /etc/default/grub                 GRUB_CMDLINE_LINUX_DEFAULT="quiet isolcpus=2-3"
     /etc/default/grub.d/*.cfg         GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX nohz_full=2-3"
@@ -28,11 +28,11 @@ _MOST_FILES = 32
 
 
 class BootConfiguration(Struct, frozen=True):
-    """The options that matter to noise; None is unknown. `said_by` is empty if no boot loader is configured here."""
+    """The options that matter to noise; None is unknown. `paths` is empty if no boot loader is configured here."""
 
     active: Options | None
     configured: Options | None
-    said_by: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 def parse_grub(text: str, earlier: Mapping[str, str] | None = None) -> Mapping[str, str]:
@@ -69,7 +69,7 @@ def read_boot_configuration(reader: Reader) -> BootConfiguration:
 
 
 def _joined(words: Sequence[str]) -> Options | None:
-    """Return the options of all lines, or None if a kernel accepts no such line."""
+    """Return the options of all lines, or None if a kernel would reject one."""
     try:
         return parse_command_line(" ".join(word.replace("\n", " ") for word in words))
     except Malformed:

@@ -1,12 +1,12 @@
-"""The options that the running kernel was built with, as far as they matter to noise.
+"""The build options of the running kernel that matter to noise.
 
     /proc/config.gz                 CONFIG_HZ=250                        (compressed; with CONFIG_IKCONFIG_PROC)
     /boot/config-RELEASE            CONFIG_NO_HZ_FULL=y
     /lib/modules/RELEASE/config     # CONFIG_KASAN is not set
 
-https://docs.kernel.org/kbuild/kconfig.html; an option whose conditions are not met is not mentioned at all.
+https://docs.kernel.org/kbuild/kconfig.html; options whose conditions are not met are missing.
 
-/proc/consoles lists where the kernel prints its messages:
+/proc/consoles lists the consoles that the kernel prints messages to:
 
     ttyS0                -W- (EC  p a)    4:64
     tty0                 -WU (EC p  )    4:1
@@ -35,7 +35,7 @@ _OPTION = regex(
     rf"^(?:# )?CONFIG_(?P<name>{'|'.join(sorted(TELLING_CONFIG))})(?:=(?P<value>[ymn]|\d{{1,9}})| is not set)$",
     re.MULTILINE,
 )
-_LAST = "RUNTIME_TESTING_MENU"  # Linux 4.15: every kernel has it, behind all that is asked for here
+_LAST = "RUNTIME_TESTING_MENU"  # Linux 4.15: in every kernel, after all other options used here
 
 
 class KernelConfig(Struct, frozen=True):
@@ -43,7 +43,7 @@ class KernelConfig(Struct, frozen=True):
 
     value_by_option: Mapping[str, str]
     is_whole: bool
-    said_by: str = PACKED
+    path: str = PACKED
 
     def is_set(self, option: str) -> bool | None:
         """Return whether the kernel has the option, built in or as a module; None is unknown."""
@@ -100,7 +100,7 @@ _SHOWS_OR_STORES = regex(r"tty\d+|ttynull-?\d*|pstore-?\d*|ramoops-?\d*")
 
 
 class Console(Struct, frozen=True):
-    """A console. A slow one sends each character over a line, to a hypervisor or to the network."""
+    """A console. A slow one sends each character over a serial line, to a hypervisor or over the network."""
 
     name: str
     is_enabled: bool

@@ -1,8 +1,8 @@
 """The clocks of the kernel: their rate, their source, the time of day and their offsets.
 
-The rate is how far the kernel runs its clocks off their own rate, to follow a time server: adjtimex(2), read and never
-set. CLOCK_MONOTONIC too runs faster or slower. `tick` is the length of 1/100 s in us, 10000 if unchanged; `freq` is in
-units of 2^-16 parts in a million.
+The rate is the kernel's deviation from the clock's own rate, to follow a time server: adjtimex(2), read and never set.
+It affects CLOCK_MONOTONIC too. `tick` is the length of 1/100 s in us, 10000 if unchanged; `freq` is in units of 2^-16
+parts in a million.
 
 The source is the clock that timestamps come from.
 
@@ -130,7 +130,7 @@ _LAG = "time until the tasks were read"
 
 
 def read_lag_ns(machine: Machine, taken_at_ns: int) -> int:
-    """Return how much later than the CPUs' times, taken at `taken_at_ns`, the tasks' times were read; 0 if unknown.
+    """Return the delay (ns) from reading the CPUs' times, at `taken_at_ns`, to the tasks' times; 0 if unknown.
 
     Usually milliseconds; on a slow machine up to a third of a second, which varies.
     """
@@ -142,7 +142,7 @@ def read_lag_ns(machine: Machine, taken_at_ns: int) -> int:
 
 
 OFFSETS = "how far the clocks are ahead of CLOCK_MONOTONIC"
-_AT_ONCE_NS = 20_000  # two clocks that are read in so short a time are read at the same time
+_AT_ONCE_NS = 20_000  # clocks read within this time count as read at the same time
 _TRIES = 10
 
 
@@ -172,7 +172,7 @@ def clock_offsets_now() -> ClockOffsets:
 
 
 def ahead_ns(clock: Callable[[], int], monotonic: Callable[[], int] = time.monotonic_ns) -> int:
-    """Return how far a clock is ahead of CLOCK_MONOTONIC, by the least interrupted of several tries."""
+    """Return how far (ns) a clock is ahead of CLOCK_MONOTONIC, by the least interrupted of several tries."""
     tries: list[tuple[int, int]] = []
     while len(tries) < _TRIES and (not tries or tries[-1][0] > _AT_ONCE_NS):
         before_ns, now_ns, after_ns = monotonic(), clock(), monotonic()

@@ -8,7 +8,7 @@
           [==>..................]  check = 12.6% (246292224/1953382464) finish=165.2min speed=172213K/sec
 
 https://docs.kernel.org/admin-guide/iostats.html: after the name, reads completed, merged, sectors, ms; the same of
-writes; those in flight; the ms in which any was (io_ticks, which counts whole jiffies: up to 10 ms for a short one).
+writes; operations in flight; the ms with any in flight (io_ticks, in whole jiffies: up to 10 ms for a short one).
 https://docs.kernel.org/admin-guide/md.html
 """
 
@@ -29,7 +29,7 @@ from noisewatch.text import clean
 DISKSTATS = "/proc/diskstats"
 MDSTAT = "/proc/mdstat"
 _FEWEST_FIELDS = 14  # Linux 2.6
-_MEMORY = regex(r"(loop|ram|zram)\d+")  # a file, or memory: what is behind a loop has a row of its own
+_MEMORY = regex(r"(loop|ram|zram)\d+")  # on a file or in memory: the device below a loop has its own row
 _ARRAY = regex(r"(md[\w.-]*) : (.*)", re.ASCII)
 _WORK = regex(r"\b(resync|recovery|reshape|check)\s*=\s*(\d{1,3}(?:\.\d+)?)%", re.ASCII)
 _MEMBER = regex(r"([\w.!-]+)\[\d+\]", re.ASCII)
@@ -38,7 +38,7 @@ _MEMBER = regex(r"([\w.!-]+)\[\d+\]", re.ASCII)
 class Disk(Struct, frozen=True):
     """A disk's counters since boot."""
 
-    requests: int  # reads and writes that were completed
+    requests: int  # completed reads and writes
     busy_ms: int
 
 

@@ -1,11 +1,11 @@
-"""Errors that the hardware has corrected, or could not: of memory (EDAC) and on PCI Express (AER).
+"""Corrected and uncorrected hardware errors: of memory (EDAC) and on PCI Express (AER).
 
     /sys/devices/system/edac/mc/mc0/{ce_count,ue_count}              0       corrected, uncorrected; since the driver
     /sys/bus/pci_express/devices/0000:00:1c.0:pcie002                        a root port that reports errors
     /sys/bus/pci/devices/0000:00:1c.0/aer_rootport_total_err_cor     17      messages from all below it (Linux 4.19)
 
-https://docs.kernel.org/driver-api/edac.html, https://docs.kernel.org/PCI/pcieaer-howto.html. Each device has counters
-of its own as well, in hundreds of files; the root ports, through which all their messages pass, are few.
+https://docs.kernel.org/driver-api/edac.html, https://docs.kernel.org/PCI/pcieaer-howto.html. Each device has its own
+counters as well, in hundreds of files; the root ports, which receive all their messages, are few.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _MOST_MESSAGES = 2**63 - 1
 
 
 class ErrorCounters(Struct, frozen=True):
-    """The controllers and ports that count errors; None is unknown, an empty tuple is none."""
+    """The controllers and ports that count errors; None is unknown, an empty tuple means none."""
 
     controllers: tuple[str, ...] | None
     ports: tuple[str, ...] | None
-    has_all_controllers: bool = True  # there may be more than are read
+    has_all_controllers: bool = True  # whether there may be more than are read
     has_all_ports: bool = True
 
 
@@ -76,7 +76,7 @@ def _names(reader: Reader, folder: str) -> list[str] | None:
 
 
 def read_hardware_errors(reader: Reader, counters: ErrorCounters) -> HardwareErrors:
-    """Return the counts until now."""
+    """Return the current counts."""
     controllers, ports = counters.controllers or (), counters.ports or ()
 
     def count(path: str, most: int) -> int | None:

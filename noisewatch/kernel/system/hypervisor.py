@@ -1,4 +1,4 @@
-"""Whether there is a hypervisor below this kernel, and which, by the firmware's names (DMI) and other signs.
+"""The hypervisor below this kernel, if any, by the firmware's names (DMI) and other signs.
 
     /proc/cpuinfo                                 flags : … hypervisor …           (x86)
                                                   platform : pSeries, PowerNV      (POWER)
@@ -15,21 +15,21 @@
     /proc/sys/kernel/version                      #1 SMP Sun Jan 10 15:06:54 PST 2016  (any gVisor)
 
 A hypervisor may hide each of these signs (VirtualBox before 5, Xen's paravirtual guests and `qemu -cpu …,-hypervisor`
-do not set the flag), so that the absence of all of them proves nothing. No single reading proves bare metal either:
+do not set the flag), so the absence of all of them proves nothing. No single reading proves bare metal either:
 
-- firmware that names a machine and a maker of machines, on x86 beside processors without the flag;
-- a cpufreq driver that sets the processor's own frequencies, beside PCI devices none of which is virtual. Guests
+- firmware that names a machine and a maker of machines, on x86 with processors without the flag;
+- a cpufreq driver that sets the processor's own frequencies, with no virtual PCI device. Guests
   without the flag can have such a driver too: intel_pstate starts by the processor's model and its registers, which
   VirtualBox passes through (drivers/cpufreq/intel_pstate.c);
 - on POWER the platform without a hypervisor.
 
-A sign outranks all of these. lscpu looks for the vendors of PCI devices in /proc/bus/pci/devices as well (util-linux,
-sys-utils/lscpu-virt.c). Only vendors without physical devices are signs: Amazon's (0x1d0f) are in its *.metal
-machines, Red Hat's virtio (0x1af4) on cards for bare metal, and Microsoft (0x1414) lends its number to the devices of
-a Surface (as the subsystem's vendor), but makes no card that is sold.
+Any sign of a hypervisor outranks this evidence. lscpu looks for the vendors of PCI devices in /proc/bus/pci/devices as
+well (util-linux, sys-utils/lscpu-virt.c). Only vendors without physical devices are signs: Amazon's (0x1d0f) are in its
+*.metal machines, Red Hat's virtio (0x1af4) on cards for bare metal, and Microsoft (0x1414) lends its number to the
+devices of a Surface (as the subsystem's vendor), but makes no card that is sold.
 
 Only a hypervisor takes steal time: the kernel counts it by the hypervisor's clock alone (steal_account_process_time in
-kernel/sched/cputime.c; arch/s390/kernel/vtime.c, arch/powerpc/kernel/time.c). That none was taken proves nothing.
+kernel/sched/cputime.c; arch/s390/kernel/vtime.c, arch/powerpc/kernel/time.c). No steal time proves nothing.
 
 WSL is recognized by the release, as systemd does (src/basic/virt.c); WSL 1 has no kernel of Linux at all. gVisor's
 kernel is a program on the host, and has said the same build since 2018; the release was 4.4 or 4.4.0 before 2026
@@ -94,7 +94,7 @@ _HYPERVISOR_BY_NAME = {
 _METAL_PRODUCT = regex(r"\.metal(?:-|$)|Surface")
 _ALSO_MAKE_METAL = ("Amazon EC2", "Microsoft Corporation")
 _NAMES_A_GUEST = regex(r"virtual|hypervisor|\bkvm\b|\bvm\b|\bhvm\b|\bLPAR\b", re.IGNORECASE)
-_MAKERS = (  # of machines alone, so that their name in the firmware means one
+_MAKERS = (  # that make only machines, so their name in the firmware identifies one
     *("ASRock", "ASUS", "AZW", "Acer", "Advantech", "Ampere", "Biostar", "BIOSTAR", "Bull", "Cavium", "Cisco", "Clevo"),
     *("Cray", "Dell", "Dynabook", "FUJITSU", "Fujitsu", "Framework", "GIGABYTE", "Giga Computing", "Gigabyte", "H3C"),
     *("HP", "HUAWEI", "Hewlett", "Hewlett-Packard", "Huawei", "IBM", "Inspur", "INTEL", "Intel", "LENOVO", "Lenovo"),
@@ -118,7 +118,7 @@ class Firmware(Struct, frozen=True):
 
     @property
     def hypervisor(self) -> tuple[str, str] | None:
-        """The hypervisor identified by one of the names, and that name."""
+        """The hypervisor that one of the names identifies, and that name."""
         names = (self.vendor, self.product, self.board_vendor, self.bios_vendor, self.board, self.version)
         for name in (*names, self.chassis_vendor):
             if name is not None and not self._is_chromebook(name) and not self._is_maker_of_metal(name):
@@ -129,12 +129,12 @@ class Firmware(Struct, frozen=True):
 
     @property
     def is_of_metal(self) -> bool:
-        """Whether the product is a physical machine of a vendor that otherwise sells virtual ones."""
+        """Whether the product is a physical machine of a vendor of virtual ones."""
         return self.product is not None and _METAL_PRODUCT.search(self.product) is not None
 
     @property
     def metal(self) -> str | None:
-        """The machine's name, if it and one of its makers are known, and the maker only makes hardware."""
+        """The machine's name, if the name and a maker are known and this maker only makes hardware."""
         makers = (self.vendor, self.board_vendor, self.chassis_vendor, self.bios_vendor)
         maker = next((name for name in makers if name is not None and name.startswith(_MAKERS)), None)
         if self.product is None or self.hypervisor is not None or (maker is None and not self.is_of_metal):
@@ -193,7 +193,7 @@ _HYPERVISOR_BY_PCI_VENDOR = {  # of devices that no machine has, https://pci-ids
     "0xfb5d": "bhyve",
 }
 _MICROSOFT = "0x1414"
-_VIRTIO = "0x1af4"  # also of cards that pretend to be virtio devices, as some clouds have in their bare metal
+_VIRTIO = "0x1af4"  # also of cards that emulate virtio devices, as in some clouds' bare metal
 _WSL_RELEASE = regex(r"microsoft|wsl", re.IGNORECASE)
 _GVISOR_BUILD = "#1 SMP Sun Jan 10 15:06:54 PST 2016"
 _HYPERVISOR_BY_TREE = {"kvm": "kvm", "xen": "xen", "vmware": "vmware", "gunyah": "gunyah"}
@@ -214,7 +214,7 @@ class Hypervisor(Struct, frozen=True):
 
 
 def read_hypervisor(reader: Reader, cpuinfo: str | None, firmware: Firmware) -> Hypervisor:
-    """Return the hypervisor by its first sign, `none` for bare metal that is proven, or why neither is known."""
+    """Return the hypervisor by its first sign, `none` for proven bare metal, or why neither is known."""
     flags = flags_of(cpuinfo)
     path_by_vendor = _pci_vendors(reader)
     signs = [*_signs(reader, cpuinfo, firmware, flags, path_by_vendor)]
@@ -233,7 +233,7 @@ def read_hypervisor(reader: Reader, cpuinfo: str | None, firmware: Firmware) -> 
     if doubt is None and metal is not None:
         doubt = f"{metal}, but virtio devices in {virtio}"
     alone = f": guests may have {driver}, too, and no PCI device is listed" if driver is not None else ""
-    return Hypervisor(None, doubt or f"no hypervisor is visible, but nothing proves that there is none{alone}")
+    return Hypervisor(None, doubt or f"no hypervisor is visible, but bare metal is not proven{alone}")
 
 
 def _signs(
@@ -260,7 +260,7 @@ def _signs(
 
 
 def _kernel_signs(reader: Reader) -> Iterator[Hypervisor]:
-    """Yield hypervisors recognized by a kernel that runs nowhere else."""
+    """Yield hypervisors recognized by a kernel that only runs on them."""
     release, build = read_release(reader) or "", read_build(reader)
     if _WSL_RELEASE.search(release):
         yield Hypervisor(WSL, f"{RELEASE}: {clean(release)}")
@@ -339,7 +339,7 @@ def _parse_boards(text: str) -> list[str]:
 
 
 def _sysinfo_signs(reader: Reader) -> Iterator[Hypervisor]:
-    """Yield what runs below a mainframe's kernel: z/VM or KVM, and at least the firmware's partitions."""
+    """Yield the hypervisors of a mainframe: z/VM or KVM, and at least the firmware's partitions."""
     sysinfo = reader.text_or_none(_SYSINFO, expected=False) or ""
     program = re.search(r"^VM00 Control Program:\s*(\S.*)$", sysinfo, re.MULTILINE)
     if program is not None:

@@ -1,11 +1,11 @@
-"""The parts of a machine that any user may read, and that do not change while it runs.
+"""The parts of a machine, as readable by any user and constant while it runs.
 
     /proc/cpuinfo        cpu family 6, model 85, stepping 7, microcode 0x5003604; CPU variant, CPU revision on ARM
     /sys/class/dmi/id/{bios_version,bios_date}                            2.19.1     06/14/2023
     /sys/devices/system/edac/mc/mc0/dimm0/{size,dimm_mem_type}            16384      Registered-DDR4       (size in MB)
     /etc/machine-id      (never kept: a key is made of it, machine-id(5))
 
-https://docs.kernel.org/admin-guide/abi-testing.html. Read once a run, and only where machines are compared.
+https://docs.kernel.org/admin-guide/abi-testing.html. Read once per run, and only to compare machines.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_MODULES = 256
 class Inventory(Struct, frozen=True):
     """The parts as comparable text; None is unknown, `none` is known to be absent.
 
-    Properties of processors are by CPU, as two sockets may differ.
+    Properties of processors are by CPU, because sockets may differ.
     """
 
     stepping_by_cpu: Mapping[int, str | None]

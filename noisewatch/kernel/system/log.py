@@ -1,15 +1,15 @@
-"""The kernel's complaints: records of /dev/kmsg, counted by kind, and the culprits that they name.
+"""Troubles in the kernel's log: records of /dev/kmsg, counted by kind, and the culprits that they name.
 
     6,339,5140900,-;NET: Registered PF_INET6 protocol family
     3,812,91277123456,-;watchdog: BUG: soft lockup - CPU#2 stuck for 26s! [kworker/2:1:77]
      SUBSYSTEM=pci
 
 https://www.kernel.org/doc/Documentation/ABI/testing/dev-kmsg: priority, sequence number, microseconds since boot, flags
-and the text; lines that begin with a blank belong to the record before. What a process wrote there has a facility, and
-so a priority of 8 and more. Usually only root may read it. The rest of the text may name devices, files and people: it
-is kept nowhere.
+and the text; lines that begin with a blank belong to the record before. Records written by processes have a facility,
+and so a priority of at least 8. Usually only root may read the log. The rest of the text may name devices, files and
+people, and is not kept.
 
-The words of each kind are those of Linux 6.12, and of earlier versions where they differ:
+The texts of each kind are from Linux 6.12, and from earlier versions if they differ:
 
     arch/x86/kernel/cpu/bus_lock.c (intel.c before 6.13)   split and bus locks
     arch/x86/kernel/nmi.c                                  NMI handlers, NMIs without a reason
@@ -52,8 +52,7 @@ _KERNELS_OWN = regex(r"([0-7]),(\d{1,20}),(\d{1,17}),[^;]*;", re.ASCII)
 UNSTABLE_CLOCK = "unstable clock"
 _SLOW_CLOCK_SOURCE, _SWITCHED = "slow clock source", "Switched to clocksource "
 
-# By kind: words to look for, which is quick, and what the record has to match, with the group `culprit` where it names
-# one.
+# By kind: words for a quick search, and the pattern of a record, with the group `culprit` if it names one.
 TROUBLES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
     kind: {words: regex(pattern, re.ASCII) for words, pattern in pattern_by_words.items()}
     for kind, pattern_by_words in {
@@ -114,7 +113,7 @@ TROUBLES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 
 
 class Trouble(Struct, frozen=True):
-    """Records of one kind: how many, and when the last was written, in µs since boot by the log's clock.
+    """Records of one kind: their number, and the time of the last, in µs since boot by the log's clock.
 
     `culprits` are named in the records, the latest last: processes, devices, functions, or why a clock is unstable.
     """
@@ -125,11 +124,11 @@ class Trouble(Struct, frozen=True):
 
 
 class KernelLog(Struct, frozen=True):
-    """The troubles that are still in the kernel's buffer, by kind."""
+    """The troubles still in the kernel's buffer, by kind."""
 
     trouble_by_kind: Mapping[str, Trouble]
-    is_complete: bool  # all from `since_us` on was read
-    since_us: int = 0  # when the oldest record was written; what came before has been overwritten
+    is_complete: bool  # everything since `since_us` was read
+    since_us: int = 0  # time of the oldest record; earlier ones have been overwritten
 
 
 def read_kernel_log(reader: Reader) -> KernelLog | None:
@@ -184,7 +183,7 @@ def _records() -> tuple[str, bool]:
                 record = os.read(descriptor, _LARGEST_RECORD)
             except BlockingIOError:
                 return b"".join(records).decode("utf-8", "replace"), is_complete
-            except BrokenPipeError:  # overwritten before we came to it; the next read goes on behind
+            except BrokenPipeError:  # overwritten before it was read; the next read continues after it
                 is_complete = False
                 continue
             if not record:
@@ -196,7 +195,7 @@ def _records() -> tuple[str, bool]:
 
 
 def parse_start(text: str) -> int | None:
-    """Return since when the records are complete (µs since boot): 0 from the boot's first on; None without records."""
+    """Return since when the records are complete (µs since boot; 0 with the boot's first); None without records."""
     match = _RECORD.match(text)
     if match is None:
         return None
@@ -204,16 +203,16 @@ def parse_start(text: str) -> int | None:
 
 
 def parse_records(text: str) -> Mapping[str, Trouble]:
-    """Return the troubles in the kernel's own records; what is not a record is skipped."""
+    """Return the troubles in the kernel's own records; other text is skipped."""
     troubles = {kind: _sum_up(_matches(text, kind)) for kind in TROUBLES}
     slow, switched_us = troubles[_SLOW_CLOCK_SOURCE], [us for _, us, _ in _records_with(text, _SWITCHED)]
-    if slow is not None and slow.last_us < max(switched_us):  # an early one, until a better was found
+    if slow is not None and slow.last_us < max(switched_us):  # an early one, until a better one was found
         troubles[_SLOW_CLOCK_SOURCE] = None
     return {kind: trouble for kind, trouble in troubles.items() if trouble is not None}
 
 
 def _sum_up(records: Iterable[tuple[str, int, str | None]]) -> Trouble | None:
-    """Return the trouble in records of one kind: sequence number, time and culprit; a record may be there twice."""
+    """Return the trouble in records of one kind: sequence number, time and culprit; records may be repeated."""
     ordered = sorted({(us, sequence, culprit or "") for sequence, us, culprit in records})
     if not ordered:
         return None

@@ -1,4 +1,4 @@
-"""What is mounted where: /proc/self/mounts.
+"""The mounted file systems: /proc/self/mounts.
 
     proc /proc proc rw,nosuid,nodev,noexec,relatime,hidepid=invisible 0 0
     lxcfs /proc/stat fuse.lxcfs rw,nosuid,nodev 0 0          (this file shows the container alone)
@@ -28,7 +28,7 @@ _FIELDS = 6
 TEMPORARY_FILES = "file system of temporary files"
 LXCFS = "served by lxcfs, which shows this container only"
 _KERNELS_OWN = ("proc", "sysfs")
-# Over a network or from another process; what is below an overlay, its mount does not show. Waits are in no iowait.
+# Over a network or from another process; an overlay's mount does not show what is below. Waits are not in iowait.
 _SERVED = regex(r"9p|nfs4?|cifs|smb3|ceph|lustre|gpfs|beegfs|afs|virtiofs|fuse(?:\..+)?|overlay")
 
 
@@ -40,11 +40,11 @@ class Mount(Struct, frozen=True):
     options: str
 
 
-@lru_cache(maxsize=4)  # asked several times a snapshot, of machines with thousands of mounts
+@lru_cache(maxsize=4)  # called several times per snapshot, on machines with thousands of mounts
 def parse_mounts(text: str) -> tuple[Mount, ...]:
     """Return all mounts in order: later ones cover earlier ones.
 
-    Raise Malformed, also without any, as there is a root.
+    Raise Malformed, also without any: there is always a root.
     """
     mounts = []
     for number, line in enumerate(lines_of(text) or [""], start=1):
@@ -56,10 +56,10 @@ def parse_mounts(text: str) -> tuple[Mount, ...]:
 
 
 def is_served_by_lxcfs(reader: Reader, path: str) -> bool:
-    """Return whether the file is not the kernel's own, or may not be; the reason is kept."""
+    """Return whether the file is not, or may not be, the kernel's own; the reason is kept."""
     mounts = _read_mounts(reader)
     if mounts is None:
-        reader.note(path, f"{OWN_MOUNTS} does not say whether this covers the container only (lxcfs)")
+        reader.note(path, f"{OWN_MOUNTS} does not show whether this covers the container only (lxcfs)")
         return True
     cover = _cover(mounts, path)
     if cover is not None:
@@ -68,12 +68,12 @@ def is_served_by_lxcfs(reader: Reader, path: str) -> bool:
 
 
 def cover_of(reader: Reader, path: str) -> str | None:
-    """Return what covers a kernel file, in words; None if nothing does, or if the mounts cannot be read."""
+    """Return a description of the mount that covers a kernel file; None without one, or if mounts are unreadable."""
     return _cover(_read_mounts(reader) or (), path)
 
 
 def _cover(mounts: Iterable[Mount], path: str) -> str | None:
-    """Return the words for the mount that covers a file of /proc or /sys.
+    """Return a description of the mount that covers a file of /proc or /sys, or None.
 
     lxcfs is mounted over single files, over /proc/pressure, and over all of /sys/devices/system/cpu (lxcfs 7.0,
     share/lxc.mount.hook.in). A container engine mounts proc and sysfs over themselves to make them read-only.
@@ -88,7 +88,7 @@ def _cover(mounts: Iterable[Mount], path: str) -> str | None:
 
 
 def _read_mounts(reader: Reader) -> list[Mount] | None:
-    """Return the readable mounts, or None if they are hidden. A copy without them is of single files, and has none."""
+    """Return the mounts, or None if they are hidden. A copy without them contains single files, and has no mounts."""
     mounts: list[Mount] = []
     is_hidden = False
     for path in (OWN_MOUNTS, MOUNTS):
@@ -114,7 +114,7 @@ def read_temporary_files(reader: Reader) -> str | None:
 
 
 def find_served(reader: Reader, folders: Iterable[str]) -> str | None:
-    """Return the type of the first file system at these folders that a server may serve, such as `nfs4`; else None."""
+    """Return the type of the first file system at these folders that may be on a server, such as `nfs4`; else None."""
     mounts = reader.text_or_none(OWN_MOUNTS, expected=False) or ""
     kinds = (file_system_at(folder, mounts) for folder in folders)
     return next((kind for kind in kinds if kind is not None and _SERVED.fullmatch(kind)), None)

@@ -38,11 +38,11 @@ _STATES = ("Not affected", "Vulnerable", "Mitigation", "Unknown", "Processor vul
 
 
 class Vulnerabilities(Struct, frozen=True):
-    """The content of each file. None is unknown; without the folder (before Linux 4.15) there is none."""
+    """The kernel's state of each processor vulnerability, by name; None is unknown, also before Linux 4.15."""
 
     state_by_name: Mapping[str, str] | None = None
-    chosen: tuple[str, ...] | None = None  # the boot options that change what the kernel would do by itself
-    unread: str | None = None  # the first file that says nothing
+    chosen: tuple[str, ...] | None = None  # boot options that change the kernel's default mitigations
+    unread: str | None = None  # the first unreadable file
 
 
 def read_vulnerabilities(reader: Reader, options: Mapping[str, tuple[str, ...]] | None) -> Vulnerabilities:
@@ -102,12 +102,12 @@ class Platform(Struct, frozen=True):
     virtual: str | None
     container: str | None
     config: KernelConfig | None = None
-    options: Mapping[str, tuple[str, ...]] | None = None  # that it was booted with, and that matter to noise
+    options: Mapping[str, tuple[str, ...]] | None = None  # boot options that matter to noise
     vulnerabilities: Vulnerabilities = field(default_factory=Vulnerabilities)
-    tsc_flags: frozenset[str] | str | None = None  # what x86 says of its counter; none on another architecture
+    tsc_flags: frozenset[str] | str | None = None  # x86 flags of the counter; none on another architecture
     vendor: str | None = None
     product: str | None = None
-    virtual_because: str | None = None  # what `virtual` was concluded from, or why it is unknown
+    virtual_because: str | None = None  # the evidence for `virtual`, or why it is unknown
     kernel_build: str | None = None  # #1 SMP PREEMPT_DYNAMIC …
     design_by_cpu: Mapping[int, str] = {}  # ARM parts, or models, in /proc/cpuinfo
 
@@ -140,7 +140,7 @@ def read_platform(reader: Reader) -> Platform:
         vendor=firmware.vendor,
         product=firmware.product,
         virtual_because=hypervisor.because,
-        design_by_cpu={} if cover_of(reader, CPUINFO) is not None else designs_of(cpuinfo),  # lxcfs renumbers them
+        design_by_cpu={} if cover_of(reader, CPUINFO) is not None else designs_of(cpuinfo),  # lxcfs renumbers the CPUs
     )
 
 
@@ -154,7 +154,7 @@ def _tsc_flags(cpuinfo: str | None) -> frozenset[str] | str | None:
 
 
 def _read_container(reader: Reader) -> str | None:
-    """Return the container's manager; `none` only if every place with a trace of one is readable."""
+    """Return the container's manager; `none` only if every possible sign of one is readable."""
     for path, kind in _MARKS:
         if reader.text_or_none(path, expected=False) is not None:
             return kind

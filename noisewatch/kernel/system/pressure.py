@@ -1,4 +1,4 @@
-"""How long tasks wait for CPU, memory and I/O, and how many are runnable: /proc/pressure and /proc/loadavg.
+"""How long tasks wait for CPU, memory and I/O, and how many tasks are runnable: /proc/pressure and /proc/loadavg.
 
     some avg10=0.00 avg60=0.00 avg300=0.00 total=1473177
     full avg10=0.00 avg60=0.00 avg300=0.00 total=0
@@ -73,7 +73,7 @@ class LoadAverage(Struct, frozen=True):
     over_1_min: float
     over_5_min: float
     over_15_min: float
-    runnable: int  # at this instant, the reader among them
+    runnable: int  # at this instant, including the reader
 
 
 def parse_load_average(text: str) -> LoadAverage:

@@ -4,7 +4,7 @@
     /sys/class/rtc/rtc0/{since_epoch,name,hctosys}      1764077712, rtc_cmos 8:00, 1
 
 A PTP clock is read like any other (clock_gettime(2), dynamic clocks). A real-time clock has whole seconds: it is read
-every few milliseconds until the next second begins, so that this moment is known as exactly.
+every few milliseconds until the next second begins, so the start of the second is known as exactly.
 
 https://docs.kernel.org/driver-api/ptp.html, https://docs.kernel.org/admin-guide/rtc.html
 """
@@ -29,7 +29,7 @@ _POLL_S = 0.004
 _PATIENCE_NS = 2_000_000_000
 _NS_PER_S = 1_000_000_000
 _LAST_NS = 1 << 63
-_NONE = f"no other clock may be read: neither {PTP}/ptp0 nor {RTC}/rtc0"
+_NONE = f"no other clock is readable: neither {PTP}/ptp0 nor {RTC}/rtc0"
 
 
 class ClockReading(Struct, frozen=True):
@@ -41,7 +41,7 @@ class ClockReading(Struct, frozen=True):
 
 
 class ClockRatio(Struct, frozen=True):
-    """The share by which CLOCK_MONOTONIC ran faster than the reference, and its possible error."""
+    """The relative deviation of CLOCK_MONOTONIC from the reference (positive: faster), and its possible error."""
 
     deviation: float
     error: float
@@ -145,7 +145,7 @@ def _read_text(path: str) -> str:
 def reference_clock(is_long: bool, ptp: str = PTP, rtc: str = RTC, devices: str = "/dev") -> ReferenceClock:
     """Return the best readable clock. Raise OSError if there is none.
 
-    The real-time clock, with its whole seconds, is only fit for a time that `is_long`.
+    The real-time clock, with its whole seconds, is only suitable if the time to compare `is_long`.
     """
     for name in _names(ptp):
         try:
@@ -156,7 +156,7 @@ def reference_clock(is_long: bool, ptp: str = PTP, rtc: str = RTC, devices: str 
     if not clocks:
         raise OSError(None, _NONE)
     if not is_long:
-        raise OSError(None, "too short for a real-time clock, which tells whole seconds")
+        raise OSError(None, "too short for a real-time clock, which counts whole seconds")
     return RealTimeClock(next((name for name in clocks if _read_text(f"{rtc}/{name}/hctosys") == "1"), clocks[0]), rtc)
 
 
@@ -168,7 +168,7 @@ def _names(folder: str) -> list[str]:
 
 
 def described_failure(error: OSError) -> Json:
-    """Return why there is no comparison, as an answer: a recording keeps no reason of a refused question."""
+    """Return as an answer why there is no comparison: a recording does not keep the reason of a refused question."""
     return {"reason": error.strerror or str(error)}
 
 
@@ -187,7 +187,7 @@ def read_clock_comparison(machine: Machine, answer: Callable[[], Json]) -> Clock
     match reply:
         case {"reason": str(reason)}:
             return f"{QUESTION}: {clean(reason)}"
-    return parse_clock_comparison(reply) or f"{QUESTION}: not understood"
+    return parse_clock_comparison(reply) or f"{QUESTION}: malformed answer"
 
 
 def parse_clock_comparison(answer: Json) -> ClockComparison | None:

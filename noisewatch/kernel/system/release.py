@@ -53,7 +53,7 @@ def parse_version(text: str) -> str:
 
 
 def release_number(release: str | None) -> tuple[int, int] | None:
-    """Return major and minor number, which show what a kernel can do."""
+    """Return the major and minor number, which decide the kernel's features."""
     match = re.match(r"(\d{1,6})\.(\d{1,6})", release or "")
     return None if match is None else (int(match[1]), int(match[2]))
 
@@ -61,8 +61,8 @@ def release_number(release: str | None) -> tuple[int, int] | None:
 def parse_command_line(text: str) -> Mapping[str, tuple[str, ...]]:
     """Return the values of each option, in order; an option without a value has the empty string.
 
-    Options behind ` -- ` are init's, not the kernel's. Quotes may contain blanks. Raise Malformed, also if a NUL is not
-    the last character: the kernel's own line ends at the first one.
+    Options after ` -- ` are init's, not the kernel's. Quotes may contain blanks. Raise Malformed, also for a NUL before
+    the last character: the kernel's own line ends at the first NUL.
     """
     if not is_command_line(text):
         raise Malformed("a command line of at most 65,536 characters, and no NULs", text)

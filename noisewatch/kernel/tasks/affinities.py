@@ -1,4 +1,4 @@
-"""Where systemd's services and sessions, and the kernel's own unbound work, may run.
+"""The allowed CPUs of systemd's services and sessions, and of the kernel's own unbound work.
 
     /proc/1/comm                                          systemd
     /proc/1/status                                        Cpus_allowed_list:  0-1     (all that it starts inherit this)
@@ -49,7 +49,7 @@ class Services(Struct, frozen=True):
 
 
 def read_services(reader: Reader) -> Services:
-    """Return the CPUs on which systemd and its groups may run now."""
+    """Return the allowed CPUs of systemd and its groups."""
     return Services(
         reader.parsed(INIT_NAME, parse_word), reader.parsed(INIT_STATUS, parse_allowed), _read_groups(reader)
     )
@@ -83,7 +83,7 @@ class Workqueues(Struct, frozen=True):
     own_by_queue: Mapping[str, CpuSet | None]
 
     def allowed_to(self, queue: str) -> CpuSet | None:
-        """Return where the queue's work may run. The kernel ignores a mask entirely outside of `allowed`."""
+        """Return the allowed CPUs of the queue's work. The kernel ignores a mask entirely outside `allowed`."""
         own = self.own_by_queue.get(queue)
         return None if own is None or self.allowed is None else own & self.allowed or self.allowed
 

@@ -1,8 +1,8 @@
-"""Read the threads of a command and of all that it has started, some ten times a second.
+"""Reads the threads of a command and its descendants, some ten times a second.
 
 A thread with an unchanged schedstat has not run, so it has started nothing, and its other files need not be read. For a
-thread that was ready to run, stat is read first: that updates its run time, which without a tick happens by itself only
-once a second.
+thread that was ready to run, stat is read first: this updates the run time, which without a tick is updated only once a
+second.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from noisewatch.text import clean
 
 _READY = "R"
 _TRACED = "t"
-_STOPPED = "T"  # by a signal; with a debugger it is t
+_STOPPED = "T"  # by a signal; t by a debugger
 
 
 class ThreadLook(Struct, frozen=True):
-    """One thread at one moment. Times are since it began; `waited_ns` is how long it was ready without a CPU.
+    """One thread at one moment. Times are since its start; `waited_ns` is the time ready without a CPU.
 
-    `migrations` is the kernel's count when it was last read; None if it was not, or is not reported.
+    `migrations` is the kernel's count when it was last read; None if it was not read, or is not reported.
     """
 
     tid: int
     pid: int
     name: str
     state: str
-    cpu: int  # the one that it runs on, or ran on last
+    cpu: int  # the current or last CPU
     ran_ns: int
     waited_ns: int | None
-    started_ticks: int  # since boot: detects a reused number
+    started_ticks: int  # since boot: detects a reused tid
     thread_count: int  # of its process
     migrations: int | None = None
 
@@ -63,8 +63,8 @@ class ThreadLook(Struct, frozen=True):
 class CommandLook(Struct, frozen=True):
     """All known threads by tid. Threads without a turn are unchanged from an earlier look.
 
-    `reason` is why some may be missing; None if all were listed. `debuggers`, as tid and name, trace some of the
-    threads and are not the command's own.
+    `reason` is why some may be missing; None if all were listed. `debuggers` (tid and name) trace some of the threads
+    and do not belong to the command.
     """
 
     taken_at_ns: int
@@ -98,13 +98,15 @@ def look_from(pid: int, stat: bytes, schedstat: bytes | None, folder: str, migra
 BUDGET_NS = 2_000_000  # of CPU time a look: 2% of a housekeeping CPU, ten times a second
 _MOST_ASKED = 8  # threads, for their debugger, in a look
 _AT_ONCE = 64  # threads that are read before the budget is looked at
-_NO_CHILDREN = "this kernel tells no children (CONFIG_PROC_CHILDREN): what started since the last full look is missing"
+_NO_CHILDREN = (
+    "this kernel does not list children (CONFIG_PROC_CHILDREN): threads newer than the last full look are missing"
+)
 
 
 class _Thread(Struct):
     folder: str
     stat: bytes
-    schedstat: bytes | None  # None where this kernel has none
+    schedstat: bytes | None  # None if this kernel has none
     look: ThreadLook
     ran: bool = True  # between the last two looks
 
@@ -126,8 +128,8 @@ class _Process(Struct):
 class CommandThreadReader:
     """A reader of the threads of the processes `pids` and their descendants.
 
-    `reaper` is the process that adopts orphans: children that it gets from now on belong to the command too. A look
-    ends when it has used `budget_ns` of CPU time; threads without a turn then are among the first in the next looks.
+    `reaper` is the process that adopts orphans: its new children belong to the command too. A look ends when it has
+    used `budget_ns` of CPU time; threads not read by then come first in the next looks.
     """
 
     def __init__(
@@ -150,7 +152,7 @@ class CommandThreadReader:
         self._reaper = f"/proc/{reaper}/task/{reaper}" if reaper is not None else None
         of_reaper = self._children(self._reaper) if self._reaper is not None else ()
         self._others = {*machine.own_pids, *of_reaper} - {*self._roots}
-        self._last_in_turn = {True: 0, False: 0}  # of those that ran, and of the others
+        self._last_in_turn = {True: 0, False: 0}  # for threads that ran, and for the others
         self._begins_with_ran = False
         self._counts_migrations = False
 
@@ -160,7 +162,7 @@ class CommandThreadReader:
         return len(self._threads)
 
     def look(self, tasks: Tasks | None = None, counts_migrations: bool = False) -> CommandLook:
-        """Return the threads now. `tasks` are the last full snapshot's, for kernels that list no children."""
+        """Return the threads now. `tasks` are from the last full snapshot, for kernels that do not list children."""
         self._counts_migrations = counts_migrations
         taken_at_ns, until_ns = self._machine.now_ns(), self._used_ns() + self._budget_ns
         order = self._in_order()
@@ -203,7 +205,7 @@ class CommandThreadReader:
             return "?"
 
     def _in_order(self) -> list[int]:
-        """Return the threads in the order of reading: by turns those that ran first, and the others first."""
+        """Return the threads in reading order: alternately those that ran come first, or the others."""
         self._begins_with_ran = not self._begins_with_ran
         return self._in_turn(self._begins_with_ran) + self._in_turn(not self._begins_with_ran)
 
@@ -214,7 +216,7 @@ class CommandThreadReader:
         return tids[start:] + tids[:start]
 
     def _read_again(self, tids: Iterable[int]) -> None:
-        """Read known threads, and what those that ran may have started."""
+        """Read known threads, and find descendants of those that ran."""
         listed = [tid for tid in tids if tid in self._threads]
         ran: dict[int, list[_Thread]] = {}
         for tid, stat, schedstat in self._changed(listed):
@@ -232,7 +234,7 @@ class CommandThreadReader:
             self._look_for_new(pid, threads)
 
     def _changed(self, tids: Sequence[int]) -> Iterator[tuple[int, bytes | None, bytes | None]]:
-        """Yield each thread with its stat and schedstat now; None is to be read."""
+        """Yield each thread with its current stat and schedstat; None still has to be read."""
         files: list[tuple[str, bytes]] = []
         for thread in map(self._threads.__getitem__, tids):
             if thread.is_asked_for_stat:
@@ -271,7 +273,7 @@ class CommandThreadReader:
         process.has_lost_some = True
 
     def _look_for_new(self, pid: int, ran: Sequence[_Thread]) -> None:
-        """Find threads and children that the threads which ran may have started."""
+        """Find threads and children started by the threads that ran."""
         process = self._processes[pid]
         if process.has_lost_some or any(thread.look.thread_count != len(process.tids) for thread in ran):
             self._list_threads(pid, process)

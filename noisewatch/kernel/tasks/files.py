@@ -1,4 +1,4 @@
-"""The files of one thread in /proc and those of its process, and the CPU time of a whole process by them.
+"""The files of one thread in /proc and those of its process, and the CPU time of a whole process from these files.
 
 The files are /proc/PID/task/TID/{stat,schedstat,status,sched}, and /proc/PID/cmdline of the process:
 
@@ -10,7 +10,7 @@ The files are /proc/PID/task/TID/{stat,schedstat,status,sched}, and /proc/PID/cm
 https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html, https://docs.kernel.org/scheduler/sched-stats.html. Without
 schedstat (CONFIG_SCHED_INFO), time has a resolution of 10 ms (ticks).
 
-A whole process has the CPU time of its threads, and of the children that it has waited for:
+The CPU time of a whole process is that of its threads, and of the children that it has waited for:
 
 /proc/PID/task/TID/schedstat    in ns, of each living thread
 /proc/PID/stat                  in ticks, exited threads included
@@ -37,8 +37,8 @@ _KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD in linux/sched.h
 _BOUND = 0x0400_0000  # PF_NO_SETAFFINITY
 _SCHED_DEADLINE = 6  # in linux/sched.h
 _LONGEST_COMMAND = 4096  # bytes; a path is never longer
-_EXITED_STATES = ("Z", "X")  # a zombie, and one that is just being taken away
-# With a line end before them, as a pattern that begins with letters is looked for ten times as quickly:
+_EXITED_STATES = ("Z", "X")  # a zombie, and one that is just being removed
+# They begin with a line end: searching for a literal beginning is ten times faster.
 _TRACER = regex(r"\nTracerPid:\t(\d{1,10})$", re.MULTILINE | re.ASCII)
 _ALLOWED = regex(r"\nCpus_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
 _MIGRATIONS = regex(r"\nse\.nr_migrations[ \t]*:[ \t]*([0-9]{1,20})[ \t]*\n")
@@ -183,7 +183,7 @@ def read_program(pid: int) -> str | None:
 
 
 def program_in(command: bytes) -> str:
-    """Return the file name at the beginning of a cmdline; a process that set its own title may end no word with NUL.
+    """Return the file name at the beginning of a cmdline, in which a process with its own title may have no NULs.
 
     https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html
     """
@@ -192,7 +192,7 @@ def program_in(command: bytes) -> str:
 
 
 def read_processes_ns(machine: Machine, pids: Iterable[int]) -> int:
-    """Return the least CPU time of all processes together; a process that has ended meanwhile adds nothing."""
+    """Return a lower bound of the processes' total CPU time: a process that has ended meanwhile adds nothing."""
     return sum(_process_ns(machine, f"/proc/{pid}") for pid in pids)
 
 

@@ -1,11 +1,12 @@
 """Scheduled jobs on this machine, and the clock that schedules them.
 
-Read once a run, as a program has to be started for it. Cron's jobs of the system are in /etc/crontab and /etc/cron.d:
+Read once per run, because a program has to be started for it. Cron's jobs of the system are in /etc/crontab and
+/etc/cron.d:
 
     17 *    * * *   root    cd / && run-parts --report /etc/cron.hourly
 
 https://man7.org/linux/man-pages/man5/crontab.5.html. Users' crontabs are private, and only root may read them;
-anacron's jobs start at times of its own choice.
+anacron chooses the times of its jobs.
 
 systemd lists its timers: `systemctl list-timers --all --output=json`, Linux distributions since 2020.
 
@@ -32,10 +33,10 @@ from noisewatch.patterns import regex
 from noisewatch.text import clean
 
 QUESTION = "timers of systemd"
-BOOTED = "/run/systemd/system"  # there where systemd runs: https://man7.org/linux/man-pages/man3/sd_booted.3.html
+BOOTED = "/run/systemd/system"  # exists if systemd runs: https://man7.org/linux/man-pages/man3/sd_booted.3.html
 _COMMAND = ("systemctl", "list-timers", "--all", "--output=json", "--no-pager")
 _DEADLINE_S = 2.0
-_UNIT = regex(r"[\w:.\\@-]{1,255}", re.ASCII)  # of such letters alone, so that it is fit to stand in a command
+_UNIT = regex(r"[\w:.\\@-]{1,255}", re.ASCII)  # only characters that are safe in a command
 _NEVER_US = 1 << 62
 
 
@@ -47,7 +48,7 @@ class Timer(Struct, frozen=True):
 
 
 def read_timers(reader: Reader) -> tuple[Timer, ...] | None:
-    """Return the timers that will go off; empty if systemd does not run, None if unknown."""
+    """Return the timers that will expire; empty if systemd does not run, None if unknown."""
     try:
         reader.machine.mode(BOOTED)
     except Absent:
@@ -65,8 +66,8 @@ def read_timers(reader: Reader) -> tuple[Timer, ...] | None:
 
 
 def ask_timers() -> Json:
-    """Return unit and time of each timer. Raise Unreadable; OSError if there is no such program."""
-    import subprocess  # most snapshots ask for no timers
+    """Return unit and time of each timer. Raise Unreadable, or OSError if systemctl cannot be started."""
+    import subprocess  # most snapshots need no timers
 
     environment = {**os.environ, "LC_ALL": "C"}
     try:
@@ -84,7 +85,7 @@ def ask_timers() -> Json:
 
 
 def parse_timers(text: str) -> list[tuple[str, int]]:
-    """Return unit and time of the timers that will go off. Raise Malformed."""
+    """Return unit and time of the timers that will expire. Raise Malformed."""
     import json
 
     try:
@@ -168,7 +169,7 @@ def _paths_in_folder(reader: Reader, failed_paths: list[str]) -> list[str]:
 
 
 CLOCK_QUESTION = "wall clock"
-_LAST_US = 1 << 57  # in the year 6537: what lies beyond is no date
+_LAST_US = 1 << 57  # in the year 6537: larger values are not dates
 _DAY_S = 86_400
 
 

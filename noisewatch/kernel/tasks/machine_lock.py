@@ -1,8 +1,8 @@
-"""The machine's lock for a benchmark: a line in a file, valid as long as the process that it names is alive.
+"""The machine's lock for a benchmark: a line in a file, valid while the process that it names is alive.
 
     /run/lock/noisewatch.lock      4711 81234567 4026531836 nightly.sh     pid, start time in ticks, namespace, name
 
-Descendants of the named process have the machine too: a script that locked may call a script that locks. The start time
+Descendants of the named process hold the lock too: a script with the lock may call a script that locks. The start time
 distinguishes the process from a later one with its pid, and the pid namespace, pid_namespaces(7), from one in another
 container; its name may change (execve). An empty file is a released lock.
 """
@@ -40,7 +40,7 @@ class Owner(Struct, frozen=True):
 
 
 class MachineLock(Struct, frozen=True):
-    """The state of the lock: free, or its owner's, who is alive, gone (a stale lock), or unknown.
+    """The state of the lock: free, or held by an owner that is alive, gone (a stale lock) or unknown.
 
     `is_ours`: the owner is an ancestor of this process, and so holds the lock for this run.
     """
@@ -98,7 +98,7 @@ def lock_of(reader: Reader, owner: Owner | None) -> MachineLock:
 
 
 def _has_started_us(reader: Reader, owner: Owner) -> bool | None:
-    """Return whether the live owner is our ancestor; None if a parent on the way up is not visible."""
+    """Return whether the live owner is our ancestor; None if an ancestor is not visible."""
     pids, visited = set(reader.machine.own_pids), set[int]()
     while pids - visited:
         if owner.pid in pids:

@@ -1,4 +1,4 @@
-"""One thread, read repeatedly: unchanged files are not read again."""
+"""Reads single threads repeatedly; unchanged files are not read again."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from noisewatch.kernel.tasks.task import Task, is_confined_by
 from noisewatch.text import clean
 
 FOLDER = "/proc"
-_LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; what is longer was cut
-_LONG_NS = 1_000_000  # a thread that ran for longer since the last look may have moved, and is asked
+_LONGEST_KERNEL_NAME = 15  # TASK_COMM_LEN less the NUL; longer names are cut
+_LONG_NS = 1_000_000  # a thread that ran for longer since the last look may have moved, so its files are read
 
 
 class ThreadRecord(Struct):
-    """What was last read of a thread."""
+    """The last readings of a thread."""
 
     folder: str
     schedstat: bytes | None
     task: Task
     thread_count: int = 1  # of its process
-    has_exited: bool = False  # a zombie, of which no thread is left
-    runs: bool = True  # whether it has run since the time before
-    named: str | None = None  # what the kernel called it when its whole name was asked for
+    has_exited: bool = False  # a zombie without threads
+    runs: bool = True  # whether it has run since the previous reading
+    named: str | None = None  # the kernel's name when the whole name was read
 
     def is_on_tickless(self, tickless: CpuSet) -> bool:
         """Return whether the thread's time is updated only by reading its stat.
@@ -54,10 +54,10 @@ class ThreadReader(Struct, frozen=True):
     target: CpuSet
     tickless: CpuSet
     asks_all_affinities: bool
-    ahead: dict[str, bytes] = {}  # read, and not asked for so far
+    ahead: dict[str, bytes] = {}  # read ahead, not requested so far
 
     def read_ahead(self, ran: Iterable[ThreadRecord]) -> None:
-        """Read in one call the files needed of threads that ran, assuming that they ran on the same CPU as before."""
+        """Read in one call the files needed for threads that ran, assuming that they stayed on their CPUs."""
         paths = [f"{record.folder}/{name}" for record in ran for name in self._asked_of(record)]
         for at, content in self.reader.machine.reread([(path, b"") for path in paths]):
             if content is not None:
@@ -81,7 +81,7 @@ class ThreadReader(Struct, frozen=True):
         return read_schedstat(self.reader.machine, folder)
 
     def not_run(self, record: ThreadRecord) -> ThreadRecord:
-        """Return the thread as not having run. Its affinity is read again if all are.
+        """Return the record of a thread that has not run. Its affinity is read again if all affinities are.
 
         Another process may have changed the affinity while the thread slept, and a fix has to restore it.
         """
@@ -98,7 +98,7 @@ class ThreadReader(Struct, frozen=True):
             self._add_up(pid, stat.pid)
             schedstat = read_schedstat(self.reader.machine, folder)
         ran_ns, waited_ns = thread_times(schedstat, stat, folder)
-        runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first sight, it may
+        runs = ran_ns != before.ran_ns if before is not None else not stat.is_bound  # at first it may
         runs_on_target = runs and stat.cpu in self.target
         is_named = before is not None and record is not None and record.named == stat.name
         is_asked = runs_on_target or (self.asks_all_affinities and not stat.is_bound)

@@ -1,4 +1,4 @@
-"""What a benchmark inherits from its starter, read from this process, which inherited the same.
+"""The state that a benchmark inherits from its starter, read from this process, which inherited the same.
 
     /proc/self/stat         4711 (python3) S 4700 … 20 0 1 …       field 19 is nice, 41 the policy
     /proc/self/personality  00040000                              hexadecimal; this one is ADDR_NO_RANDOMIZE
@@ -48,7 +48,7 @@ NAMESPACE = "whether this process is in the machine's own user namespace"
 UNLIMITED = float("inf")
 NO_RANDOMISATION = 0x004_0000  # ADDR_NO_RANDOMIZE in linux/personality.h
 
-# Names alone: a value may be a secret, and any other name as well.
+# Only names: a value may be a secret, and so may any other name.
 _RELEVANT_VARIABLES = frozenset(
     {
         *("LD_PRELOAD", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES", "PYTHONMALLOC", "PYTHONHASHSEED"),
@@ -94,7 +94,7 @@ class Environment(Struct, frozen=True):
 
 
 class OwnProcess(Struct, frozen=True):
-    """What this process has inherited. None is unknown in all fields."""
+    """The inherited state of this process. None is unknown in all fields."""
 
     scheduling: Scheduling | None
     parent: OwnParent | None
@@ -103,7 +103,7 @@ class OwnProcess(Struct, frozen=True):
     limits: Mapping[str, float] | None  # the soft ones, by the kernel's name; infinite is unlimited
     environment: Environment | None
     seccomp_mode: int | None
-    is_in_user_namespace: bool | None  # where a capability is one for this process's namespace alone
+    is_in_user_namespace: bool | None  # capabilities are then only for this process's namespace
     allowed_memory_nodes: CpuSet | None
     memory_policy: MemoryPolicy | None
 
@@ -166,7 +166,7 @@ def parse_limits(text: str) -> Mapping[str, float]:
 
 
 def read_own_process(reader: Reader) -> OwnProcess:
-    """Return what this process has inherited, and so what it or its shell starts inherits."""
+    """Return the inherited state of this process, which its children and its shell's children inherit too."""
     return OwnProcess(
         scheduling=reader.parsed(STAT, parse_scheduling),
         parent=_parent(reader.ask(PARENT, ask_parent)),
@@ -184,7 +184,7 @@ def read_own_process(reader: Reader) -> OwnProcess:
 def ask_parent() -> Json:
     """Return pid, nice value and policy; null if the parent is outside the container. Raise OSError if it is gone.
 
-    Its stat is read for the list of tasks, and no file is read twice.
+    The parent's stat is read as an answer because the file is also read for the list of tasks.
     """
     pid = os.getppid()
     return [pid, os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid)] if pid > 0 else None
@@ -245,12 +245,12 @@ def parse_hidepid(text: str) -> str | None:
 
 
 def read_why_hidden(reader: Reader) -> str | None:
-    """Return why some processes may be invisible although the kernel's threads are visible; None if all are visible."""
+    """Return why some processes may be hidden although kernel threads are visible; None if all are visible."""
     path = OWN_MOUNTS if reader.text_or_none(OWN_MOUNTS, expected=False) is not None else MOUNTS
     try:
         value = parse_hidepid(reader.text(path, expected=False))
     except (Unreadable, Malformed):
-        return f"{OWN_MOUNTS}: does not say whether /proc hides processes"
+        return f"{OWN_MOUNTS}: does not show whether /proc hides processes"
     if value is None:
         return None
     status = reader.parsed(STATUS, parse_own_status)

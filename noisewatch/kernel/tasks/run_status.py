@@ -1,13 +1,13 @@
-"""The status that `noisewatch run` publishes while it runs: the command's processes, and the outcome of each run.
+"""The status that `noisewatch run` publishes while it runs: the stage, and the outcome of each repetition.
 
     {"schema": 1, "owner": "4711 81234567 4026531836 noisewatch", "stage": "running", "cpus": "2-3",
      "programs": ["bench"], "wanted": 10, "number": 7, "command": 0, "since_ns": 81234567, "counts": [5, 1, 0, 0, 0],
      "repetitions": [[6, 6, 0, 80000000, 81000000, "disturbed", "stress-ng (pid 812) on CPU 3: 12 ms (1.2%)"]]}
 
-An entry of `repetitions` has the first and the last number, which command (null: both), begin and end on
-CLOCK_MONOTONIC, the outcome, and why; consecutive short ones share an entry. `counts` are of the undisturbed, the
-disturbed and the unknown, and of those that measure nothing: the failed, and those cut short. The content is that
-process's claim: it is shown as such, and no verdict rests on it.
+An entry of `repetitions` has the first and last number, the command (null: both), begin and end on CLOCK_MONOTONIC, the
+outcome, and the reason; consecutive short ones share an entry. `counts` are of undisturbed, disturbed and unknown
+repetitions, and of those without a measurement: failed or cut short. The content is that process's claim: it is shown
+as such, and no verdict is based on it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from noisewatch.text import printable
 QUESTION = "benchmark runs"
 SCHEMA = 1
 OUTCOMES = ("undisturbed", "disturbed", "unknown", "failed", "cut short")
-_FEWEST_COUNTS = 3  # older ones have no more
+_FEWEST_COUNTS = 3  # older entries are dropped
 MOST_REPETITIONS = 64
-LONGEST_SAID = 240  # characters
+LONGEST_TEXT = 240  # characters
 _MOST_RUNS = 16
 _LONGEST_NAME = 64
 _MOST = 1 << 63
@@ -49,12 +49,12 @@ class RunStage(StrEnum):
     ENDED = "ended"
 
 
-class ToldRepetition(Struct, frozen=True, kw_only=True):
-    """One repetition, or several short ones with the same outcome; `said` is why, for the first of them."""
+class ReportedRepetition(Struct, frozen=True, kw_only=True):
+    """One repetition, or several short ones with the same outcome; `said` is the reason for the first of them."""
 
     number: int
     last: int
-    command: int | None  # 0, or 1 for the other one of two; None of both
+    command: int | None  # 0 or 1, the first or second command; None: both
     began_ns: int
     ended_ns: int
     outcome: str  # one of OUTCOMES
@@ -62,10 +62,7 @@ class ToldRepetition(Struct, frozen=True, kw_only=True):
 
 
 class RunStatus(Struct, frozen=True, kw_only=True):
-    """The status of a run.
-
-    `number` runs, or ran last, since `since_ns`; None before the first. `is_alive` None: unknown.
-    """
+    """The status of a run. Repetition `number` began at `since_ns`; None before the first one. None is unknown."""
 
     owner: Owner
     stage: RunStage
@@ -76,7 +73,7 @@ class RunStatus(Struct, frozen=True, kw_only=True):
     command: int
     since_ns: int
     counts: tuple[int, ...]  # by OUTCOMES
-    repetitions: tuple[ToldRepetition, ...]
+    repetitions: tuple[ReportedRepetition, ...]
     is_alive: bool | None = None
 
 
@@ -91,7 +88,7 @@ def parse_run_status(text: str) -> RunStatus:
 def _status(fields: Json) -> RunStatus:
     if fields["schema"] != SCHEMA:
         raise ValueError(f"schema {fields['schema']}")
-    owner = parse_lock(_text(fields["owner"], LONGEST_SAID))
+    owner = parse_lock(_text(fields["owner"], LONGEST_TEXT))
     if owner is None:
         raise ValueError("no owner")
     number = fields["number"]
@@ -102,7 +99,7 @@ def _status(fields: Json) -> RunStatus:
     return RunStatus(
         owner=owner,
         stage=RunStage(fields["stage"]),
-        cpus=parse_nonempty_cpu_list(_text(fields["cpus"], LONGEST_SAID)),
+        cpus=parse_nonempty_cpu_list(_text(fields["cpus"], LONGEST_TEXT)),
         programs=tuple(_text(program, _LONGEST_NAME) for program in fields["programs"][:2]),
         wanted=_count(fields["wanted"]),
         number=None if number is None else _count(number),
@@ -115,15 +112,15 @@ def _status(fields: Json) -> RunStatus:
 
 def _repetition(
     number: Json, last: Json, command: Json, began_ns: Json, end_ns: Json, outcome: Json, reason: Json
-) -> ToldRepetition:
-    repetition = ToldRepetition(
+) -> ReportedRepetition:
+    repetition = ReportedRepetition(
         number=_count(number),
         last=_count(last),
         command=None if command is None else _count(command),
         began_ns=_count(began_ns),
         ended_ns=_count(end_ns),
         outcome=outcome,
-        said=_text(reason, LONGEST_SAID),
+        said=_text(reason, LONGEST_TEXT),
     )
     if outcome not in OUTCOMES or repetition.last < repetition.number or repetition.ended_ns < repetition.began_ns:
         raise ValueError("a repetition")
@@ -145,8 +142,7 @@ def _text(value: Json, longest: int) -> str:
 def read_run_statuses(reader: Reader, answer: Callable[[], Json]) -> tuple[RunStatus, ...]:
     """Return the status of each run on this machine; none if it cannot be asked, as in an older recording.
 
-    `answer` returns the texts on this host. A run whose process is gone is left out unless its status is that it has
-    ended.
+    `answer` returns the texts on this host. A run whose process is gone is left out unless its status is ended.
     """
     try:
         texts = reader.machine.ask(QUESTION, answer)

@@ -1,4 +1,4 @@
-"""Login sessions: how many, of how many users, and never whose.
+"""The numbers of login sessions and of their users, never whose they are.
 
 psutil reads /run/utmp; where the distribution has dropped that file, /run/systemd/sessions has them:
 
@@ -22,8 +22,8 @@ from noisewatch.machine import Json
 QUESTION = "sessions of users"
 _UTMP = ("/run/utmp", "/var/run/utmp")
 _LOGIND = "/run/systemd/sessions"
-_SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); without it the folder of the sessions may exist and stay empty
-_USERS_OWN = ("user", "user-early")  # and not those of the greeter, or of services that systemd runs for a user
+_SYSTEMD_RUNS = "/run/systemd/system"  # sd_booted(3); without it the folder of sessions may exist but stay empty
+_USERS_OWN = ("user", "user-early")  # not those of the greeter, or of services that systemd runs for a user
 
 
 class Sessions(Struct, frozen=True):

@@ -30,7 +30,7 @@ class Task(Struct, frozen=True):
     ran_ns: int
     waited_ns: int | None
     parent_pid: int
-    children_ns: int  # of children that ended and were waited for; of the whole process, on its first thread
+    children_ns: int  # of reaped children; of the whole process, on its first thread
     started_ticks: int  # since boot: detects a reused number
     allowed: CpuSet | None = None  # None is not asked, or unknown
     process_ns: int | None = None  # of the whole process, ended threads too, in steps of 10 ms; on its first thread
@@ -76,7 +76,7 @@ def parents_in(tasks: Tasks) -> Mapping[int, int]:
 
 
 def descendants_in(parent_by_pid: Mapping[int, int], roots: Iterable[int]) -> frozenset[int]:
-    """Return the roots, and the processes below them."""
+    """Return the roots and all their descendants."""
     children: dict[int, list[int]] = {}
     for pid, parent in parent_by_pid.items():
         children.setdefault(parent, []).append(pid)

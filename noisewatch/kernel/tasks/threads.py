@@ -1,8 +1,8 @@
-"""Read the threads of a machine and their CPU time at a bounded cost.
+"""Reads the threads of a machine and their CPU time at a bounded cost.
 
-While the threads read leave much time of target CPUs unexplained, its owner is searched for. How long tasks ran on a
-CPU is known without reading any of them, from /proc/stat in ticks, and from /proc/schedstat or cpuacct to the
-nanosecond, though there only when a task leaves the CPU (noisewatch/kernel/cpus/cpu_time.py).
+If the read threads leave much time of target CPUs unexplained, the threads that used it are searched for. The run time
+of a CPU is known without reading threads: from /proc/stat in ticks, and from /proc/schedstat or cpuacct in nanoseconds,
+but there only when a task leaves the CPU (noisewatch/kernel/cpus/cpu_time.py).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from noisewatch.kernel.tasks.files import ThreadStat, parse_schedstat, parse_sta
 from noisewatch.kernel.tasks.one_thread import FOLDER, ThreadReader, ThreadRecord
 from noisewatch.kernel.tasks.task import Task, Tasks
 
-MUCH = 0.04  # of a CPU: below 5% by as much as a tick of 10 ms is of a second
-_TASKS = 3  # states of a row in which a task runs: user, nice and system
+MUCH = 0.04  # of a CPU: 5% less a tick of 10 ms per second
+_TASKS = 3  # states in which a task runs: user, nice and system
 _FEWEST_TICKS = 2  # the error of /proc/stat
 
 
@@ -61,7 +61,7 @@ class MissingTime:
             self._missing_ns[cpu] = min(ran_ns, self._length_ns)
 
     def explain(self, cpu: int, ran_ns: int) -> int:
-        """Subtract a thread's time, and return the part that can be since the last reading."""
+        """Subtract a thread's time, and return the part that may have passed since the last reading."""
         ran_ns = min(ran_ns, self._length_ns)
         if cpu in self._missing_ns:
             self._missing_ns[cpu] -= ran_ns
@@ -74,31 +74,31 @@ class MissingTime:
 
     @property
     def much_ns(self) -> int:
-        """The time of one thread that is worth a search."""
+        """The time (ns) of one thread that is worth a search."""
         return max(round(self._length_ns * MUCH), _FEWEST_TICKS * TICK_NS)
 
     @property
     def is_much(self) -> bool:
-        """Whether the missing time of a CPU is as much as a thread worth naming may have had."""
+        """Whether a CPU's missing time is enough for a thread worth reporting."""
         return self.most_ns >= self.much_ns
 
 
-STAYS_HOT = 30  # snapshots in which a thread that ran on a target CPU is read before the others
-_YOUNG = 5  # snapshots in which a new one is, as it may be on its way there
+STAYS_HOT = 30  # snapshots in which a thread that ran on a target CPU is read before others
+_YOUNG = 5  # the same for a new thread, which may be about to run there
 _RUNNING = "R"
-_AT_ONCE = 128  # threads that are read in one call, unless one process has more: a fraction of a millisecond
+_AT_ONCE = 128  # threads read in one call, unless one process has more: a fraction of a millisecond
 
-_LARGE = 500  # threads of a process; of one that has more only those that ran for long are read within a budget
+_LARGE = 500  # threads of a process; if it has more, only those that ran for long are read within a budget
 _MOST_FOLLOWED = 64  # threads of a large process
 _FOLLOWED_NS = 1_000_000  # since the last look at all of them
-_LONGEST_SEARCH = 20  # budgets; the processes with most time have been read by then
-_FEWEST_SEARCHED = 8  # processes that are read in a search, however long that takes
+_LONGEST_SEARCH = 20  # budgets; by then the processes with most time have been read
+_FEWEST_SEARCHED = 8  # processes read in a search, however long that takes
 
-_Changed = Mapping[int, bytes | None]  # by thread, its schedstat; None has to be asked for
+_Changed = Mapping[int, bytes | None]  # schedstat by thread; None still has to be read
 
 
 class _Process(Struct):
-    """What was last read of a process's threads."""
+    """The last readings of a process's threads."""
 
     record_by_tid: dict[int, ThreadRecord] = {}  # by thread
     task_by_tid: Mapping[int, Task] = {}
@@ -122,17 +122,17 @@ _NEW_PROCESS = _Process()
 
 
 class TaskReader:
-    """A reader of the threads of all processes, which remembers from snapshot to snapshot what is worth the time.
+    """A reader of the threads of all processes, which learns from snapshot to snapshot which threads to read.
 
     A thread with an unchanged schedstat has not run, so its other files need not be read again, and if no thread of a
-    process has run there is no new one. With a budget, the processes that had most of the target CPUs come first, then
-    those that ran there lately, and new ones, in turn; then those that ran elsewhere and the others, in turn. If much
-    time of a target CPU is still missing, its owner is searched for among the others, beyond the budget: each gets a
-    glimpse, and those that have run for long are read. A search without a result is not repeated before the snapshots'
-    budgets have made up for it, unless more is missing.
+    process has run there is no new one. With a budget, the processes that used target CPUs most come first; then, in
+    turn, those that ran there lately and new ones; then, in turn, those that ran elsewhere and the others. If much time
+    of a target CPU is still missing, the remaining processes are searched, beyond the budget: each gets a quick look,
+    and those that have run for long are read. A search without a result is only repeated after unused budgets have made
+    up for it, or if more is missing.
 
-    `tickless` are the CPUs that have no tick while one thread runs (nohz_full): there the kernel updates its time once
-    a second, and when its stat is read.
+    `tickless` are the CPUs without a tick while one thread runs (nohz_full): there the kernel updates the thread's time
+    once a second, and when its stat is read.
     """
 
     def __init__(
@@ -143,25 +143,24 @@ class TaskReader:
     ) -> None:
         self._budget_ns = budget_ns
         self._least = 1
-        self._used_ns = used_ns  # CPU time: while the reader waits for a CPU, it does not use its budget
+        self._used_ns = used_ns  # CPU time: waiting for a CPU does not use the budget
         self._asks_all_affinities = asks_all_affinities
         self._process_by_pid: dict[int, _Process] = {}
-        self._hot: dict[int, int] = {}  # by process, for how many snapshots more
-        self._awake: set[int] = set()  # processes that ran elsewhere when they were read last
+        self._hot: dict[int, int] = {}  # by process, the number of further snapshots
+        self._awake: set[int] = set()  # processes that ran elsewhere when last read
         self._listed: frozenset[int] | None = None
-        self._last_in_turn = {True: 0, False: 0}  # of those that are awake, and of the others
+        self._last_in_turn = {True: 0, False: 0}  # of the awake ones, and of the others
         self._is_other_turn = False
         self._number = 0  # of the snapshot
         self._missing = MissingTime()
-        self._looks_at_all = False  # also at the threads of large processes
+        self._looks_at_all = False  # including the threads of large processes
         self._futile_ns = 0  # what was missing after the last search
         self._pauses_until = 0  # the number of the snapshot before which a futile search is not repeated
 
     def limit(self, budget_ns: int, least: int = 1) -> None:
         """Limit the CPU time of each further snapshot, and read affinity only of threads that ran on target CPUs.
 
-        At `least` this many processes that may have run are read: on a slow machine the first one takes all of the
-        time.
+        At least `least` processes that may have run are read: on a slow machine the first one uses the whole budget.
         """
         self._budget_ns = budget_ns
         self._least = least
@@ -170,7 +169,10 @@ class TaskReader:
     def read(
         self, reader: Reader, target: CpuSet, tickless: CpuSet = frozenset(), had: TimeOfTasks | None = None
     ) -> Tasks | None:
-        """Return the threads now, or None if /proc cannot be listed or has no process. `had` are the CPUs' counters."""
+        """Return the threads now, or None if /proc cannot be listed or has no process.
+
+        `had` are the CPUs' time counters.
+        """
         self._number += 1
         self._missing.begin(had, target if self._budget_ns is not None else frozenset())
         names = reader.names_or_none(FOLDER)
@@ -216,7 +218,7 @@ class TaskReader:
     def _searched(
         self, threads: ThreadReader, order: Sequence[int], read_pids: Set[int]
     ) -> Iterator[tuple[int, Mapping[int, Task] | None]]:
-        """Read skipped processes, and partly read ones, that had much time, longest first, while much is missing."""
+        """Read skipped or partly read processes with much CPU time, longest first, while much time is missing."""
         if self._budget_ns is None or not self._is_worth_a_search():
             return
         started_ns = self._used_ns()
@@ -235,7 +237,7 @@ class TaskReader:
 
     def _is_worth_a_search(self) -> bool:
         missing = self._missing
-        sure_ns = missing.much_ns - 2 * TICK_NS  # the time of CPUs may be counted in ticks, then as well as now
+        sure_ns = missing.much_ns - 2 * TICK_NS  # the CPUs' times may be counted in ticks, at both readings
         is_more = missing.most_ns >= self._futile_ns + max(sure_ns, missing.much_ns // 2)
         return missing.is_much and (self._number >= self._pauses_until or is_more)
 
@@ -243,7 +245,7 @@ class TaskReader:
         """Return the processes that run on a target CPU now, or ran for long since they were last read, longest first.
 
         A process whose only thread has an unchanged schedstat has not run. For others the time of the whole process is
-        read: it may have unknown threads.
+        read, because it may have unknown threads.
         """
         changed, single = [], []
         spent_ns: dict[int, int] = {}
@@ -281,7 +283,7 @@ class TaskReader:
         return self._budget_ns is not None and self._used_ns() - started_ns > self._budget_ns
 
     def _together(self, order: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the processes in their order, as many together as keep within the budget; at least one."""
+        """Yield the processes in order, in groups that fit the budget, of at least one."""
         some: list[int] = []
         threads = 0
         for pid in order:
@@ -309,25 +311,25 @@ class TaskReader:
         return self._budget_ns is not None and process.thread_count > _LARGE
 
     def _in_order(self, pids: list[int], listed: frozenset[int]) -> list[int]:
-        """Return the processes in the order of reading: those with much of a target CPU first, longest first.
+        """Return the processes in reading order: those with much time of a target CPU first, longest first.
 
-        Then those that ran on a target CPU lately and new ones, the new ones last every other time; then by turns one
-        that ran elsewhere and one of the rest. Within a group the process that was not read for the longest time is
-        next, and once more in the snapshot after that; processes of many threads come last, as one with hundreds takes
-        all of the time.
+        Then come those that ran on a target CPU lately and new ones (new ones last every other time), then alternately
+        one that ran elsewhere and one of the rest. Within a group, the process not read for the longest time is next,
+        and again in the following snapshot. Processes with many threads come last, because one with hundreds uses the
+        whole budget.
         """
         self._hot = {pid: left - 1 for pid, left in self._hot.items() if left > 1 and pid in listed}
         if self._listed is not None:
             self._hot |= dict.fromkeys(listed - self._listed, _YOUNG)
         self._awake &= listed
-        self._is_other_turn = not self._is_other_turn  # the first one may take all the time that there is
+        self._is_other_turn = not self._is_other_turn  # the first one may use the whole budget
         first, second = (self._in_turn(pids, is_awake) for is_awake in (self._is_other_turn, not self._is_other_turn))
         turns = [pid for pair in zip(first, second, strict=False) for pid in pair]
         shorter = min(len(first), len(second))
         return sorted(self._hot, key=self._urgency) + turns + first[shorter:] + second[shorter:]
 
     def _urgency(self, pid: int) -> tuple[int, bool, bool, bool, int, int]:
-        """Return the sort key of processes that are read before others."""
+        """Return the sort key of prioritized processes."""
         process = self._process_by_pid.get(pid, _NEW_PROCESS)
         is_due_again = process.read_in == self._number - 1 and not process.is_second_look
         return (
@@ -346,7 +348,7 @@ class TaskReader:
         return group[start:] + group[:start]
 
     def _changed(self, threads: ThreadReader, pids: Iterable[int]) -> Mapping[int, _Changed]:
-        """Return by process the threads that have run, or may have; in a process that is missing, none has."""
+        """Return by process the threads that have run or may have run; in a missing process, none has."""
         changed: dict[int, dict[int, bytes | None]] = {}
         files: list[tuple[str, bytes]] = []
         owners: list[tuple[int, int]] = []
@@ -420,7 +422,7 @@ class TaskReader:
     def _read_large(self, threads: ThreadReader, process: _Process, leader: ThreadRecord) -> Mapping[int, Task]:
         """Return the main thread, with the time of the whole process, and the threads that ran for long.
 
-        These are identified in a search, and otherwise so seldom that it keeps within the budget.
+        The latter are identified in a search, and otherwise rarely enough to fit the budget.
         """
         process.is_whole = process.whole_ns == process.busy_ns
         if process.is_whole:
@@ -461,7 +463,7 @@ class TaskReader:
     ) -> dict[int, ThreadRecord]:
         """Return the threads of a process with several threads, or those with the `names`.
 
-        Threads are listed after the known ones were read: a thread that starts another one later runs then, and is seen
+        Threads are listed after the known ones were read: if one starts another thread later, it has run and is noticed
         next time.
         """
         read: dict[int, ThreadRecord] = {}
@@ -471,7 +473,7 @@ class TaskReader:
         for name in names:
             tid, folder = int(name), f"{FOLDER}/{pid}/task/{name}"
             if tid == pid and leader.task.waited_ns is not None:
-                read[tid] = leader  # schedstat is the first thread's own; only stat adds up the whole process
+                read[tid] = leader  # schedstat is only the first thread's; stat sums up the whole process
                 continue
             record = process.record_by_tid.get(tid)
             try:
@@ -488,7 +490,7 @@ class TaskReader:
         return read
 
     def _note_children(self, process: _Process, task: Task, record: ThreadRecord | None) -> None:
-        """Prioritize the process for some time if its ended children had much time: it may adopt all orphans."""
+        """Prioritize the process for some time if its ended children used much time: it may adopt all orphans."""
         children_ns = _children_ns(record, task)
         if children_ns >= self._missing.much_ns:
             process.target_ns += children_ns
@@ -521,7 +523,7 @@ def _children_ns(record: ThreadRecord | None, now: Task | ThreadStat) -> int:
 
 
 def _contents(threads: ThreadReader, folders: Sequence[int | str], name: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the file `name` in each folder of /proc that has it, by the folder's index; none is kept open for it."""
+    """Yield the content of file `name` in each folder of /proc that has it, by the folder's index; none stays open."""
     paths = [f"{FOLDER}/{folder}/{name}" for folder in folders]
     for at, content in threads.reader.machine.reread([(path, None) for path in paths]):
         with suppress(Unreadable):

@@ -1,15 +1,15 @@
-"""What the kernel traces into its ring buffers: a function tracer, or events.
+"""The active traces in the kernel's ring buffers: of function tracers or events.
 
     /sys/kernel/tracing/current_tracer              nop              (or function, osnoise, …)
     /sys/kernel/tracing/set_event                   sched:sched_switch
     /sys/kernel/tracing/function_profile_enabled    0                (with CONFIG_FUNCTION_PROFILER)
     /sys/kernel/tracing/instances/NAME/…            the same again, for a buffer of its own
 
-https://docs.kernel.org/trace/ftrace.html, https://docs.kernel.org/trace/events.html; only root may look. The older
-place, /sys/kernel/debug/tracing, shows the same. The instances of noisewatch itself are recognized by their names,
-which contain the process that made them; `tracing_cpumask` has their CPUs.
+https://docs.kernel.org/trace/ftrace.html, https://docs.kernel.org/trace/events.html; only root has access. The older
+path, /sys/kernel/debug/tracing, shows the same. The instances of noisewatch itself are recognized by their names, which
+contain the process that created them; `tracing_cpumask` has their CPUs.
 
-What can be counted and traced: the names below /sys/bus/event_source/devices.
+Event sources for counting and tracing are the names below /sys/bus/event_source/devices.
 
     breakpoint  cpu  msr  software  tracepoint        (`cpu_core` and `cpu_atom` on hybrids, `armv8_pmuv3_0` on ARM)
 
@@ -34,7 +34,7 @@ from noisewatch.machine.tracefs.watcher import maker_of
 from noisewatch.patterns import regex
 
 FOLDER = "/sys/kernel/tracing"
-_FOLDER_SINCE = (4, 1)  # from then on every kernel that can trace has the folder, mounted or not
+_FOLDER_SINCE = (4, 1)  # since then every kernel that can trace has the folder, mounted or not
 _OLD_FOLDER = "/sys/kernel/debug/tracing"
 NO_TRACER = "nop"
 PROFILE = "function_profile_enabled"
@@ -42,7 +42,7 @@ _EVENT = regex(r"[\w.*-]{0,128}:[\w.*:-]{1,128}", re.ASCII)
 
 
 class Maker(Struct, frozen=True):
-    """The noisewatch that made an instance, whether it still runs, and the traced CPUs. None is unknown."""
+    """The noisewatch process that created an instance, whether it still runs, and its traced CPUs. None is unknown."""
 
     owner: Owner
     is_alive: bool | None
@@ -50,17 +50,17 @@ class Maker(Struct, frozen=True):
 
 
 class TraceInstance(Struct, frozen=True):
-    """One ring buffer, and what is written to it; None is unknown."""
+    """One ring buffer, and its active tracer and events; None is unknown."""
 
     folder: str
     tracer: str | None
     events: tuple[str, ...] | None
-    is_profiling: bool | None = False  # all functions; only the first buffer can
+    is_profiling: bool | None = False  # all functions; only in the first buffer
     maker: Maker | None = None  # None: another program
 
 
 class Tracing(Struct, frozen=True):
-    """All ring buffers; None is unknown, empty is a kernel that cannot trace."""
+    """All ring buffers; None is unknown, empty means that the kernel cannot trace."""
 
     instances: tuple[TraceInstance, ...] | None
 
@@ -77,7 +77,7 @@ def parse_events(text: str) -> tuple[str, ...]:
 
 
 def read_tracing(reader: Reader) -> Tracing:
-    """Return what is traced now."""
+    """Return the active traces."""
     try:
         names = reader.names(FOLDER, expected=False)
     except Absent:
@@ -139,5 +139,5 @@ def read_event_sources(reader: Reader) -> frozenset[str] | None:
 
 
 def counters_among(names: frozenset[str]) -> list[str]:
-    """Return the event sources that count in a processor."""
+    """Return the event sources that are counters of the processor."""
     return sorted(name for name in names if name.startswith(_OF_PROCESSORS))

@@ -1,6 +1,6 @@
-"""The buffers that a trace of some CPUs is written to: events there, and the senders of calls and parents of threads.
+"""The buffers of a trace: of events on some CPUs, and of the senders of calls and parents of threads on all CPUs.
 
-A process has only one at a time, as the instances have its name.
+A process has only one trace at a time, because the instances are named after it.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from noisewatch.machine.tracefs.watcher import (
     remove_stale_where_mounted,
 )
 
-_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and of each
-_MOST_NAMED = 24  # CPUs in a filter: beyond, all senders are traced
+_BUFFERS_KB, _MOST_KB, _LEAST_KB = 65_536, 16_384, 256  # of all CPUs together, and per CPU
+_MOST_NAMED = 24  # CPUs in a filter: with more, all senders are traced
 _AT_WORK = threading.Lock()
-_END_DEADLINE_S = 5.0  # to take in what was collected last is a matter of a second
-_OTHER_NUMBERS = "in a container a trace names threads by the host's PIDs, which differ here"
+_END_DEADLINE_S = 5.0  # parsing the collected rest takes about a second
+_OTHER_NUMBERS = "a trace contains the host's PIDs, which differ from those of this container"
 _NOT_MOUNTED = "tracefs is not mounted (sudo mount -t tracefs tracefs /sys/kernel/tracing)"
 
 
@@ -52,7 +52,7 @@ class TraceBuffers:
     """A context manager for the buffers, which record nothing before `start`.
 
     `target` is the instance of the CPUs, `senders` that of all CPUs; `events` and `events_of_senders` describe how to
-    parse their records, `untold` what this kernel has no events for.
+    parse their records, `uncovered` names what this kernel has no events for.
     """
 
     def __init__(self, cpus: CpuSet, online: CpuSet, tracer: Tracer) -> None:
@@ -61,7 +61,7 @@ class TraceBuffers:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        """Make the instances. Raise CannotMeasure if this kernel, or our rights, do not allow it."""
+        """Create the instances. Raise CannotMeasure if this kernel or our rights do not allow it."""
         with self._stack:
             remove_stale_where_mounted()
             if self._tracer == Tracer.NONE:
@@ -69,13 +69,13 @@ class TraceBuffers:
             if not numbers_threads_as_we_do():
                 raise CannotMeasure(_OTHER_NUMBERS)
             tracefs = _tracefs()
-            self._wait_for_the_one_before()
+            self._wait_for_slot()
             own = self._instance(tracefs)
-            if os.access(tracefs / "instances", os.W_OK):  # else `own` raises, as nothing can be made there
+            if os.access(tracefs / "instances", os.W_OK):  # otherwise `own` raises, as no instance can be created there
                 self._stack.enter_context(Watcher(tracefs))
             self.target = self._stack.enter_context(own)
             self.senders = self._stack.enter_context(Instance(tracefs, "senders", self._online, _size_kb(self._online)))
-            self.untold = uncovered(self._enabled())
+            self.uncovered = uncovered(self._enabled())
 
             @cache
             def formats(name: str) -> TraceFormat | None:
@@ -99,14 +99,11 @@ class TraceBuffers:
         self.senders.stop()
 
     def trace_births(self) -> bool:
-        """Trace also which thread starts which; return False if this kernel cannot."""
+        """Also trace which thread starts which; return False if this kernel cannot."""
         return self.senders.enable(BIRTHS)
 
     def _enabled(self) -> list[str]:
-        """Enable the events, and return those that this kernel has.
-
-        Raise CannotMeasure if an essential one is missing.
-        """
+        """Enable the events; return those that this kernel has. Raise CannotMeasure if an essential one is missing."""
         events = ON_TARGET_BY_OSNOISE if self._by_osnoise else ON_TARGET
         traced = [name for name in events if self.target.enable(name, CONDITIONS.get(name))]
         if not set(traced).issuperset(ESSENTIAL):
@@ -115,11 +112,8 @@ class TraceBuffers:
         is_short = len(self._cpus) <= _MOST_NAMED
         return traced + [name for name in ON_ALL if self.senders.enable(name, condition if is_short else None)]
 
-    def _wait_for_the_one_before(self) -> None:
-        """Wait for the process's only slot: instances have its name, so the monitor's threads share it.
-
-        Raise CannotMeasure.
-        """
+    def _wait_for_slot(self) -> None:
+        """Wait for this process's single slot, which the monitor's threads share. Raise CannotMeasure on a timeout."""
         if not _AT_WORK.acquire(timeout=_END_DEADLINE_S):
             raise CannotMeasure("another trace of this process is still running")
         self._stack.callback(_AT_WORK.release)

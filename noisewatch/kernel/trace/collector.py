@@ -1,4 +1,4 @@
-"""Collect a trace of some CPUs on this host while a measurement runs, and convert it to JSON.
+"""Collects a trace of some CPUs on this host while a measurement runs, and converts it to JSON.
 
 Function addresses are resolved with /proc/kallsyms, threads with /proc as long as they exist.
 """
@@ -21,7 +21,7 @@ from noisewatch.kinds import Kind, Tracer
 from noisewatch.machine import Json
 from noisewatch.text import clean
 
-_MOST_PENDING = 500  # pages, of 4 kB as a rule: taking them in must not last until the buffer is full
+_MOST_PENDING = 500  # pages, usually of 4 kB: parsing them must not last until the buffer is full
 
 
 class TraceCollector:
@@ -35,7 +35,7 @@ class TraceCollector:
         self._is_on = False
 
     def __enter__(self) -> Self:
-        """Begin the trace. Raise CannotMeasure if this kernel, or our rights, do not allow it."""
+        """Begin the trace. Raise CannotMeasure if this kernel or our rights do not allow it."""
         with self._stack:
             self._buffers = self._stack.enter_context(TraceBuffers(self._cpus, self._online, self._tracer))
             self._buffers.trace_births()
@@ -44,7 +44,7 @@ class TraceCollector:
         return self
 
     def begin_again(self) -> None:
-        """Discard the trace so far. Events stay enabled, as switching them would interrupt all CPUs."""
+        """Discard the trace so far. Events stay enabled, because switching them would interrupt all CPUs."""
         self.stop()
         self._begin()
 
@@ -63,11 +63,9 @@ class TraceCollector:
         self._stack.close()
 
     def drain(self) -> None:
-        """Fetch the new pages.
+        """Fetch the new pages: first of called CPUs, then of callers, because a call is written before it arrives.
 
-        Those of callers come after those of called CPUs, as a call is written before it arrives.
-
-        Most pages are parsed later, as something is being measured meanwhile.
+        Most pages are parsed later, to disturb the measurement less.
         """
         for cpu, pages in self._pending.items():
             pages.extend(self._buffers.target.pages(cpu))
@@ -77,7 +75,7 @@ class TraceCollector:
         if senders:
             self._sends.sort()
             for tid in self._sends.tids:
-                self._know(tid)
+                self._remember_thread(tid)
         if sum(map(len, self._pending.values())) > _MOST_PENDING:
             self._take_in()
 
@@ -88,7 +86,7 @@ class TraceCollector:
             self._pending[cpu] = []
 
     def stop(self) -> None:
-        """End the trace, and parse all that was written."""
+        """End the trace, and parse everything written."""
         if self._is_on:
             self._is_on = False
             self._end_ns = time.monotonic_ns()
@@ -99,7 +97,7 @@ class TraceCollector:
                 trace.finish(self._end_ns)
 
     def result(self) -> Json:
-        """Return the trace; times are ns, those of pieces since its start."""
+        """Return the trace; times are ns, for pieces since the trace's start."""
         self.stop()
         sources = [source for trace in self._traces.values() for source in trace.sources]
         called = addresses_in(sources)
@@ -107,17 +105,15 @@ class TraceCollector:
         for trace in self._traces.values():
             for source in trace.sources:
                 if source.kind in (Kind.THREAD, Kind.IPI):
-                    self._know(source.number, source.name)
+                    self._remember_thread(source.number, source.name)
                 if source.kind == Kind.THREAD and source.name and self._threads[source.number]["pid"] is None:
-                    self._threads[source.number]["name"] = clean(
-                        source.name
-                    )  # what it has become, and not its parent's
+                    self._threads[source.number]["name"] = clean(source.name)  # its present name, and not its parent's
         self._add_parents()
         return {
             "begin_ns": self._begin_ns,
             "length_ns": self._end_ns - self._begin_ns,
             "tracer": self._tracer,
-            "untold": self._buffers.untold,
+            "untold": self._buffers.uncovered,
             "threads": {str(tid): thread for tid, thread in self._threads.items()},
             "cpus": [self._describe(trace, names) for trace in self._traces.values()],
         }
@@ -150,12 +146,12 @@ class TraceCollector:
             "pieces": pieces,
         }
 
-    def _know(self, tid: int, name: str = "") -> None:
+    def _remember_thread(self, tid: int, name: str = "") -> None:
         if tid and tid not in self._threads:
             self._threads[tid] = describe_thread(tid, name)
 
     def _add_parents(self) -> None:
-        """Add to each ended thread the nearest living ancestor."""
+        """Add the nearest living ancestor to each ended thread."""
         alive: dict[int, dict[str, Json]] = {}
         for tid, thread in self._threads.items():
             for ancestor, is_process in self._sends.ancestors(tid) if thread["pid"] is None else ():

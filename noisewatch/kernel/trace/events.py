@@ -1,11 +1,11 @@
-"""The trace events that show what takes a CPU from what, and how to parse their records on this kernel.
+"""The trace events that show which source takes a CPU from which, and how to parse their records on this kernel.
 
-A page of the ring buffer is a time stamp (8 bytes), how many bytes follow (a long, with two flags: events were lost
-before this page, and their number is behind the last one), and events: 5 bits of length or kind, 27 bits of ns since
-the event before, and the record, whose layout the event's format describes.
+A page of the ring buffer is a time stamp (8 bytes), the number of bytes that follow (a long, with two flags: events
+were lost before this page, and their number follows the last event), and events: 5 bits of length or kind, 27 bits of
+ns since the previous event, and the record, whose layout the event's format describes.
 https://docs.kernel.org/trace/ring-buffer-design.html, and /sys/kernel/tracing/events/header_event.
 
-How the kernel describes its trace events, which differ from kernel to kernel.
+The kernel describes its trace events, which differ between kernels:
 
     /sys/kernel/tracing/events/sched/sched_switch/format
         ID: 372
@@ -14,7 +14,7 @@ How the kernel describes its trace events, which differ from kernel to kernel.
 
 https://docs.kernel.org/trace/events.html
 
-What a high-resolution timer runs when it expires: the kernel's tick, or the function it was armed with.
+An expired high-resolution timer runs the kernel's tick, or the function it was armed with:
 
     hrtimer_expire_entry: hrtimer=00000000f4b3 function=perf_swevent_hrtimer now=8123456789
 
@@ -74,12 +74,12 @@ class TraceEvent(Struct, frozen=True):
     """How to parse the records of one event: the offsets of the relevant words from the record's start."""
 
     action: int
-    kind: Kind = Kind.IDLE  # of the source that it begins or ends
+    kind: Kind = Kind.IDLE  # kind of the source that it begins or ends
     name: str = ""
     word: int | None = None  # of the source's number: IRQ, softirq, next or woken thread
     second: int | None = None  # next thread's name, the length of what is over, the function called, clone's flags
-    text: int | None = None  # the place and the length of a name
-    state: int | None = None  # why the thread that had the CPU leaves it
+    text: int | None = None  # offset and length of a name
+    state: int | None = None  # state in which the previous thread leaves the CPU
 
 
 def is_after_loss(page: bytes) -> bool:
@@ -88,12 +88,15 @@ def is_after_loss(page: bytes) -> bool:
 
 
 def begin_of(page: bytes) -> int:
-    """Return when the page begins. Raise struct.error for any other content."""
+    """Return the page's time stamp (ns). Raise struct.error for any other content."""
     return int(_HEADER.unpack_from(page)[0])
 
 
 def records(page: bytes) -> Iterator[tuple[int, int, memoryview]]:
-    """Yield time, place (in words) and words of each record of a page. Raise IndexError or struct.error for rubbish."""
+    """Yield time, offset (in words) and words of each record of a page.
+
+    Raise IndexError or struct.error for other content.
+    """
     now, commit = _HEADER.unpack_from(page)
     begin_ns = now
     size = min(commit & _SIZE, len(page) - _HEADER.size) // 4 * 4
@@ -129,7 +132,7 @@ def text_at(words: memoryview, at: int, place: int) -> str:
     return record[begin : begin + length].partition(b"\0")[0].decode("utf-8", "replace")
 
 
-# Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame what such an interrupt does.
+# Of x86: `irq_vectors/X_entry` and `irq_vectors/X_exit` frame such an interrupt.
 _VECTORS = {
     "local_timer": Kind.TICK,
     "reschedule": Kind.IPI,
@@ -150,9 +153,9 @@ _FRAMED = {  # entry, exit, kind, the field that identifies the source
     ("ipi/ipi_entry", "ipi/ipi_exit"): (Kind.IPI, None),  # of ARM and RISC-V
 }
 _SWITCH, _NMI = "sched/sched_switch", "nmi/nmi_handler"
-_EXPIRE = "timer/hrtimer_expire_entry"  # within the timer's interrupt: what it is there for
-_WAKE = "sched/sched_wakeup"  # what runs next on an idle CPU: some kernels' idle loops have no switch event
-_NOISES = {  # of the osnoise tracer: each when it is over
+_EXPIRE = "timer/hrtimer_expire_entry"  # within the timer's interrupt: its purpose
+_WAKE = "sched/sched_wakeup"  # the next task on an idle CPU: some kernels' idle loops have no switch event
+_NOISES = {  # of the osnoise tracer: each written when it is over
     "osnoise/irq_noise": (Kind.IRQ, "vector"),
     "osnoise/softirq_noise": (Kind.SOFTIRQ, "vector"),
     "osnoise/nmi_noise": (Kind.NMI, None),
@@ -165,7 +168,7 @@ ON_TARGET_BY_OSNOISE = (_SWITCH, _WAKE, *_NOISES)
 CONDITIONS = {_WAKE: "common_pid == 0"}  # filters: written by the idle loop
 ON_ALL = tuple(_SENDS)
 
-# What a trace does not cover if the kernel has none of these events: architectures have different ones.
+# What a trace does not cover if the kernel has none of these events, which differ between architectures.
 INTERRUPTS = ("interrupts of devices", "softirqs", "interrupts between CPUs")
 _EVENTS_BY_COVERAGE = {
     INTERRUPTS[0]: ("irq/irq_handler_entry", "osnoise/irq_noise"),
@@ -190,7 +193,7 @@ def kind_of_vector(name: str) -> Kind | None:
 
 
 def events_on_target(formats: Formats) -> Mapping[int, TraceEvent]:
-    """Return the description of each traced event that the kernel has, by the event's number."""
+    """Return the descriptions of the traced events that the kernel has, by event number."""
     events: dict[int, TraceEvent] = {}
     switch, wake, nmi, expire = formats(_SWITCH), formats(_WAKE), formats(_NMI), formats(_EXPIRE)
     if switch is not None:
@@ -232,7 +235,7 @@ def events_on_target(formats: Formats) -> Mapping[int, TraceEvent]:
 
 
 def events_of_senders(formats: Formats) -> Mapping[int, TraceEvent]:
-    """Return the descriptions of events traced on all CPUs, by number: calls between CPUs, and births of threads."""
+    """Return the descriptions of events traced on all CPUs, by event number: calls between CPUs, births of threads."""
     format_by_name = {name: format for name in _SENDS if (format := formats(name)) is not None}
     events = {
         trace_format.id: TraceEvent(
@@ -286,6 +289,6 @@ def name_of_timer(function: str) -> str:
 
 
 def chosen_function(functions: tuple[str, ...]) -> str | None:
-    """Return the function to name an interrupt after: the first that is not the tick's, if any."""
+    """Return the function to name an interrupt after: the first that is not the tick's if any."""
     others = [function for function in functions if not is_tick_function(function)]
     return next(iter(others or functions), None)

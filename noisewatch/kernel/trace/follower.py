@@ -1,7 +1,7 @@
-"""Follow one command after the other with a continuous trace, and sum what had the CPUs while each one ran.
+"""Follows one command after the other with a continuous trace, and sums the time of each source during each command.
 
-Switching events on and off would interrupt all CPUs each time, and the owner of a CPU without events is known from
-before. The sums are of the command's own threads together, and of each other source by itself.
+Switching events on and off would interrupt all CPUs each time; a continuous trace also shows the owner of a CPU that
+has no events. There is one sum for the command's own threads, and one for each other source.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Total(Struct):
 
 
 class CommandTimes:
-    """The sums of one command, since it began. Threads are described while they exist."""
+    """The sums of one command since its start. Threads are described while they exist."""
 
     def __init__(self, own: OwnThreads, began_ns: int, functions: KernelFunctions) -> None:
         self.own = own
@@ -65,7 +65,7 @@ class CommandTimes:
         self.began_ns = began_ns
         self._ended_ns: dict[int, int] = {}  # by thread of the command's first process
         self._busy_until_ns: dict[int, int] = {}  # by CPU
-        self.cut_cpus: frozenset[int] = frozenset()  # of which more happened than could be kept
+        self.cut_cpus: frozenset[int] = frozenset()  # with more events than could be kept
         self._functions = functions
         self._own_ns: Counter[int] = Counter()
         self._doubt_ns = 0
@@ -74,7 +74,7 @@ class CommandTimes:
 
     @property
     def own_ns(self) -> int:
-        """The time that the command's threads had on all the CPUs."""
+        """The time (ns) that the command's threads ran on all the CPUs."""
         return self._own_ns.total()
 
     @property
@@ -83,16 +83,16 @@ class CommandTimes:
         return max(self._ended_ns.values()) if self.own.group <= self._ended_ns.keys() else None
 
     def find_ends(self, trace: CpuTrace) -> None:
-        """Note which threads of the command's first process have ended on the CPU, before its other events."""
+        """Note which threads of the command's first process ended on the CPU; called before other events are added."""
         for at_ns, tid, state in trace.leaves:
             if tid in self.own.group and at_ns >= self.began_ns and self.own.had(tid, at_ns):
                 if is_end(state):
                     self._ended_ns[tid] = at_ns
-                elif at_ns > self._ended_ns.get(tid, at_ns):  # another thread has executed a program in its place
+                elif at_ns > self._ended_ns.get(tid, at_ns):  # another thread has called execve
                     del self._ended_ns[tid]
 
     def take_in(self, trace: CpuTrace, sends: Sends, until_ns: int | None) -> None:
-        """Add the new events of a CPU, after the births until then have been added."""
+        """Add the new events of a CPU; births until then have been added before."""
         pieces, sources = trace.pieces, trace.sources
         if trace.lost_pieces:
             self.cut_cpus |= {trace.cpu}
@@ -120,7 +120,7 @@ class CommandTimes:
                 self._total_of(key, begin_ns, sends).add(begin_ns, stop_ns, doubt_ns)
 
     def _take_in_states(self, trace: CpuTrace, until_ns: int | None) -> None:
-        """Add the threads that left the CPU, and when it was idle while one of them could have run."""
+        """Add the threads that left the CPU, and its idle times while one of them could have run."""
         for at_ns, tid, state in trace.leaves:
             if self.began_ns <= at_ns and (until_ns is None or at_ns < until_ns) and self.own.had(tid, at_ns):
                 self.states.leave(tid, trace.cpu, at_ns, state)
@@ -156,7 +156,7 @@ class CommandTimes:
                 )
                 for (cpu, source, is_own), total in self._totals.items()
             ),
-            untold=uncovered,
+            uncovered=uncovered,
             doubt_ns=self._doubt_ns,
             threads=self.places.threads,
             other_threads_ns=self.places.other_ns,
@@ -165,7 +165,7 @@ class CommandTimes:
         )
 
     def _is_other(self, before: Source, is_own: bool, at_ns: int) -> bool:
-        """Return whether the two differ in being the command's; after idleness a foreign thread may have run unseen."""
+        """Return whether only one of the two is the command's; after idleness another thread may have run unnoticed."""
         was_own = before.kind == Kind.THREAD and self.own.had(before.number, at_ns)
         return not was_own if is_own else was_own or before.kind == Kind.IDLE
 
@@ -175,10 +175,10 @@ class CommandTimes:
             _, source, is_own = key
             total = self._totals[key] = _Total(begin_ns, begin_ns)
             if source.kind in (Kind.THREAD, Kind.IPI) and not is_own:
-                self._know(source.number, source.name if source.kind == Kind.THREAD else "", sends)
+                self._remember_thread(source.number, source.name if source.kind == Kind.THREAD else "", sends)
         return total
 
-    def _know(self, tid: int, name: str, sends: Sends) -> None:
+    def _remember_thread(self, tid: int, name: str, sends: Sends) -> None:
         if not tid or tid in self._threads:
             return
         thread = parse_thread(str(tid), describe_thread(tid, ""))
@@ -207,13 +207,13 @@ def _parent_of(tid: int, sends: Sends) -> Parent | None:
     return None
 
 
-_MOST_PENDING = 500  # pages, of 4 kB as a rule
+_MOST_PENDING = 500  # pages, usually of 4 kB
 _NOT_FOLLOWED = "no command was followed"
-_BIRTHS_LOST = "events were lost: who was started by whom is not known"
-_SWITCHED_OFF = "the trace was switched off or changed meanwhile"
-_SILENT = "{}: the trace has not seen a thread of the command end, so events are missing"
-_END_DEADLINE_NS = 20_000_000  # a reaped thread has yet to leave its CPU
-_NOT_BEGUN = "the trace has not seen the command begin"
+_BIRTHS_LOST = "events were lost: parent processes are unknown"
+_SWITCHED_OFF = "the trace was switched off or changed during the command"
+_END_MISSING = "{}: a thread's end is missing in the trace, so events were lost"
+_END_DEADLINE_NS = 20_000_000  # a reaped thread still has to leave its CPU
+_NOT_BEGUN = "the command's start is missing in the trace"
 
 
 class TraceFollower:
@@ -234,13 +234,13 @@ class TraceFollower:
         self._pending: dict[int, list[bytes]] = {cpu: [] for cpu in cpus}
         self._births: list[Birth] = []
         self._times: CommandTimes | None = None
-        self._known_until_ns = 0  # what happened on all CPUs has been fetched
+        self._known_until_ns = 0  # events of all CPUs have been fetched until then
         self._read_ns = 0
 
     def __enter__(self) -> Self:
         """Begin the trace. Raise CannotMeasure if this kernel, or our rights, do not allow it.
 
-        Enabling the last event usually interrupts all CPUs, which shows what has them.
+        Enabling the last event usually interrupts all CPUs, and that shows the current owner of each.
         """
         with self._stack:
             buffers = self._stack.enter_context(self._buffers)
@@ -258,13 +258,14 @@ class TraceFollower:
         self._stack.close()
 
     def follow(self, pid: int, began_ns: int) -> None:
-        """Follow the command that began at `began_ns`, after the last one had ended."""
+        """Follow the command that began at `began_ns`; the previous one has ended."""
         self._times = CommandTimes(OwnThreads(pid), began_ns, self._functions)
 
     def drain(self) -> None:
-        """Fetch the new pages; most are parsed later, as something is being measured meanwhile.
+        """Fetch the new pages; most are parsed later, to disturb the measurement less.
 
-        Pages of starters and callers come after those of started threads and called CPUs, so that both sides are known.
+        Pages of started threads and called CPUs are fetched before those of starters and callers, so that both sides
+        are known.
         """
         self._known_until_ns = time.monotonic_ns()
         for cpu, pages in self._pending.items():
@@ -284,39 +285,39 @@ class TraceFollower:
         self._lose_if_off()
 
     def end(self, end_ns: int) -> TraceWindow | str:
-        """Return what happened until the command ended, or why that is unknown."""
+        """Return the trace until the command ended, or why there is none."""
         self.drain()
         self._take_in(end_ns)
         times = self._times
         if times is None:
             return _NOT_FOLLOWED
-        trouble = _SWITCHED_OFF if self._lose_if_off() else self._trouble(times) or self._silence(times.own, end_ns)
+        trouble = _SWITCHED_OFF if self._lose_if_off() else self._trouble(times) or self._missing_end(times.own, end_ns)
         self._times = None
         self._sends.is_damaged = False
         if trouble is not None:
             return trouble
-        return times.window(_earliest(end_ns, times.left_ns), tuple(self._buffers.untold))
+        return times.window(_earliest(end_ns, times.left_ns), tuple(self._buffers.uncovered))
 
     def _lose_if_off(self) -> bool:
-        """Forget the owner of every CPU if tracing was switched off: until the next event it is unknown."""
+        """Forget the owner of every CPU if tracing was switched off, and return whether it was."""
         is_off = not (self._buffers.target.is_writing and self._buffers.senders.is_writing)
         if is_off:
             for trace in self._traces.values():
                 trace.lose()
         return is_off
 
-    def _silence(self, own: OwnThreads, end_ns: int) -> str | None:
-        """Return a message if the trace still has an ended thread of the command on a CPU."""
+    def _missing_end(self, own: OwnThreads, end_ns: int) -> str | None:
+        """Return a message if, by the trace, an ended thread of the command is still on a CPU."""
         until_ns = time.monotonic_ns() + _END_DEADLINE_NS
-        while (silent := self._find_silent(own, end_ns)) and time.monotonic_ns() < until_ns:
+        while (unended := self._find_unended(own, end_ns)) and time.monotonic_ns() < until_ns:
             time.sleep(0.001)
             self.drain()
             self._take_in(end_ns)
-        for trace in silent:
+        for trace in unended:
             trace.lose()
-        return _SILENT.format(name_cpus([trace.cpu for trace in silent])) if silent else None
+        return _END_MISSING.format(name_cpus([trace.cpu for trace in unended])) if unended else None
 
-    def _find_silent(self, own: OwnThreads, end_ns: int) -> list[CpuTrace]:
+    def _find_unended(self, own: OwnThreads, end_ns: int) -> list[CpuTrace]:
         return [
             trace
             for trace in self._traces.values()
@@ -349,7 +350,7 @@ class TraceFollower:
         self._sends.forget(self._read_ns)
 
     def _births_until(self, until_ns: int) -> list[Birth]:
-        """Return the births until then, in order of time. Some later ones may not have been fetched yet."""
+        """Return the births until then, in order of time. Some later births may not have been fetched yet."""
         births = sorted(self._births)
         self._births[:] = [birth for birth in births if birth.at_ns > until_ns]
         return births[: len(births) - len(self._births)]
@@ -361,10 +362,10 @@ class TraceFollower:
         traces = self._traces.values()
         unknown = times.cut_cpus | {trace.cpu for trace in traces if not trace.has_owner_since(times.began_ns)}
         if unknown:
-            return f"events on {name_cpus(unknown)} were lost, or none was seen yet"
+            return f"events on {name_cpus(unknown)} were lost, or there was none yet"
         return None if times.own.has_begun and times.own_ns else _NOT_BEGUN
 
 
 def _earliest(first_ns: int, *others_ns: int | None) -> int:
-    """Return the earliest of several moments, of which all but the first may be unknown."""
+    """Return the earliest time; all but the first may be unknown."""
     return min([first_ns, *(ns for ns in others_ns if ns is not None)])

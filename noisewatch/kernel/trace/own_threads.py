@@ -1,13 +1,13 @@
-"""The threads of a traced command: which are its own, on which CPUs they ran, and why they had none.
+"""The threads of a traced command: which are its own, on which CPUs they ran, and why they did not run.
 
 The own threads of a command are its first one and all its descendants. A tid may be reused while the command runs, by
 one of its own or by a foreign thread.
 
-A thread that the scheduler puts elsewhere before it runs there has not moved: what counts is where it ran.
+A thread that is queued on another CPU but does not run there has not moved: only CPUs on which it ran count.
 
 A switch contains the state in which a thread leaves its CPU (prev_state, as `TASK_REPORT` in linux/sched.h):
 
-    R, R+   0, 0x100   it could have gone on: another thread has the CPU, or its control group has used up its quota
+    R, R+   0, 0x100   it could have continued: another thread has the CPU, or its control group has used up its quota
     S       1          asleep
     D       2          waits in the kernel: for a disk, a lock, its child; also frozen by cgroup v1 (TASK_FROZEN)
     T       4          stopped by a signal
@@ -34,13 +34,13 @@ class OwnThreads:
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self.group = {pid}  # all threads that the command's first process has had
+        self.group = {pid}  # all threads that the command's first process ever had
         self._now = {pid}
-        self._then: dict[int, list[tuple[int, bool]]] = {}  # by thread: since when it was one, or none
-        self.has_begun = False  # its own birth has been seen
+        self._then: dict[int, list[tuple[int, bool]]] = {}  # by thread: since when it is the command's own, or not
+        self.has_begun = False  # the birth of its first thread was traced
 
     def take_in(self, births: Iterable[Birth]) -> None:
-        """Add the births of all threads since the last call; older states are forgotten."""
+        """Add the births of all threads since the last call; forget older states."""
         self._then = {}
         for at_ns, tid, parent, is_thread in births:
             is_own = tid == self._pid or parent in self._now
@@ -61,11 +61,11 @@ class OwnThreads:
 
 _WAIT, _STOP, _HOLD, _END = 2, 4, 8, 0x10 | 0x20 | 0x40
 _ANY = 1 | _WAIT | _STOP | _HOLD | _END
-_RUN, _IDLE, _BUSY = -1, -2, -3  # in place of a state: a thread has the CPU; what a CPU becomes
+_RUN, _IDLE, _BUSY = -1, -2, -3  # instead of a state: a thread has the CPU; states of a CPU
 
 
 class StateTimes(Struct, frozen=True):
-    """How long states of a command's threads lasted, in ns, each moment counted once.
+    """How long (ns) states of a command's threads lasted; each moment counts once.
 
     `stopped_ns`: a signal had stopped one, until it ran again. `held_ns`: one was ready to run, and the CPU that it had
     left was idle. `blocked_ns`: none ran or was ready, and one waited in the kernel or for a debugger; `debugged_ns`:
@@ -80,37 +80,37 @@ class StateTimes(Struct, frozen=True):
 
 
 def is_end(state: int) -> bool:
-    """Return whether a thread that leaves its CPU in that state has ended."""
+    """Return whether a thread that leaves its CPU in this state has ended."""
     return bool(state & _END)
 
 
 class OwnStates:
-    """The states of one command's threads. CPUs are taken in one after the other, each in order of time."""
+    """The states of one command's threads. CPUs are added one after the other, each in order of time."""
 
     def __init__(self) -> None:
         self._times = StateTimes()
         self._waits = 0
-        self._events: list[tuple[int, int, int, int]] = []  # not in order yet: time, state, thread, CPU
+        self._events: list[tuple[int, int, int, int]] = []  # unsorted: time, state, thread, CPU
         self._settled_ns = 0
-        self._state: dict[int, int] = {}  # by thread that has no CPU
-        self._left: dict[int, int] = {}  # the CPU that it has left, by thread that is ready
+        self._state: dict[int, int] = {}  # by thread without a CPU
+        self._left: dict[int, int] = {}  # by ready thread, the CPU that it has left
         self._tid_by_cpu: dict[int, int] = {}
         self._idle: set[int] = set()
 
     def run(self, tid: int, cpu: int, at_ns: int) -> None:
-        """Add that the thread has the CPU from then on."""
+        """Note that the thread has the CPU from `at_ns` on."""
         self._events.append((at_ns, _RUN, tid, cpu))
 
     def leave(self, tid: int, cpu: int, at_ns: int, state: int) -> None:
-        """Add that the thread leaves the CPU in that state."""
+        """Note that the thread leaves the CPU in this state."""
         self._events.append((at_ns, state & _ANY, tid, cpu))
 
     def idle(self, cpu: int, at_ns: int) -> None:
-        """Add that the CPU is idle from then on."""
+        """Note that the CPU is idle from `at_ns` on."""
         self._events.append((at_ns, _IDLE, 0, cpu))
 
     def busy(self, cpu: int, at_ns: int) -> None:
-        """Add that the CPU is not idle any more."""
+        """Note that the CPU is no longer idle."""
         self._events.append((at_ns, _BUSY, 0, cpu))
 
     def settle(self, until_ns: int) -> None:
@@ -126,7 +126,7 @@ class OwnStates:
         self._events = later
 
     def times_until(self, end_ns: int) -> StateTimes:
-        """Return the sums until the command ended, by which all is settled."""
+        """Return the sums until the command ended."""
         self._count(end_ns)
         return replace(self._times, waits=self._waits)
 
@@ -168,7 +168,7 @@ class OwnStates:
                 self._waits += bool(state & _WAIT)
 
 
-MOST_THREADS = 1024  # listed individually; beyond that, those that ran least are added up
+MOST_THREADS = 1024  # listed individually; beyond that, those that ran least are summed
 
 
 class TracedThread(Struct, frozen=True):
@@ -187,7 +187,7 @@ class TracedThread(Struct, frozen=True):
 
 class _Thread(Struct):
     name: str = ""
-    cpu: int | None = None  # where it ran last
+    cpu: int | None = None  # the last CPU
     ns_by_cpu: Counter[int] = field(default_factory=Counter)
     moves: Counter[tuple[int, int]] = field(default_factory=Counter)
 
@@ -198,7 +198,7 @@ class OwnPlaces:
     def __init__(self) -> None:
         self.other_ns = 0  # of threads that are not listed
         self._threads: dict[int, _Thread] = {}
-        self._runs: list[tuple[int, int, int]] = []  # not in order yet: begin, thread, CPU
+        self._runs: list[tuple[int, int, int]] = []  # unsorted: begin, thread, CPU
 
     def add(self, tid: int, name: str, cpu: int, begin_ns: int, end_ns: int) -> None:
         """Add a run of the thread on the CPU."""

@@ -1,7 +1,7 @@
-"""The result of a kernel trace: what had some CPUs, when and for how long, during a measurement or one command.
+"""The result of a kernel trace: which sources had the CPUs, when and for how long, in a measurement or one command.
 
-No file contains this afterwards: a live machine is traced, a recording replays its trace. The process of a traced
-thread comes from /proc, as long as the thread exists.
+No file contains this: a live machine is traced, a recording replays its trace. The process of a traced thread is looked
+up in /proc while the thread exists.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from noisewatch.machine import Json, Machine
 from noisewatch.text import clean
 
 QUESTION = "trace"
-_KERNELS = "kworker/"  # these threads end, and cannot be looked up any more
+_KERNELS = "kworker/"  # these threads end and can then not be looked up
 _UNTRACED = "untraced"
 NOT_TRACED = "nothing was traced"
-_LONGEST_TICK_PERIOD_NS = 10_000_000  # from one tick, which is an event, to the next
+_LONGEST_TICK_PERIOD_NS = 10_000_000  # from one tick to the next; a tick is an event
 _KINDS = {kind.value: kind for kind in (Kind.IDLE, *INTERRUPT_KINDS - {Kind.TIMER}, Kind.SOFTIRQ, *THREADS)}
 _SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 
@@ -49,18 +49,18 @@ class Thread(Struct, frozen=True):
 
 
 class TracedSource(Struct, frozen=True):
-    """What had the CPU: `irq` for a device, `thread` for a thread, and the sender for an interrupt between CPUs."""
+    """A source that had the CPU: `irq` for a device, `thread` for a thread, or for the sender of an IPI."""
 
     kind: Kind
     name: str
     irq: int | None = None
     thread: Thread | None = None
-    function: str | None = None  # that an interrupt between CPUs calls, or that a timer ran
-    vector: str = ""  # by which it came
+    function: str | None = None  # called by an interrupt between CPUs, or run by a timer
+    vector: str = ""  # through which it arrived
 
 
 class RunStats(Struct, frozen=True):
-    """How often a source had the CPU, and for how long, without interruptions of its own."""
+    """How often and for how long a source had the CPU, without its own interruptions."""
 
     count: int
     own_ns: int
@@ -73,9 +73,9 @@ class CpuPieces(Struct, frozen=True):
 
     cpu: int
     lost_events: int | None  # None is unknown
-    lost_pieces: int  # there was more than the columns hold
-    unseen_switches: int  # the time from the last event to each was counted for the source seen last
-    unseen_ns: int  # all that time
+    lost_pieces: int  # pieces beyond the limit of the columns
+    unseen_switches: int  # the time before each was counted for the last known source
+    unseen_ns: int  # the time before these switches
     sources: tuple[TracedSource, ...]
     stats: tuple[RunStats, ...]  # as many as sources
     start_ns: tuple[int, ...]
@@ -84,7 +84,7 @@ class CpuPieces(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the columns contain everything that happened."""
+        """Whether the columns are complete."""
         return self.lost_events == 0 and self.lost_pieces == 0
 
 
@@ -93,14 +93,14 @@ class Trace(Struct, frozen=True):
 
     begin_ns: int
     length_ns: int
-    untold: tuple[str, ...]  # what this kernel has no events for
+    uncovered: tuple[str, ...]
     cpus: tuple[CpuPieces, ...]
     tracer: Tracer = Tracer.EVENTS
 
     @property
-    def tells_all_interrupts(self) -> bool:
+    def covers_all_interrupts(self) -> bool:
         """Whether the trace covers all interrupts: unaccounted time was then not the kernel's."""
-        return not set(INTERRUPTS).intersection(self.untold)
+        return not set(INTERRUPTS).intersection(self.uncovered)
 
 
 def read_trace(machine: Machine, answer: Callable[[], Json]) -> Trace | str:
@@ -127,7 +127,7 @@ def parse_trace(answer: Json) -> Trace:
     return Trace(
         begin_ns=count_of(answer, "begin_ns"),
         length_ns=count_of(answer, "length_ns"),
-        untold=tuple(clean(str(name)) for name in field_of(answer, "untold", list)),
+        uncovered=tuple(clean(str(name)) for name in field_of(answer, "untold", list)),
         cpus=tuple(_parse_cpu(fields, threads) for fields in field_of(answer, "cpus", list)),
         tracer=Tracer.OSNOISE if answer.get("tracer") == Tracer.OSNOISE else Tracer.EVENTS,
     )
@@ -183,7 +183,7 @@ def _parse_cpu(fields: Json, threads: Mapping[str, Thread]) -> CpuPieces:
 
 
 def _parse_missed_ns(fields: Json) -> int:
-    """Return the unseen time; older recordings only have the number of switches."""
+    """Return the unobserved time (ns); older recordings only have the number of switches."""
     has_it = "unseen_ns" in fields
     return count_of(fields, "unseen_ns") if has_it else count_of(fields, "unseen_switches") * _LONGEST_TICK_PERIOD_NS
 
@@ -196,7 +196,7 @@ def _count_or_none(fields: Json, name: str) -> int | None:
 def parse_source(row: Json, threads: Mapping[str, Thread]) -> TracedSource:
     """Parse a source of kind, name, number and function. Raise Malformed.
 
-    Recordings of earlier versions call some of the CPU's own interrupts a device's: IRQ 0, with a vector's name.
+    Recordings of earlier versions contain some of the CPU's own interrupts as a device's: IRQ 0, with a vector's name.
     """
     if not isinstance(row, list) or len(row) != 4 or str(row[0]) not in _KINDS or not is_count_in(row[2]):
         raise Malformed("a source of a trace", str(row))
@@ -242,14 +242,14 @@ def describe_thread(tid: int, name: str) -> dict[str, Json]:
 
 
 _USE_DOUBT_NS = 100_000  # what a process does before and after the kernel counts its time
-_CLOCKS_SHARE = 0.001  # CPU time and CLOCK_MONOTONIC, which is slewed, may run apart by half of that
+_CLOCKS_SHARE = 0.001  # CPU time and CLOCK_MONOTONIC, which is slewed, may deviate by half of that
 
 
 class TracedTime(Struct, frozen=True):
-    """The time of one source on a CPU, without interruptions of its own: total, count, begin and end.
+    """The time of one source on a CPU, without its own interruptions: total, count, begin and end.
 
     Times are on CLOCK_MONOTONIC, in ns. For `doubt_ns` of `ns` the CPU may have been idle, or the command's. `is_own`:
-    an interrupt that a thread of the command has sent.
+    an interrupt sent by a thread of the command.
     """
 
     cpu: int
@@ -266,15 +266,15 @@ class TraceWindow(Struct, frozen=True):
     """A complete trace of one command: `times` of others, `own_ns_by_cpu` of the command's threads.
 
     `threads` are listed individually, `other_threads_ns` is the rest. `states` is how long threads of the command were
-    kept from running. For `doubt_ns` of the command's time it may have been others: some kernels do not report all
-    switches. `untold` is what this kernel has no events for.
+    kept from running. `doubt_ns` of the command's time may be other threads': some kernels do not report all switches.
+    `uncovered` names what this kernel has no events for.
     """
 
     begin_ns: int
     end_ns: int
     own_ns_by_cpu: Mapping[int, int]
     times: tuple[TracedTime, ...]
-    untold: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
     doubt_ns: int = 0
     threads: tuple[TracedThread, ...] = ()
     other_threads_ns: int = 0
@@ -291,15 +291,15 @@ class TraceWindow(Struct, frozen=True):
         return sum(self.own_ns_by_cpu.get(cpu, 0) for cpu in cpus)
 
     def interrupted_ns(self, cpus: CpuSet) -> int:
-        """Return the interruptions there; the kernel may have counted them as the command's time."""
+        """Return the time of interruptions there, which the kernel may have counted as the command's time."""
         return sum(time.ns for time in self.times if time.source.kind not in THREADS and time.cpu in cpus)
 
     def elsewhere_ns(self, used_ns: int, cpus: CpuSet) -> int:
-        """Return the least CPU time that the command had on other CPUs."""
+        """Return a lower bound of the command's CPU time on other CPUs."""
         doubt_ns = _USE_DOUBT_NS + round(used_ns * _CLOCKS_SHARE)
         return max(used_ns - self.own_ns(cpus) - self.interrupted_ns(cpus) - doubt_ns, 0)
 
     @property
-    def tells_all_interrupts(self) -> bool:
+    def covers_all_interrupts(self) -> bool:
         """Whether the trace covers all interrupts: unaccounted time was then not the kernel's."""
-        return not set(INTERRUPTS).intersection(self.untold)
+        return not set(INTERRUPTS).intersection(self.uncovered)

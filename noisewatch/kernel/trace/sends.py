@@ -1,4 +1,4 @@
-"""Which thread called which CPU, and which thread started which, from the buffers of all CPUs.
+"""Calls of CPUs by threads, and births of threads, from the buffers of all CPUs.
 
 A call from within an interrupt is not the interrupted thread's: common_flags shows that.
 """
@@ -14,12 +14,12 @@ from noisewatch.kernel.trace.events import BORN, TraceEvent, begin_of, is_after_
 
 _IN_INTERRUPT = 0x58  # TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI in linux/trace_events.h
 _IN_PROCESS = 0x10000  # CLONE_THREAD in linux/sched.h
-_SOON_NS = 2_000_000  # by which an interrupt arrives, of a virtual machine too
+_SOON_NS = 2_000_000  # through which an interrupt arrives, also in a virtual machine
 _IS_CALL = {"call_function": (True,), "call_function_single": (True,), "reschedule": (False,), "ipi": (True, False)}
 
 
 class Birth(NamedTuple):
-    """The start of a thread, or of a process: when, and by which thread."""
+    """The start of a thread or a process: when, and by which thread."""
 
     at_ns: int
     tid: int
@@ -34,11 +34,11 @@ class Sends:
         """Begin without calls. `births` is a list to which each birth is appended as well."""
         self._events = events
         self._births = births
-        self.lost_ns: int | None = None  # some were lost until then
+        self.lost_ns: int | None = None  # events were lost until then
         self.is_damaged = False  # events were lost at an unknown time
-        # By the CPU that is called, and whether a function is: time, thread (0: none), function.
+        # By called CPU, and whether a function is called: time, thread (0: none), function.
         self._sent: dict[tuple[int, bool], deque[tuple[int, int, int]]] = {}
-        self._started_by: dict[int, tuple[int, bool]] = {}  # by thread, who, and whether as a thread of its process
+        self._started_by: dict[int, tuple[int, bool]] = {}  # by thread: starter, is it of the same process
 
     @property
     def tids(self) -> set[int]:
@@ -51,7 +51,7 @@ class Sends:
             if is_after_loss(page):
                 self.lost_ns = max(self.lost_ns or 0, begin_of(page))
             self._take_in(page)
-        except (IndexError, struct.error):  # of a page that makes no sense
+        except (IndexError, struct.error):  # the rest of an unparsable page
             self.is_damaged = True
 
     def _take_in(self, page: bytes) -> None:
@@ -76,7 +76,7 @@ class Sends:
         while tid in self._started_by:
             tid, is_thread = self._started_by[tid]
             is_same_process = is_same_process and is_thread
-            if tid in visited:  # a number that was given again
+            if tid in visited:  # a reused number
                 return
             visited.add(tid)
             yield tid, is_same_process
@@ -94,8 +94,7 @@ class Sends:
     def take(self, cpu: int, vector: str, until_ns: int) -> tuple[int, int]:
         """Return the thread that caused such an interrupt at that time, and the function; 0 if unknown.
 
-        A reschedule calls no function. Earlier calls are over, whether or not they took an interrupt: a CPU that waits
-        for work polls.
+        A reschedule calls no function. Earlier calls are done, with or without an interrupt: an idle CPU may poll.
         """
         arrived: list[tuple[int, int, int]] = []
         for is_call in _IS_CALL.get(vector, ()):

@@ -1,4 +1,4 @@
-"""The timeline of one CPU: which source had it when, from the pages of the trace's ring buffer.
+"""The timeline of one CPU: which source had the CPU when, from the pages of the trace's ring buffer.
 
 Time belongs to the innermost source: a softirq within an interrupt within a thread's slice is counted once. The runs of
 a source are also counted by their rounded length.
@@ -36,7 +36,7 @@ class RunCounter(Struct):
     count: int = 0
     own_ns: int = 0
     max_ns: int = 0
-    lengths: dict[int, int] = {}  # how many of about each length
+    lengths: dict[int, int] = {}  # counts by rounded length
 
     def add(self, ns: int) -> None:
         """Add one run."""
@@ -57,21 +57,21 @@ def rounded_ns(ns: int) -> int:
 IDLE = 0  # the number of the idle source
 _MOST_PIECES = _MOST_LEAVES = 400_000
 _COMM_WORDS = 4
-_TIMED = (Kind.TICK, Kind.IRQ)  # where timers expire: some architectures number their timer's interrupt
+_TIMED = (Kind.TICK, Kind.IRQ)  # in which timers expire: some architectures number their timer's interrupt
 
 
 class Source(Struct, frozen=True):
-    """A possible owner of a CPU. `number` is the IRQ, the softirq, the thread; for an IPI the sending thread."""
+    """A possible owner of a CPU. `number` is the IRQ, the softirq or the thread; for an IPI the sending thread."""
 
     kind: Kind
     name: str
     number: int = 0
-    function: int = 0  # the address of what an IPI calls
-    timers: tuple[int, ...] = ()  # the addresses of what a timer's interrupt ran, in order
+    function: int = 0  # address of the function that an IPI calls
+    timers: tuple[int, ...] = ()  # addresses of the functions that a timer's interrupt ran, in order
 
 
 class CpuTrace:
-    """One CPU's time. `pieces` are uninterrupted runs of one source, idleness left out."""
+    """One CPU's time. `pieces` are uninterrupted runs of one source, without idleness."""
 
     def __init__(self, cpu: int, events: Mapping[int, TraceEvent], sends: Sends, begin_ns: int) -> None:
         """Begin at `begin_ns`. The thread at the first event has run since then: a switch would have been an event."""
@@ -80,29 +80,29 @@ class CpuTrace:
         self.stats: list[RunCounter] = [RunCounter()]
         self.pieces: list[int] = []  # start, end, source, one after the other
         self.lost_pages = 0
-        self.lost_pieces = 0  # that found no room; the stats know of them
-        self.unseen_switches = 0  # another task ran than was switched to: some idle loops have no events
-        self.unseen_ns = 0  # since the event before each: this time may be another source's
+        self.lost_pieces = 0  # beyond the limit; only in the stats
+        self.unseen_switches = 0  # a task ran without a switch to it: some idle loops have no events
+        self.unseen_ns = 0  # since the previous event: this time may be another source's
         self.leaves: list[tuple[int, int, int]] = []  # when threads left the CPU: time, thread, state
         self.unseen: dict[int, tuple[int, int]] = {}  # by start: end, and the source before
-        self.last_ns: int | None = begin_ns  # of the last event; None where some were lost
+        self.last_ns: int | None = begin_ns  # of the last event; None if events were lost
         self._known_since_ns: int | None = begin_ns  # None from a loss to the next event
         self._events = events
         self._sends = sends
         self._number_by_source: dict[Source, int] = {self.sources[0]: IDLE}
-        self._number_by_word: dict[tuple[str, str, int], int] = {}  # of sources that are no threads
+        self._number_by_word: dict[tuple[str, str, int], int] = {}  # of sources other than threads
         self._named: dict[int, tuple[bytes, int]] = {}  # by thread, its name when it was last switched to
         self._stack: list[int] = []
         self._frames: list[tuple[Kind, str]] = []  # kind and name of each of them
         self._own: list[int] = []
-        self._thread: int | None = None  # None until an event shows it
+        self._thread: int | None = None  # None until an event shows the owner
         self.tid = 0  # the running thread; 0 if idle or unknown
         self._thread_ns = 0
         self._since_ns = begin_ns  # it has the CPU
         self._woken: set[int] = set()  # while it is idle: one of them has it from the last event on
 
     def feed(self, page: bytes) -> None:
-        """Parse the next page; unparsable parts count as lost."""
+        """Parse the next page; unparsable parts count as lost events."""
         try:
             if is_after_loss(page):
                 self.lose()
@@ -149,12 +149,12 @@ class CpuTrace:
         self._thread, self._thread_ns = None, 0
 
     def settle(self, until_ns: int) -> None:
-        """Count the current source until then; all earlier events have been parsed."""
+        """Count the time of the current source until then; all earlier events have been parsed."""
         if self._thread is not None and (self.last_ns is None or self.last_ns < until_ns):
             self._step(until_ns)
 
     def has_owner_since(self, began_ns: int) -> bool:
-        """Return whether the CPU's owner is known for all time since then."""
+        """Return whether the CPU's owner has been known since then."""
         has_owner = self._thread is not None and self._known_since_ns is not None
         return has_owner and (self._known_since_ns or 0) <= began_ns and not self.lost_pieces
 
@@ -207,7 +207,7 @@ class CpuTrace:
         return number
 
     def _expire(self, function: int) -> None:
-        """Attribute the innermost interrupt, with its time until now, to that timer."""
+        """Attribute the innermost interrupt, including its time so far, to this timer function."""
         if not self._frames or self._frames[-1][0] not in _TIMED:
             return
         number = self._stack[-1]
@@ -218,7 +218,10 @@ class CpuTrace:
                 self.pieces[-1] = self._stack[-1]
 
     def _noise(self, event: TraceEvent, words: memoryview, at: int, start_ns: int) -> int:
-        """Return the number of the source that is over. An IRQ is matched by name too: vectors have numbers as well."""
+        """Return the number of the ended source.
+
+        An IRQ is matched by name too, because vectors have numbers as well.
+        """
         name = text_at(words, at, event.text) if event.text is not None else event.name
         kind = kind_of_vector(name) or event.kind
         if kind == Kind.IPI:
@@ -227,13 +230,13 @@ class CpuTrace:
         return self._number(Source(kind, name if kind != event.kind or event.word is None else "", number))
 
     def _take_back(self, number: int, ns: int, now: int) -> None:
-        """Give the time before now to the source that is over; it was counted for the thread."""
+        """Move the `ns` before now from the thread, for which they were counted, to the ended source."""
         self.stats[number].add(ns)
         if not self.lost_pieces:
             self._thread_ns -= take_back(self.pieces, number, ns, now, self._thread, self._since_ns)
 
     def _leave(self, event: TraceEvent) -> None:
-        """End the source. An exit without its entry, at the start or after a loss, ends nothing."""
+        """End the source. An exit without an entry, at the start or after a loss, is ignored."""
         frame = (event.kind, event.name)
         if frame in self._frames:
             while self._frames.pop() != frame:
@@ -241,7 +244,7 @@ class CpuTrace:
             self.stats[self._stack.pop()].add(self._own.pop())
 
     def _switch(self, event: TraceEvent, words: memoryview, at: int) -> None:
-        """Switch to the next thread. All sources without an exit have ended by now."""
+        """Switch to the next thread. Sources without an exit event have ended by now."""
         if self._stack:
             self._unwind()
         if event.state is not None and self.last_ns is not None and words[at + 1]:
@@ -259,7 +262,7 @@ class CpuTrace:
         self._run(tid, named[1])
 
     def _correct(self, tid: int, now: int) -> None:
-        """Count the time since the last event for the thread in the record, which ran when it was written."""
+        """Count the time since the last event for the thread in the record, which was running when it was written."""
         was_woken = self._thread == IDLE and tid in self._woken
         if self._thread is not None and not was_woken:
             self.unseen_switches += 1
@@ -315,11 +318,11 @@ class CpuTrace:
 
 
 def take_back(pieces: list[int], number: int, ns: int, end_ns: int, giver: int | None, since_ns: int) -> int:
-    """Give the `ns` before `end_ns` to source `number`, and return how much of them could be given.
+    """Move the `ns` before `end_ns` to source `number`, and return how much could be moved.
 
-    The osnoise tracer reports an interruption when it ends: its time was counted for the task that it interrupted. It
-    is taken from idleness, and from the giver. Pieces of other sources in between interrupted it in turn, and stay
-    theirs.
+    The osnoise tracer reports an interruption when it ends, so its time was counted for the interrupted task. It is
+    taken from idleness and from the giver. Pieces of other sources in between interrupted it in turn, and are
+    unchanged.
     """
     later: list[tuple[int, int, int]] = []
     rest = ns

@@ -13,7 +13,7 @@
 
 #include "launch.h"
 
-/* Pointers into the bytes of a tuple, NULL behind them, with `before` free ones ahead; NULL with an exception. */
+/* Returns pointers to the bytes of a tuple, after `before` free ones and ending with NULL; NULL with an exception. */
 static char **pointers_to(PyObject *texts, Py_ssize_t before) {
     Py_ssize_t count = PyTuple_Size(texts);
     char **pointers = count < 0 ? NULL : calloc((size_t)(before + count + 1), sizeof *pointers);
@@ -28,7 +28,7 @@ static char **pointers_to(PyObject *texts, Py_ssize_t before) {
     return pointers;
 }
 
-/* `/bin/sh PATH ARGUMENT …`, for a script that says no interpreter; run_first fills in the path. */
+/* `/bin/sh PATH ARGUMENT …`, for a script without an interpreter line; run_first fills in the path. */
 static char **shell_argv_of(PyObject *argv) {
     char **pointers = pointers_to(argv, 1);
     if (pointers != NULL)
@@ -51,14 +51,14 @@ static PyObject *run_plan(struct plan *plan) {
     if (pid < 0)
         return PyErr_SetFromErrno(PyExc_OSError);
     if (plan->has_user && dumpable == 1)
-        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* the change of the user took it from the memory that was shared */
+        prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* the change of the user cleared it in the shared memory */
     if (outcome.stage != STARTED)
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             continue;
     return result_of(pid, &outcome);
 }
 
-/* One number of a tuple; -1 with an exception where it is none below `limit`. */
+/* Returns one number of a tuple; -1 with an exception unless it is below `limit`. */
 static long long number_at(PyObject *numbers, Py_ssize_t at, long long limit) {
     long long number = PyLong_AsLongLong(PyTuple_GetItem(numbers, at));
     if (number >= 0 && number < limit)
@@ -89,7 +89,7 @@ static int set_groups(PyObject *numbers, struct plan *plan) {
     return 0;
 }
 
-/* Non-zero with an exception; what was allocated is freed by the caller in any case. */
+/* Returns non-zero with an exception; the caller frees all allocations in any case. */
 static int take(struct plan *plan, PyObject *arguments) {
     PyObject *paths, *argv, *environment, *cpus, *nodes, *groups;
     PyTypeObject *tuple = &PyTuple_Type;

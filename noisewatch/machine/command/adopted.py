@@ -2,7 +2,7 @@
 
     /proc/4711/task/4711/children    4712 4713        Linux 3.5, CONFIG_PROC_CHILDREN
 
-They are never ended and never waited for until they exit. Zombies are reaped, as init would do.
+They are never killed, and never waited for before they exit. Zombies are reaped, as init would do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _read_children_lists(folder: str) -> Iterator[bytes]:
 
 
 def living_children() -> frozenset[int]:
-    """Return this process's children except zombies, which start nothing any more."""
+    """Return this process's children except zombies, which cannot start anything."""
     return frozenset(pid for pid in children_of("self") or () if _lives(pid))
 
 
@@ -50,25 +50,19 @@ def with_descendants(pids: Iterable[int]) -> frozenset[int]:
 
 
 class AdoptedProcesses:
-    """The children that this process did not start itself, for one command after the other."""
+    """The children that this process did not start itself, over a series of commands."""
 
     def __init__(self, inherited: frozenset[int] = frozenset()) -> None:
-        """Begin with the children `inherited` at the start, which can leave processes behind.
-
-        The helper processes of noisewatch leave none.
-        """
+        """Begin with the children `inherited` at the start, which can leave processes behind (unlike helpers)."""
         self._inherited = inherited
-        self._known: frozenset[int] = frozenset()  # of earlier commands
-        self._helpers: frozenset[int] | None = None  # that we had before the first of them
+        self._known: frozenset[int] = frozenset()  # left by earlier commands
+        self._helpers: frozenset[int] | None = None  # our children before the first command
         self._ours: frozenset[int] | None = frozenset()
-        self.may_be_others = False  # whether a process older than the command may have left those adopted now
+        self.may_be_others = False  # whether adopted processes may be from a process older than the command
         self._usage = ResourceUsage()
 
     def begin_command(self) -> frozenset[int]:
-        """Return the processes left by earlier commands.
-
-        Processes that exist now are not attributed to the next command.
-        """
+        """Return the processes left by earlier commands; existing processes are not attributed to the next command."""
         self.reap()
         children = children_of("self")
         self._helpers = children if self._helpers is None else self._helpers
@@ -118,6 +112,6 @@ def _reap(pid: int) -> ResourceUsage | None:
     """Reap the child and return its usage; None while it runs."""
     try:
         reaped_pid, _, used = os.wait4(pid, os.WNOHANG)
-    except ChildProcessError:  # reaped elsewhere
+    except ChildProcessError:  # already reaped
         return ResourceUsage()
     return ResourceUsage.of(used) if reaped_pid else None

@@ -1,6 +1,6 @@
-"""How a command ended and what resources it used, and ending this process in the same way.
+"""How a command ended and which resources it used; ends this process in the same way.
 
-Resources are as the kernel counts them for getrusage(2).
+Resources are counted as in getrusage(2).
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ _BY_SIGNAL = 128  # what a shell adds to the signal's number
 class EndedCommand(Struct, frozen=True, kw_only=True):
     """How a command ended, and the resources it used with the descendants that it waited for.
 
-    Exactly one of `exit_status` and `signal_number` is set. `max_rss_bytes` is None if no process of it grew larger
-    than noisewatch, whose size the kernel counts as the child's. `left_pids` are its living descendants;
+    Exactly one of `exit_status` and `signal_number` is set. `max_rss_bytes` is None if no process of the command grew
+    larger than noisewatch, whose size the kernel counts for the child. `left_pids` are its living descendants;
     `adopted_usage` is the usage of descendants that ended before it and that it did not wait for. Both are None if the
-    kernel does not list children. `may_be_others`: processes older than the command can start some too, which are
-    adopted like its own, so both may include those. `stopped_ns` is as exact as the caller waits.
+    kernel does not list children. `may_be_others`: both may include children of processes older than the command, which
+    are adopted in the same way. `stopped_ns` is as exact as the caller's waits.
     """
 
     exit_status: int | None
@@ -89,15 +89,15 @@ class EndedCommand(Struct, frozen=True, kw_only=True):
     left_pids: frozenset[int] | None
     may_be_others: bool
     adopted_usage: ResourceUsage | None
-    allowed: CpuSet | None  # the CPUs that its first thread could run on in the end; None is unknown
-    scheduling: str  # its first thread's /proc/PID/schedstat at the end; empty where there is none
+    allowed: CpuSet | None  # allowed CPUs of its first thread at the end; None is unknown
+    scheduling: str  # its first thread's /proc/PID/schedstat at the end; empty if missing
 
 
 def end_as(outcome: EndedCommand) -> NoReturn:
     """End this process with the command's exit status, or by the same signal; no code after the call runs.
 
-    An exit status raises SystemExit. A signal is final: restore and write everything before the call. There is no
-    second core dump.
+    An exit status raises SystemExit. A signal is final: restore and flush everything before the call. No second core
+    dump is written.
     """
     number = outcome.signal_number
     if number is None:
@@ -110,4 +110,4 @@ def end_as(outcome: EndedCommand) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
-    os._exit(_BY_SIGNAL + number)  # the first process of a container lives through it
+    os._exit(_BY_SIGNAL + number)  # the first process of a container survives it

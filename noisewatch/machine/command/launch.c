@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of a process with threads, glibc's own would change the others', which are not the child's. */
+/* glibc's own functions would change all threads of the process; the child may only change its own credentials. */
 #ifdef SYS_setresuid32
 enum { SET_GROUPS = SYS_setgroups32, SET_GID = SYS_setresgid32, SET_UID = SYS_setresuid32 };
 #else
@@ -29,12 +29,12 @@ static int is_in(unsigned long long set, int number) {
     return (int)(set >> (number - 1)) & 1;
 }
 
-/* No handler of Python may run in the child, as it would write to memory that is the parent's. */
+/* No Python handler may run in the child: it would write to the parent's memory. */
 static void set_signals(const struct plan *plan) {
     struct sigaction wanted = {0};
     for (int number = 1; number <= LAST_SIGNAL; number++) {
         wanted.sa_handler = is_in(plan->ignored, number) ? SIG_IGN : SIG_DFL;
-        sigaction(number, &wanted, NULL); /* those of the kernel and the C library refuse */
+        sigaction(number, &wanted, NULL); /* fails for the signals of the kernel and the C library */
     }
 }
 
@@ -80,7 +80,7 @@ static int pin(struct plan *plan) {
     return memcmp(plan->seen, plan->cpus, sizeof plan->cpus) == 0 ? 0 : -1;
 }
 
-/* Return whether a folder of PATH that may not be searched hides the candidate: it is absent then, as to every shell. */
+/* Return whether a folder of PATH without search permission hides the candidate: it is then absent, as for a shell. */
 static int is_hidden(const struct plan *plan, const char *path) {
     return strchr(plan->argv[0], '/') == NULL && access(path, F_OK) != 0;
 }
@@ -117,7 +117,7 @@ static int prepare(struct plan *plan, volatile struct outcome *outcome) {
     outcome->stage = USER;
     if (plan->has_user && become_user(plan) != 0)
         return errno;
-    outcome->stage = AFFINITY; /* from here on it is on the target CPUs */
+    outcome->stage = AFFINITY; /* the child is on the target CPUs from here on */
     return plan->cpu_count > 0 && pin(plan) != 0 ? errno : 0;
 }
 
@@ -136,7 +136,7 @@ static void be_child(struct plan *plan, volatile struct outcome *outcome) {
     _exit(127);
 }
 
-/* sigprocmask is the calling thread's, as pthread_sigmask is, but has no symbol that asks for glibc 2.32. */
+/* sigprocmask affects the calling thread, like pthread_sigmask, but its symbol does not require glibc 2.32. */
 pid_t launch(struct plan *plan, volatile struct outcome *outcome) {
     sigset_t all, before;
     sigfillset(&all);

@@ -1,4 +1,4 @@
-/* What the child of a launch is to become, and what became of it. */
+/* The parameters of a child, and the outcome of its launch. */
 #ifndef NOISEWATCH_LAUNCH_H
 #define NOISEWATCH_LAUNCH_H
 
@@ -25,7 +25,7 @@ struct outcome {
     struct rusage used;
 };
 
-/* The child borrows our memory until it runs the command, and no signal is taken meanwhile; -1 with errno. */
+/* Starts the child, which shares our memory until it runs the command, with signals blocked; returns -1 with errno. */
 pid_t launch(struct plan *plan, volatile struct outcome *outcome);
 
 #endif

@@ -1,7 +1,7 @@
-"""Start commands in Python, where there is no compiled core.
+"""Starts commands in Python if there is no compiled core.
 
-It copies this process with fork, which takes a millisecond or two more, some of it on the target CPUs: they run the
-last lines before the command, and take down the copy.
+It forks this process, which takes a millisecond or two more, partly on the target CPUs: the last lines before the
+command run there, and so does the removal of the copy.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from collections.abc import Callable
 from time import monotonic_ns
 from typing import NoReturn
 
-STARTED, CGROUP, MEMORY, USER, AFFINITY, QUIET, EXEC = range(7)  # where it is, or where it failed
+STARTED, CGROUP, MEMORY, USER, AFFINITY, QUIET, EXEC = range(7)  # the stage reached, or at which it failed
 USAGE_FIELDS = 8
 _BIND_MEMORY = 2  # MPOL_BIND
 _MOST_NODES = 1 << 10
-_SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}  # system calls have a number a machine
+_SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}  # numbers of system calls, by machine type
 _MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.ENODEV, errno.ETIMEDOUT}
 _REPORT = struct.Struct(f"=iiq{USAGE_FIELDS}q")
 _EXIT_STATUS = 127  # never shown: the report contains the error
 
-# Its pid; the stage; the error's number, 0 where it was started; CLOCK_MONOTONIC just before execve, in ns; and what
-# it had used by then: user and system time (µs), minor and major faults, blocks in and out, voluntary and other
-# context switches.
+# Pid; stage; error number, 0 on success; CLOCK_MONOTONIC just before execve, in ns; and usage until then: user and
+# system time (µs), minor and major faults, blocks in and out, voluntary and other context switches.
 Launched = tuple[int, int, int, int, tuple[int, ...]]
 
 
@@ -49,11 +48,11 @@ def launch(
     blocked: int,
     ignored: int,
 ) -> Launched:
-    """Start the first of the `paths` that can be run. Raise OSError if no process can be created.
+    """Start the first of the `paths` that can be executed. Raise OSError if no process can be created.
 
     Empty `cpus` or `nodes` leave the affinity or memory policy unchanged; `must_have_all` requires all of the CPUs.
-    `cgroup` is the cgroup's `cgroup.procs`, open for writing, or -1. Signals are bits, 1 << (number - 1): `blocked` and
-    `ignored` in the command; all others have their default.
+    `cgroup` is the cgroup's `cgroup.procs`, open for writing, or -1. Signals are bits, 1 << (number - 1): the command
+    has `blocked` and `ignored` signals; all others are at their default.
     """
     set_signals = _signal_setter(ignored)
     mask = [number for number in signal.valid_signals() if blocked >> (number - 1) & 1]
@@ -99,7 +98,7 @@ def launch(
 
 
 def _start(become_command: Callable[[int], NoReturn]) -> Launched:
-    """Fork the child with all signals blocked until it has its own signal handling."""
+    """Fork the child; all signals are blocked until it has its own signal handling."""
     read_end, write_end = os.pipe2(os.O_CLOEXEC)
     before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
     try:
@@ -116,7 +115,7 @@ def _start(become_command: Callable[[int], NoReturn]) -> Launched:
 
 
 def _fork() -> int:
-    """Fork this process. Python 3.12 warns of other threads; the child takes no lock that they may hold."""
+    """Fork this process. Python 3.12 warns if there are other threads; the child takes no lock that they may hold."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
@@ -129,7 +128,7 @@ def _launched(pid: int, read_end: int) -> Launched:
         while piece := file.read(2 * _REPORT.size):
             content += piece
     reports = list(_REPORT.iter_unpack(content))
-    if not reports:  # killed before it could say anything
+    if not reports:  # killed before it could report anything
         return pid, STARTED, 0, 0, (0,) * USAGE_FIELDS
     (_, _, began_ns, *used), (stage, error, *_) = reports[0], reports[-1]
     if error:
@@ -138,7 +137,7 @@ def _launched(pid: int, read_end: int) -> Launched:
 
 
 def prctl(option: int, value: int) -> None:
-    """Change how the kernel treats this process. Raise OSError."""
+    """Call prctl(2) for this process. Raise OSError."""
     _checked(_libc().prctl(option, *_longs(value, 0, 0, 0)))
 
 
@@ -169,15 +168,15 @@ def _failed(number: int) -> OSError:
 
 
 def _variable(text: bytes) -> tuple[bytes, bytes] | None:
-    """Return name and value; None for what os.execve does not accept."""
+    """Return name and value; None if os.execve would not accept them."""
     name, sign, value = text.partition(b"=")
     return (name, value) if name and sign else None
 
 
 def _signal_setter(ignored: int) -> Callable[[], None]:
-    """Return a function that changes signal handling where it differs from the command's.
+    """Return a function that sets the command's signal handling, for signals whose handling differs.
 
-    execve itself resets handlers that Python does not know.
+    execve itself resets handlers unknown to Python.
     """
     handlers: list[tuple[int, signal.Handlers]] = []
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
@@ -225,14 +224,14 @@ def _used() -> tuple[int, ...]:
 
 
 def _run_first(paths: tuple[bytes, ...], argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
-    """Replace this process by the first path that can be run. Raise OSError, chosen as execvp(3) chooses it."""
+    """Replace this process by the first path that can be executed. Raise the OSError that execvp(3) would report."""
     failure = _failed(errno.ENOENT)
     for path in paths:
         try:
             _run(path, argv, environment)
         except OSError as error:
             if error.errno == errno.EACCES and b"/" not in argv[0] and not os.access(path, os.F_OK):
-                continue  # in a folder that may not be searched: absent, as to every shell
+                continue  # in a folder without search permission: absent, as for every shell
             if error.errno == errno.EACCES or len(paths) == 1:
                 failure = error
             elif error.errno not in _MISSING:

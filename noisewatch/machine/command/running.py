@@ -1,10 +1,9 @@
-"""Run commands one after the other as if noisewatch were not there: signals, stops, and how they end.
+"""Runs commands one after the other, transparently: signals, stops, and how they end.
 
-Signals are blocked and taken one by one, so that none is lost between two looks.
+Signals are blocked and handled one by one, so none is lost between two looks.
 
-A guard process ends a command and all its descendants if noisewatch is killed. The kernel does so for the command alone
-(PR_SET_PDEATHSIG, prctl(2)), as soon as noisewatch is dead. Its descendants would run on, pinned to the target CPUs,
-without a sign of their origin.
+A guard process ends a command and all its descendants if noisewatch is killed. The kernel only ends the command itself
+(PR_SET_PDEATHSIG, prctl(2)); its descendants would run on, pinned to the target CPUs, without a sign of their origin.
 """
 
 from __future__ import annotations
@@ -55,12 +54,11 @@ class PendingSignal(Struct, frozen=True):
 
 
 class PendingSignals:
-    """The signals that concern a command, taken from `begin` to `end`.
+    """The signals that concern a command, kept pending from `begin` to `end`.
 
-    Threads and processes begun meanwhile have them blocked.
-
-    A signal ignored at noisewatch's start, like SIGHUP below nohup, stays ignored. Threads begun before would take the
-    signals, unless they were begun as in machine/threads.py.
+    Threads and processes started in between have them blocked. A signal ignored at noisewatch's start, like SIGHUP
+    below nohup, stays ignored. Threads started before would take the signals, unless they were started as in
+    machine/threads.py.
     """
 
     def __init__(self) -> None:
@@ -71,7 +69,7 @@ class PendingSignals:
         self._poll = select.poll()
 
     def begin(self, core: ModuleType) -> None:
-        """Block the signals; from here on they are pending until taken. Raise OSError, with nothing changed."""
+        """Block the signals: they are pending until handled. Raise OSError with nothing changed."""
         ignored = {number for number in FOR_MAIN_THREAD if signal.getsignal(number) is signal.SIG_IGN}
         blocked = FOR_MAIN_THREAD - ignored | {signal.SIGCHLD}  # ignoring SIGCHLD leaves no zombies
         self._descriptor = core.signalfd(signal_bits(blocked))
@@ -80,7 +78,7 @@ class PendingSignals:
         self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, blocked))
 
     def end(self) -> None:
-        """Restore what was before `begin`."""
+        """Restore the state before `begin`."""
         default = self._child_handler == signal.SIG_DFL
         signal.signal(signal.SIGCHLD, _ignore if default else self._child_handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
@@ -103,9 +101,9 @@ class PendingSignals:
 
     @contextmanager
     def calling_for_children(self, note: Callable[[], None]) -> Iterator[None]:
-        """Call `note` from the SIGCHLD handler while the caller works within the context instead of waiting.
+        """Call `note` from the SIGCHLD handler while the caller works in the context instead of waiting.
 
-        SIGCHLD is not among the pending signals meanwhile.
+        SIGCHLD is not among the pending signals in this context.
         """
         self._note = note
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
@@ -128,14 +126,14 @@ class PendingSignals:
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """Do nothing, as the default for SIGCHLD does: CPython reports an error for a signal that finds no handler.
+    """Do nothing, like the default for SIGCHLD: CPython reports an error for a signal without a handler.
 
-    That happens where the handler is removed between the arrival of the signal, in any thread, and its delivery.
+    That happens if the handler is removed between the signal's arrival, in any thread, and its delivery.
     """
 
 
 def stop_as_by_terminal() -> None:
-    """Stop this process, visibly to a shell, until it is continued. In an orphaned process group it goes on."""
+    """Stop this process, visibly to a shell, until it is continued. An orphaned process group is not stopped."""
     before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTSTP)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
@@ -149,20 +147,20 @@ _NO_COMMAND = 0
 
 
 class CommandGuard:
-    """A guard process, which sleeps until the pipe held by noisewatch closes, however noisewatch ends.
+    """A guard process, which sleeps until noisewatch's end of a pipe closes, however noisewatch ends.
 
-    Daemons of the command, which noisewatch has adopted, live on. So does everything if the guard is killed first.
+    Daemons of the command, adopted by noisewatch, survive. If the guard is killed first, everything survives.
     """
 
     def __init__(self) -> None:
-        self._guarded = mmap.mmap(-1, _PID.size)  # shared, so that it learns of a command without being woken up
+        self._guarded = mmap.mmap(-1, _PID.size)  # shared, so that the guard need not be woken for each command
         self._pid = 0
         self._alive = -1
 
     def begin(self) -> None:
         """Fork the guard.
 
-        The caller has blocked all signals that concern a command, so that the guard outlives them. Raise OSError.
+        The caller has blocked all signals that concern a command, so the guard survives them. Raise OSError.
         """
         ends, self._alive = os.pipe()
         try:
@@ -183,7 +181,7 @@ class CommandGuard:
         _PID.pack_into(self._guarded, 0, pid)
 
     def rest(self) -> None:
-        """Guard no command, as the last one has ended."""
+        """Guard no command: the last one has ended."""
         self.watch(_NO_COMMAND)
 
     def end(self) -> None:
@@ -194,7 +192,7 @@ class CommandGuard:
             os.waitpid(self._pid, 0)
 
     def _guard(self, ends: int) -> None:
-        os.setsid()  # a signal to our process group is not for it
+        os.setsid()  # not the target of signals to our process group
         os.closerange(0, ends)
         os.closerange(ends + 1, os.sysconf("SC_OPEN_MAX"))
         os.read(ends, 1)
@@ -204,7 +202,7 @@ class CommandGuard:
 
 
 def _end_all(pid: int) -> None:
-    """Kill the process and its descendants. All are stopped first, as running ones could start more."""
+    """Kill the process and its descendants. All are stopped first, because running ones could start more."""
     stopped: set[int] = set()
     while running := with_descendants([pid]) - stopped:
         for descendant in running:
@@ -215,22 +213,22 @@ def _end_all(pid: int) -> None:
 
 
 def _send(pid: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # it has ended, or become another user
+    with suppress(ProcessLookupError, PermissionError):  # it has ended or changed its user
         os.kill(pid, number)
 
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LONGEST_SCHEDULING = 100  # bytes: three numbers
-_PROMPTLY_S = 0.0002  # a look takes some milliseconds; Python's own 5 ms would be seen in the time of a short command
+_PROMPTLY_S = 0.0002  # a look takes some milliseconds; Python's own 5 ms would affect the time of a short command
 _KB = 1024
-_INEXACT_KB = 1024  # by how much the kernel may miscount what a process has in memory
+_INEXACT_KB = 1024  # the kernel's counting error of a process's memory
 
 
 class Commands:
-    """A context manager of the main thread, which starts commands and handles signals meanwhile.
+    """A context manager of the main thread, which starts commands and handles signals.
 
-    Threads and processes of ours started within have these signals blocked, so start a sampler's process before. A
-    command that still runs when the context is left goes on until this process ends.
+    Our threads and processes started in the context have these signals blocked, so start a sampler's process before. A
+    command that is still running when the context ends continues until this process ends.
     """
 
     def __init__(self, inherited: InheritedState | None = None, core: ModuleType | None = None) -> None:
@@ -243,7 +241,7 @@ class Commands:
         self._asked_to_end: signal.Signals | None = None
 
     def __enter__(self) -> Self:
-        """Take the signals and start the guard. Raise CannotStart where the system refuses either."""
+        """Block the signals and start the guard. Raise CannotStart if the system refuses either."""
         self._core.prctl(_PR_SET_CHILD_SUBREAPER, 1)
         with ExitStack() as undo:
             undo.callback(self._core.prctl, _PR_SET_CHILD_SUBREAPER, 0)
@@ -252,7 +250,7 @@ class Commands:
                 undo.callback(self._signals.end)
                 self._guard.begin()
             except OSError as error:
-                reason = f"no command can be watched: {system_reason(error)}"
+                reason = f"cannot supervise the command: {system_reason(error)}"
                 raise CannotStart(CannotStart.OURS, reason) from error
             undo.pop_all()
         return self
@@ -268,17 +266,17 @@ class Commands:
 
     @property
     def asked_to_end(self) -> signal.Signals | None:
-        """The first signal that asked noisewatch to end, whether or not the command reacted to it."""
+        """The first signal that asked noisewatch to end, whether or not the command reacted."""
         self.take_signals()
         return self._asked_to_end
 
     @property
     def ended_by(self) -> signal.Signals | None:
-        """The first signal that asked noisewatch to end until the context was left."""
+        """The first signal that asked noisewatch to end before the context was left."""
         return self._asked_to_end
 
     def start(self, plan: CommandPlan) -> StartedCommand:
-        """Start the command; the one before has ended. Raise CannotStart."""
+        """Start the command after the previous one has ended. Raise CannotStart."""
         earlier = self._adopted.begin_command()
         launched = launch_command(self._core, plan, self._inherited)
         self._guard.watch(launched.pid)
@@ -293,14 +291,14 @@ class Commands:
         return False
 
     def wait_for_news(self, until_ns: int | None, ends: int | None) -> bool:
-        """Wait for a signal, or the end of a process; return False if there was neither in time."""
+        """Wait for a signal or the end of a process; return False if neither comes in time."""
         return self._signals.wait(until_ns, ends)
 
     @contextmanager
     def calling_for_children(self, note: Callable[[], None]) -> Iterator[None]:
-        """Call `note` whenever a child changes state within the context; reap orphans afterwards.
+        """Call `note` whenever a child changes state in the context; reap orphans afterwards.
 
-        Only the main thread can call it, so other threads, which read files, hand over soon.
+        It is called in the main thread, to which file-reading threads yield soon.
         """
         before_s = sys.getswitchinterval()
         sys.setswitchinterval(_PROMPTLY_S)
@@ -318,11 +316,11 @@ class Commands:
 
     @property
     def may_be_others(self) -> bool:
-        """Whether a process older than the command may have started some of those that it seems to have left."""
+        """Whether some of the processes that the command seems to have left may be from an older process."""
         return self._adopted.may_be_others
 
     def end_command(self, pid: int) -> tuple[frozenset[int] | None, ResourceUsage | None]:
-        """Return the processes that the command left, and the usage of those that have ended."""
+        """Return the processes left by the command, and the usage of those that have ended."""
         self._running = None
         self._guard.rest()
         return self._adopted.end_command(pid)
@@ -345,7 +343,7 @@ class Commands:
         self._adopted.reap(self._running.pid if self._running is not None else None)
 
     def _stop(self, is_delivered: bool) -> None:
-        """Stop this process with the command, until the shell or another process continues it."""
+        """Stop this process together with the command, until the shell or another process continues it."""
         since_ns, command = monotonic_ns(), self._running
         if command is not None and not is_delivered:
             command.forward(signal.SIGTSTP)
@@ -355,15 +353,15 @@ class Commands:
 
 
 class StartedCommand:
-    """A command that runs, or has ended. `earlier_pids` were left by earlier commands, and alive at its start."""
+    """A command that is running or has ended. `earlier_pids`, left by earlier commands, were alive at its start."""
 
     def __init__(
         self, launched: LaunchedProcess, commands: Commands, earlier_pids: frozenset[int] = frozenset()
     ) -> None:
         self.pid = launched.pid
         self.earlier_pids = earlier_pids
-        self.began_ns = launched.began_ns or monotonic_ns()  # killed before it began
-        self.launch_cpu_ns = launched.launch.cpu_ns  # before that, on our CPUs: not in what the command used
+        self.began_ns = launched.began_ns or monotonic_ns()  # killed before it started
+        self.launch_cpu_ns = launched.launch.cpu_ns  # usage before execve, on our CPUs: not the command's
         self.scheduling_at_begin = scheduling_of(self.pid)
         self._scheduling = self.scheduling_at_begin
         self._allowed: CpuSet | None = None
@@ -383,9 +381,9 @@ class StartedCommand:
         return self._ended is not None
 
     def wait(self, until_ns: int | None = None) -> EndedCommand | None:
-        """Return how the command ended, or None if it still runs at CLOCK_MONOTONIC `until_ns`.
+        """Handle signals until the command ends; return how it ended, or None if it still runs at `until_ns`.
 
-        Handle signals meanwhile.
+        `until_ns` is a time of CLOCK_MONOTONIC.
         """
         self.look()
         while self._ended is None and self._commands.wait_for_news(until_ns, self._ends):
@@ -395,13 +393,13 @@ class StartedCommand:
 
     @contextmanager
     def noticed(self) -> Iterator[None]:
-        """Note the command's end at once while the caller does other work than waiting within the context."""
+        """Note the command's end at once while the caller works in the context instead of waiting."""
         with self._commands.calling_for_children(self._look_once):
-            self._look_once()  # what happened before, of which another thread may have taken the signal
+            self._look_once()  # earlier events, whose signal another thread may have taken
             yield
 
     def _look_once(self) -> None:
-        """Look at the command; where a signal arrives within a look, look once more after it."""
+        """Look at the command; if a signal arrives during the look, look again."""
         self._has_news = True
         while self._has_news and not self._is_looking:
             self._has_news, self._is_looking = False, True
@@ -409,13 +407,10 @@ class StartedCommand:
             self._is_looking = False
 
     def forward(self, number: signal.Signals) -> None:
-        """Send the command a signal.
-
-        SIGCONT is sent only to a stopped command, as a shell sends it to the whole group.
-        """
+        """Send the command a signal; SIGCONT only if it is stopped, because a shell sends it to the whole group."""
         if number == signal.SIGCONT and self._stopped_since_ns is None:
             return
-        with suppress(PermissionError):  # it has become another user
+        with suppress(PermissionError):  # it has changed its user
             os.kill(self.pid, number)
 
     def look(self, stopped_since_ns: int | None = None) -> None:
@@ -431,7 +426,7 @@ class StartedCommand:
             if os.WIFSTOPPED(status):
                 self._stop_count += 1
                 self._stopped_since_ns = self._stopped_since_ns or stopped_since_ns or now_ns
-            elif os.WIFCONTINUED(status):  # that of a stop: of one not seen, no longer than since the last look
+            elif os.WIFCONTINUED(status):  # start of the stop; for an unnoticed one, the last look
                 self._go_on(now_ns, stopped_since_ns or looked_ns)
             else:
                 self._go_on(now_ns, None)
@@ -476,7 +471,7 @@ def scheduling_of(pid: int) -> str:
 
 
 def _allowed_cpus_of(pid: int) -> CpuSet | None:
-    """Return the allowed CPUs of the process's main thread, which stay readable until the process is reaped."""
+    """Return the allowed CPUs of the process's main thread; they are readable until it is reaped."""
     try:
         return frozenset(os.sched_getaffinity(pid))
     except OSError:
@@ -484,7 +479,7 @@ def _allowed_cpus_of(pid: int) -> CpuSet | None:
 
 
 def _descriptor_of(pid: int) -> int | None:
-    """Return a pidfd, readable once the process ends, whichever process reaps it; None before Linux 5.3."""
+    """Return a pidfd, which becomes readable when the process ends, whoever reaps it; None before Linux 5.3."""
     try:
         return os.pidfd_open(pid)
     except OSError:

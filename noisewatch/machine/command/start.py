@@ -1,6 +1,6 @@
-"""Start a command by its parameters, in the state that it would have inherited without noisewatch.
+"""Starts a command in the state that it would have inherited without noisewatch.
 
-Everything is prepared here, so that the child only makes system calls.
+Everything is prepared here, so the child only makes system calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from noisewatch.machine.command.ending import ResourceUsage
 from noisewatch.machine.command.python_launching import AFFINITY, CGROUP, EXEC, MEMORY, QUIET, USER
 from noisewatch.text import clean
 
-_SET_BY_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})  # ignored, before any of our lines runs
+_SET_BY_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})  # ignored by Python before our code runs
 
 
 class CommandUser(Struct, frozen=True):
@@ -32,10 +32,10 @@ class CommandUser(Struct, frozen=True):
 
 
 class CommandPlan(Struct, frozen=True, kw_only=True):
-    """A command, and where it runs. None keeps what noisewatch was started with.
+    """A command and its placement. None keeps the state in which noisewatch was started.
 
-    `memory_nodes` are the only nodes that its memory comes from. `cgroup` is a folder of cgroup v2; the command is
-    moved there before it is pinned, as CPUs of an isolated partition can only be used from within. `is_quiet` gives it
+    `memory_nodes` are the only nodes for its memory. `cgroup` is a folder of cgroup v2; the command is moved there
+    before it is pinned, because CPUs of an isolated partition are only usable from within. `is_quiet` gives it
     /dev/null as standard input, output and error; otherwise it has noisewatch's descriptors.
     """
 
@@ -48,23 +48,20 @@ class CommandPlan(Struct, frozen=True, kw_only=True):
 
 
 class InheritedState(Struct, frozen=True, kw_only=True):
-    """The state in which this process was started, before it changed anything. Signals are bits, 1 << (number - 1).
+    """The state in which this process was started. Signals are bits, 1 << (number - 1).
 
-    SIGPIPE and SIGXFSZ count as not ignored: Python has set both, so their original handling is unknown.
+    SIGPIPE and SIGXFSZ count as not ignored: Python sets both, so their original handling is unknown.
     """
 
     cpus: CpuSet
     environment: tuple[bytes, ...]
     blocked_signals: int
     ignored_signals: int
-    children: frozenset[int] = frozenset()  # a shell's, for which this process was put
+    children: frozenset[int] = frozenset()  # of the shell that this process replaced
 
 
 def inherited_state() -> InheritedState:
-    """Return the state for a command to inherit.
-
-    Call it before this process is pinned, or blocks or handles signals.
-    """
+    """Return the state for commands to inherit. Call it before this process is pinned, or changes signal handling."""
     signals = signal.valid_signals()
     ignored = {number for number in signals if signal.getsignal(number) is signal.SIG_IGN}
     return InheritedState(
@@ -82,7 +79,7 @@ def signal_bits(numbers: Iterable[int]) -> int:
 
 
 def _environment() -> tuple[bytes, ...]:
-    """Return the environment as the kernel received it: in the locale C Python adds LC_CTYPE to its own copy."""
+    """Return the environment as the kernel received it: in locale C, Python adds LC_CTYPE to its own copy."""
     try:
         with open("/proc/self/environ", "rb") as file:
             content = file.read()
@@ -95,7 +92,7 @@ _NO_USER = (False, 0, 0, ())
 
 
 class LaunchedProcess(Struct, frozen=True):
-    """A child that runs the command. `launch` is its usage before execve, mostly not on the command's CPUs."""
+    """A child that runs the command. `launch` is its usage before execve, mostly on other CPUs than the command's."""
 
     pid: int
     began_ns: int  # CLOCK_MONOTONIC just before execve
@@ -103,7 +100,7 @@ class LaunchedProcess(Struct, frozen=True):
 
 
 def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedState) -> LaunchedProcess:
-    """Start the command from this thread; it ends with the thread. Raise CannotStart."""
+    """Start the command from this thread, with which it ends. Raise CannotStart."""
     _check(plan)
     argv = tuple(map(os.fsencode, plan.argv))
     paths = _paths(argv[0], inherited.environment)
@@ -137,7 +134,7 @@ def launch_command(core: ModuleType, plan: CommandPlan, inherited: InheritedStat
 
 
 def _check(plan: CommandPlan) -> None:
-    """Raise CannotStart for an option that would be silently ignored, or mean something else."""
+    """Raise CannotStart for an option that would be ignored or misunderstood."""
     for chosen, what in ((plan.cpus, "CPU to pin it to"), (plan.memory_nodes, "node to bind its memory to")):
         if chosen is not None and not chosen:
             raise CannotStart(CannotStart.OURS, f"{_name_of(plan)} was not started: there is no {what}")
@@ -146,7 +143,7 @@ def _check(plan: CommandPlan) -> None:
 
 
 def _paths(name: bytes, environment: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Return the existing paths that the name may refer to, as execvp(3) searches: the child need not search."""
+    """Return the existing paths that the name may refer to, as execvp(3) searches, so the child need not search."""
     if b"/" in name:
         return (name,)
     if not name:
@@ -162,12 +159,12 @@ def _may_be(path: bytes) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
-        return True  # execve has the answer, perhaps for another user
+        return True  # execve decides, perhaps as another user
     return True
 
 
 def _cpus(plan: CommandPlan, inherited: InheritedState) -> tuple[int, ...]:
-    """Return the CPUs to pin to; none if the affinity is right already, or left to the cgroup."""
+    """Return the CPUs to pin to; none if the affinity is right already or left to the cgroup."""
     if plan.cpus is not None:
         return tuple(sorted(plan.cpus))
     if plan.cgroup is not None or os.sched_getaffinity(0) == inherited.cpus:
@@ -201,7 +198,7 @@ def _not_prepared(plan: CommandPlan, stage: int, number: int) -> CannotStart:
         AFFINITY: f"pin it to CPU {format_cpu_list(plan.cpus or frozenset())}",
     }[stage]
     is_pinning = stage == AFFINITY and number == errno.EINVAL
-    reason = "not all of them are online and allowed to it" if is_pinning else _reason(number)
+    reason = "not all of them are online and allowed" if is_pinning else _reason(number)
     return CannotStart(CannotStart.OURS, f"{_name_of(plan)} was not started: cannot {action}: {reason}")
 
 

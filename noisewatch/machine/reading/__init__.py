@@ -1,4 +1,4 @@
-"""Reading the same files repeatedly: in C if a compiler was at hand, otherwise in Python, with one interface."""
+"""Rereads files: in C if compiled, otherwise in Python, with one interface."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from noisewatch.machine.spinning.loops import compiled_or
 
 
 def load_reading(name: str | None = None) -> ModuleType:
-    """Return the core with this name; by default the compiled one, unless it is missing or declined."""
+    """Return the core with this name; by default the compiled one unless it is missing or disabled."""
     return compiled_or(python_reading, "noisewatch.machine.reading._native", name)

@@ -1,4 +1,4 @@
-/* Reading for Python: files that are read again and again in one call, and the rows of a table that changed. */
+/* Reading for Python: repeatedly read files in one call, and the changed rows of a table. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000 /* Python 3.11: one build serves all later ones */
 #include <Python.h>
@@ -35,7 +35,7 @@ static int grow(struct content *content) {
     return 0;
 }
 
-/* The whole file; 0, or what went wrong. */
+/* Reads the whole file; returns 0 or an error number. */
 static int read_whole(int descriptor, struct content *content, size_t largest) {
     content->size = 0;
     for (;;) {
@@ -78,7 +78,7 @@ static int add(PyObject *changed, PyObject *pair) {
     return failed;
 }
 
-/* Reads one file of the list; non-zero with an exception. */
+/* Reads one file of the list; returns non-zero with an exception. */
 static int reread_one(PyObject *kept, Py_ssize_t at, struct content *content, size_t largest, PyObject *changed) {
     PyObject *file, *before;
     int error;
@@ -124,7 +124,7 @@ static PyObject *native_reread(PyObject *module, PyObject *arguments) {
     return changed;
 }
 
-/* The end of the line that begins at `at`. */
+/* Returns the end of the line that begins at `at`. */
 static const char *end_of_line(const char *at, const char *end) {
     const char *found = memchr(at, '\n', (size_t)(end - at));
     return found != NULL ? found : end;
@@ -173,9 +173,9 @@ static int is_blank(char character) {
     return character == ' ' || (character >= '\t' && character <= '\r');
 }
 
-enum { MOST_DIGITS = 18 }; /* whatever they are, they fit into 64 bits with a sign */
+enum { MOST_DIGITS = 18 }; /* any such count fits into a signed 64-bit integer */
 
-/* The count at `*at`, which moves behind it; -1 where there is none. */
+/* Returns the count at `*at` and moves `*at` past it; -1 if there is none. */
 static int64_t next_count(const char **at, const char *end) {
     const char *begin = *at;
     while (begin < end && is_blank(*begin))

@@ -1,4 +1,4 @@
-"""Kernel files by descriptor: files that are read repeatedly are kept open, and read in one call.
+"""Keeps repeatedly read kernel files open, and reads them in one call.
 
 Opening and closing a file of /proc costs three times as much as reading it.
 """
@@ -15,11 +15,11 @@ from noisewatch.machine.reading import load_reading
 from noisewatch.machine.reading.python_reading import AT, IS_GIVEN_UP, PROGRESS_WORDS, SINCE_NS, Kept, read_whole
 from noisewatch.units import NS_PER_S
 
-_KERNEL = ("/proc/", "/sys/")  # elsewhere a path may come to mean another file, of which the open one knows nothing
+_KERNEL = ("/proc/", "/sys/")  # elsewhere a path may later refer to another file than the open one
 _MOST_KEPT = 2048  # the kernel holds a page for each
 _MOST_NOTED = 4096
-_IDLE_SNAPSHOTS = 16  # a file not read in so many snapshots is closed if others need its place
-LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; nothing we read comes near this
+_IDLE_SNAPSHOTS = 16  # a file not read for so many snapshots is closed if others need its place
+LARGEST_FILE = 256 << 20  # /proc/interrupts of 1152 CPUs has 13 MB; no file that we read is much larger
 
 
 def read_file(path: str) -> bytes:
@@ -38,18 +38,18 @@ Reread = Callable[[list[Kept], memoryview, int], list[tuple[int, bytes | int]]] 
 
 
 class ReadProgress:
-    """The file being read, of many, and since when: written by the reading thread for the waiting one."""
+    """The file being read, of many, and since when: written by the reading thread, read by the waiting one."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.words = memoryview(bytearray(8 * PROGRESS_WORDS)).cast("q")
 
     def since(self) -> tuple[str, float] | None:
-        """Return the path being read, and the CLOCK_MONOTONIC (s) when its turn came; None before the first."""
+        """Return the path being read and when that began (s, CLOCK_MONOTONIC); None before the first file."""
         return (self.paths[self.words[AT]], self.words[SINCE_NS] / NS_PER_S) if self.words[SINCE_NS] else None
 
     def give_up(self) -> None:
-        """Make the hanging read the last one."""
+        """Skip all files after the hanging one."""
         self.words[IS_GIVEN_UP] = 1
 
 
@@ -59,7 +59,7 @@ class _Open(Struct):
 
 
 class KeptFiles:
-    """The files read last, kept open: the kernel renews their content at each reading. Not thread-safe."""
+    """The recently read files, kept open: the kernel renews their content at each read. Not thread-safe."""
 
     def __init__(self, below: tuple[str, ...] = _KERNEL, most: int = _MOST_KEPT, reread: Reread | None = None) -> None:
         self._below = below
@@ -76,10 +76,11 @@ class KeptFiles:
     def reread(
         self, files: Sequence[File], progress: ReadProgress, but_not: Container[str] = ()
     ) -> list[tuple[int, bytes | None]]:
-        """Reread the files in order, in one call; return those that have changed, by their index in `files`.
+        """Reread the files in order, in one call; return the changed ones by their index in `files`.
 
-        A file is returned with None, for `read`, if it is not open yet and `read` would keep it open, or is one of
-        `but_not`, or is gone: its process ended, its device was removed, and its path may refer to another one by now.
+        A file is returned with None, to be read by `read`, if it is not open yet and `read` would keep it open, if it
+        is one of `but_not`, or if it is gone: its process has ended or its device was removed, so its path may now
+        refer to another one.
         """
         has_room = self._has_room()
         answers: list[tuple[int, bytes | None]] = []
@@ -128,7 +129,7 @@ class KeptFiles:
     def _remember(self, path: str) -> None:
         if not path.startswith(self._below):
             return
-        if len(self._noted) >= _MOST_NOTED:  # processes come and go for ever
+        if len(self._noted) >= _MOST_NOTED:  # processes come and go
             self._noted.clear()
         self._noted.add(path)
 
@@ -140,15 +141,15 @@ class KeptFiles:
         return len(self._open_by_path) < self._most_kept
 
     def leave(self, path: str) -> None:
-        """Close all files but this one, in which a thread is stuck: it would keep hundreds of others open."""
+        """Close all files except this one, in which a thread is stuck and would keep hundreds of others open."""
         for other in [open_path for open_path in self._open_by_path if open_path != path]:
             self._close(other)
 
     def __del__(self) -> None:
-        """Close all files, once the stuck thread has returned after all."""
+        """Close all files when the stuck thread has finally returned."""
         self.leave("")
 
     def _close(self, path: str) -> None:
-        file = self._open_by_path.pop(path, None)  # at once: two threads may be at it
+        file = self._open_by_path.pop(path, None)  # first, as two threads may call this
         if file is not None:
             os.close(file.descriptor)

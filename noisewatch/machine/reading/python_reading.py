@@ -1,4 +1,4 @@
-"""Read files in Python, where there is no compiled core."""
+"""Reads files in Python if there is no compiled core."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from time import monotonic_ns
 
 AT, SINCE_NS, IS_GIVEN_UP, PROGRESS_WORDS = range(4)
 _CHUNK = 1 << 18
-_MOST_DIGITS = 18  # whatever they are, they fit into 64 bits with a sign
+_MOST_DIGITS = 18  # any such count fits into a signed 64-bit integer
 
 # A descriptor, or the path of a file that is not open; and the previous content: None if the file did not exist.
 Kept = tuple[int | bytes, bytes | None]
@@ -62,7 +62,7 @@ def read_whole(descriptor: int, largest: int) -> bytes:
 def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | None:
     """Return the lines of `after` that differ from `before`: number from 0, begin, and end without the line break.
 
-    None if the number of lines differs. In a big /proc/interrupts few rows change.
+    None if the number of lines differs. In a large /proc/interrupts few rows change.
     """
     old, new = before.split(b"\n"), after.split(b"\n")
     if len(old) != len(new):
@@ -78,7 +78,7 @@ def changed_lines(before: bytes, after: bytes) -> list[tuple[int, int, int]] | N
 def counts(text: bytes, begin: int, end: int, count: int) -> tuple[tuple[int, ...], int] | None:
     """Parse `count` blank-separated counts of at most 18 digits; return them and the end, or None.
 
-    The end is where the text behind the counts begins.
+    The end is where the text after the counts begins.
     """
     words = text[begin:end].split(None, count)
     numbers = words[:count]

@@ -1,4 +1,4 @@
-r"""The frames of a recording: each contains what changed from one snapshot to the next.
+r"""The frames of a recording: each contains the changes from one snapshot to the next.
 
 A recording is gzip over JSON lines. The first line is the header:
 
@@ -8,7 +8,7 @@ A line may contain an answer asked between two snapshots, such as a calibration;
 
     {"aside": {"ask calibration": {"core": "native", …}}}
 
-or mark that a sample begins with the next frame, where there are more frames than its two:
+or mark that a sample begins with the next frame, if there are more frames than the sample's two:
 
     {"aside": {"ask sample": true}}
 
@@ -20,8 +20,8 @@ and every other line is a frame:
      "failed": {"text /proc/schedstat": ["no such file", true]}}
 
 A question is its kind and its path. `read` contains whole answers, `rows` the changed lines of a text (by their number
-from 0), `failed` the reason and whether the kernel reported that the file is absent. What a frame does not mention is
-unchanged; a key frame mentions everything, so that a reader may begin there.
+from 0), `failed` the reason and whether the kernel reported that the file is absent. Anything missing in a frame is
+unchanged; a key frame contains everything, so a reader may begin there.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Failure(Struct, frozen=True):
     is_absent: bool
 
 
-_NEVER = Failure("never asked", is_absent=False)  # None is an answer
+_NEVER = Failure("never asked", is_absent=False)  # None is a valid answer
 
 Answer = Failure | Json
 Answers = dict[str, Answer]  # by question
@@ -75,7 +75,7 @@ def encode(frame: RecordedSnapshot, previous: Answers, is_key: bool) -> dict[str
 
 
 def decode(line: Json, previous: Answers) -> tuple[int, Answers]:
-    """Return a frame's time and all answers known after it. Raise Malformed if the line is not a frame."""
+    """Return a frame's time and all answers valid at it. Raise Malformed if the line is not a frame."""
     try:
         after = {} if line["key"] else dict(previous)
         after.update({question: _checked(question, answer) for question, answer in line["read"].items()})
@@ -89,7 +89,7 @@ def decode(line: Json, previous: Answers) -> tuple[int, Answers]:
 
 
 def begins_sample(line: Json) -> bool:
-    """Return whether the line marks that a sample begins with the next frame."""
+    """Return whether the line marks the start of a sample with the next frame."""
     return isinstance(line, dict) and line.get(ASIDE) == {f"ask {SAMPLE}": True}
 
 
@@ -116,7 +116,7 @@ def _checked(question: str, answer: Json) -> Json:
 
 
 def _changed_rows(before: Answer, after: Answer) -> dict[str, str] | None:
-    """Return the changed lines by number; None if the texts have different lengths, are too short or not comparable."""
+    """Return the changed lines by number; None if the texts are too short, or differ in their number of lines."""
     if not isinstance(before, str) or not isinstance(after, str):
         return None
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)

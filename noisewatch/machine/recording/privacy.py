@@ -1,9 +1,10 @@
-"""What a recording leaves out, so that it can be attached to a bug report.
+"""Removes private data from a recording, so that it can be attached to a bug report.
 
-Command lines of processes and users are never read, and irqbalance's is the only environment of another process that
-is. The rest may contain the host's name, and private data near what matters: addresses and passwords in the kernel's
+Command lines of processes and users are never read; of other processes' environments only irqbalance's is read. The
+rest may contain the host's name, and private data next to relevant data: addresses and passwords in the kernel's
 command line, mounts and crontabs, user numbers in the status of processes. A crontab
-(https://man7.org/linux/man-pages/man5/crontab.5.html) keeps its schedules, and the names of what they start:
+(https://man7.org/linux/man-pages/man5/crontab.5.html) keeps its schedules and the names of the programs that they
+start:
 
     25 6 * * *  root  test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.daily; }
     @daily  backup  TOKEN=secret /opt/backup --to //nas/share
@@ -29,9 +30,9 @@ _ASSIGNMENT = regex(r"[\"']?(\w+)[\"']?\s*=")
 _RUN_PARTS = regex(r"\brun-parts\s+(?:-\S+\s+)*/(?:[\w.-]+/)*([\w.-]+)", re.ASCII)
 _PATH = regex(r"[\w./+-]*[\w.+-]", re.ASCII)
 _SHELL = frozenset({"[", "cd", "command", "env", "exec", "flock", "if", "ionice", "nice", "sh", "sleep", "test"})
-_LONGEST_LINE = 4096  # cron itself takes 1000 characters of a command
+_LONGEST_LINE = 4096  # cron itself accepts commands of 1000 characters
 _MAGIC = b"\x1f\x8b"
-GZIP = 31  # zlib's number for its largest window in a gzip file
+GZIP = 31  # zlib's code for its largest window in a gzip file
 _MOST_BYTES = 4 << 20  # ten times the largest configuration of a kernel
 HOST_NAME = "/proc/sys/kernel/hostname"
 KERNEL_COMMAND_LINE = "/proc/cmdline"
@@ -45,7 +46,7 @@ IRQBALANCE_FILES = (
 IRQBALANCE_FOLDERS = ("/etc/systemd/system/irqbalance.service.d", "/run/systemd/system/irqbalance.service.d")
 IRQBALANCE_VARIABLES = ("IRQBALANCE_BANNED_CPUS", "IRQBALANCE_BANNED_CPULIST")
 _CPUINFO = "/proc/cpuinfo"  # on ARM it contains the board's serial number
-_SHORTEST_NAME = 4  # a host called "vm" would tear holes into every other text
+_SHORTEST_NAME = 4  # replacing the name of a host called "vm" would damage every other text
 
 MITIGATION_OPTIONS = frozenset(
     {
@@ -68,7 +69,7 @@ RELEVANT_OPTIONS = MITIGATION_OPTIONS | frozenset(
         *("debug_pagealloc", "kmemleak", "slub_debug", "slab_debug", "ignore_loglevel"),
     }
 )
-TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also contains who built it, and where
+TELLING_CONFIG = frozenset(  # of the kernel's configuration, which also contains who built it and where
     {
         *("HZ", "NO_HZ_FULL", "NO_HZ_IDLE", "HZ_PERIODIC", "PREEMPT_RT", "PREEMPT_DYNAMIC", "RT_GROUP_SCHED"),
         *("RCU_NOCB_CPU", "RCU_NOCB_CPU_DEFAULT_ALL", "RUNTIME_TESTING_MENU", "GCOV_PROFILE_ALL", "KCOV"),
@@ -91,17 +92,17 @@ _LXCFS_FILES = ("stat", "loadavg", "diskstats", "meminfo", "uptime")
 _RELEVANT_MOUNTS = (" cgroup2 ", " cgroup ", " /proc proc ", *(f" /proc/{name} fuse" for name in _LXCFS_FILES))
 _OWN_STATUS = "/proc/self/status"
 _CRONTAB = regex(r"/etc/crontab|/etc/cron\.d/[^/]+")
-_MOUNT = (regex(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")  # how each line begins, and an empty mount
+_MOUNT = (regex(r"(?:[^ ]* ){5}"), "none / none rw 0 0\n")  # the start of each line, and an empty mount
 _MOUNT_ROOT = (regex(r"(?:[^ ]* ){5}.* - "), "1 1 0:1 / / rw - none none rw\n")
 _MOUNTS = {"/proc/mounts": _MOUNT, "/proc/self/mounts": _MOUNT, "/proc/self/mountinfo": _MOUNT_ROOT}
-_DAMAGED = "\0"  # marks content that no kernel writes, so that it is damaged in the recording too
+_DAMAGED = "\0"  # marks content that no kernel writes, so that it stays damaged in the recording
 _LONGEST_COMMAND_LINE = 1 << 16  # characters: 4096 from the boot loader, and 32,768 more from a bootconfig
 
 
 def without_commands(text: str) -> str:
     """Reduce each job to its schedule, `user` and the name of its program; a line that is not a schedule becomes `?`.
 
-    Its own result is returned unchanged.
+    Applying it again changes nothing.
     """
     lines = [_reduced(line.strip()) for line in text.split("\n")]
     return "".join(f"{line}\n" for line in lines if line is not None)
@@ -126,7 +127,7 @@ def _reduced(line: str) -> str | None:
 
 
 def _name_of(command: str) -> str:
-    """Return the folder whose parts are run, else the first word without its folder if it may be a program."""
+    """Return the folder whose parts are run, otherwise the first word without its folder if it may be a program."""
     folder = _RUN_PARTS.search(command)
     if folder is not None:
         return folder[1]
@@ -150,7 +151,7 @@ def gunzip(content: bytes) -> bytes:
 
 
 class Scrubber:
-    """A filter that removes the host's identity from answers; with `identify` it leaves them unchanged."""
+    """A filter that removes the host's identity from answers; with `identify`, answers stay unchanged."""
 
     def __init__(self, host: str, identify: bool = False) -> None:
         self._identify = identify
@@ -158,7 +159,7 @@ class Scrubber:
         self._host = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])") if long_enough else None
 
     def __call__(self, path: str, answer: Json) -> Json:
-        """Return the answer about `path`, fit to be shared."""
+        """Return the answer about `path` without private data."""
         if self._identify:
             return answer
         if isinstance(answer, list):
@@ -168,14 +169,14 @@ class Scrubber:
         return self._text(path, answer) if isinstance(answer, str) else answer
 
     def path(self, path: str) -> str:
-        """Return the path, fit to be shared: a cgroup may have the host's name."""
+        """Return the path without private data: a cgroup may be named after the host."""
         return path if self._identify or path == HOST_NAME else self.without_host(path)
 
     def _text(self, path: str, text: str) -> str:
         if path == HOST_NAME:
             return "host\n"
         if not text:
-            return text  # as a file that is hidden or was not copied
+            return text  # like a file that is hidden or was not copied
         if path in (KERNEL_COMMAND_LINE, KERNEL_INSTALL):
             return _reduce_options(text)
         if path == GRUB or path.startswith(GRUB_FOLDER + "/"):
@@ -196,7 +197,7 @@ class Scrubber:
             return _reduce_environment(text)
         if path in IRQBALANCE_FILES or path.startswith(_IN_IRQBALANCE_FOLDERS):
             settings = "".join(f"{name}={value}\n" for name, value in irqbalance_settings(text))
-            return settings if text.endswith("\n") else f"{settings}#"  # cut off, as it was
+            return settings if text.endswith("\n") else f"{settings}#"  # cut off, as the original
         if _CRONTAB.fullmatch(path):
             return self.without_host(without_commands(text))
         return self.without_host(text)
@@ -220,7 +221,7 @@ def _reduce_options(command_line: str) -> str:
 
 
 def _reduce_assignments(text: str) -> str:
-    """Return GRUB's assignments of kernel options, reduced to options that matter and references to one another."""
+    """Return GRUB's assignments of kernel options, reduced to relevant options and references to one another."""
     kept = []
     for match in _GRUB_OPTIONS.finditer(text):
         words = [word for word in re.split(r"[\s\"']+", match[2]) if _is_reference(word) or _is_relevant(word)]
@@ -237,13 +238,13 @@ def _is_reference(word: str) -> bool:
 
 
 def irqbalance_settings(text: str) -> list[tuple[str, str]]:
-    """Return the variables that ban CPUs, with their values, as a shell, an environment file or a unit sets them."""
+    """Return the variables that ban CPUs, with their values, as set by a shell, an environment file or a unit."""
     lines = (line for line in text.splitlines() if not line.lstrip().startswith(("#", ";")))
     return [(match[1], match[2]) for line in lines for match in _IRQBALANCE_SETTING.finditer(line)]
 
 
 def _reduce_environment(text: str) -> str:
-    """Return irqbalance's variables. One without a name represents all others, as no environment is empty."""
+    """Return irqbalance's variables. A nameless one represents all others, because no environment is empty."""
     *variables, end = text.split("\0")
     kept = [variable for variable in variables if variable.partition("=")[0] in IRQBALANCE_VARIABLES]
     return "".join(f"{variable}\0" for variable in ("=", *kept)) + ("" if not end else "?")
@@ -260,7 +261,7 @@ def _reduce_config(text: str) -> str:
 
 
 def _reduce_mounts(text: str, sound: re.Pattern[str], nothing: str) -> str:
-    """Return the mounts of cgroups, of /proc and of what covers its files, and a sign for each damaged line."""
+    """Return the mounts of cgroups, of /proc and over its files, and a marker for each damaged line."""
     lines = re.sub(r"(?:\n[ \t]*)+\Z", "", text).split("\n")
     damaged = [_DAMAGED for line in lines if sound.match(line) is None]
     relevant = [line for line in lines if any(word in line for word in _RELEVANT_MOUNTS)]

@@ -14,13 +14,13 @@ from noisewatch.machine.recording.format import ASIDE, FORMAT_VERSION, Answers, 
 from noisewatch.machine.recording.privacy import GZIP, HOST_NAME, Scrubber
 from noisewatch.patterns import regex
 
-KEY_FRAME_EVERY = 60  # at one frame a second, a damaged minute is the most that one loses
+KEY_FRAME_EVERY = 60  # at one frame per second, damage loses one minute at most
 _COMPRESSION = 6
 _PROCESS = regex(r"^\w+ (/proc/\d+)(?:/|$)")
 
 
 class Recorder:
-    """A wrapper of a machine that also writes each answer to `sink`, one frame a snapshot."""
+    """A wrapper of a machine that also writes each answer to `sink`, one frame per snapshot."""
 
     def __init__(self, machine: Machine, sink: BinaryIO, interval_s: float, identify: bool = False) -> None:
         self._machine = machine
@@ -58,32 +58,34 @@ class Recorder:
         return now_ns
 
     def read_bytes(self, path: str) -> bytes:
-        return self._noted("text", path, lambda: self._machine.read_bytes(path), _as_text)
+        return self._read_and_record("text", path, lambda: self._machine.read_bytes(path), _as_text)
 
     def reread(self, files: Sequence[tuple[str, bytes | None]]) -> list[tuple[int, bytes | None]]:
         return not_at_hand(files)
 
     def list_names(self, path: str) -> list[str]:
-        return self._noted("names", path, lambda: self._machine.list_names(path), _as_is)
+        return self._read_and_record("names", path, lambda: self._machine.list_names(path), _as_is)
 
     def mode(self, path: str) -> int:
-        return self._noted("mode", path, lambda: self._machine.mode(path), int)
+        return self._read_and_record("mode", path, lambda: self._machine.mode(path), int)
 
     def ask(self, question: str, answer: Callable[[], Json]) -> Json:
-        """Answer and record the question. Outside of a snapshot, like a calibration, it becomes a line of its own."""
+        """Return the machine's answer, and record it.
+
+        Within a snapshot it is recorded in the frame; otherwise, as for a calibration, in a line of its own."""
         if self._frame is not None:
-            return self._noted("ask", question, lambda: self._machine.ask(question, answer), _as_is)
+            return self._read_and_record("ask", question, lambda: self._machine.ask(question, answer), _as_is)
         response = self._machine.ask(question, answer)
         self._write({ASIDE: {f"ask {question}": self._scrub(question, response)}})
         return response
 
     def begin_snapshot(self) -> None:
-        """Begin a frame. An open one is dropped, as its snapshot was started over."""
+        """Begin a frame. An open frame is dropped: its snapshot was started over."""
         self._machine.begin_snapshot()
         self._frame = RecordedSnapshot(now_ns=0)
 
     def within_deadline(self, work: Callable[[], T]) -> T:
-        """Run `work`, then write the frame, so that no frame is half a snapshot."""
+        """Run `work`, then write the frame, so that no frame contains half a snapshot."""
         result = self._machine.within_deadline(work)
         self._finish_frame()
         return result
@@ -93,8 +95,8 @@ class Recorder:
         self._sink.write(self._gzip.flush(zlib.Z_FINISH))
         self._sink.flush()
 
-    def _noted(self, kind: str, path: str, read: Callable[[], T], keep: Callable[[T], Json]) -> T:
-        """Read and record the answer in the frame open at the call, which may be abandoned when the answer comes."""
+    def _read_and_record(self, kind: str, path: str, read: Callable[[], T], keep: Callable[[T], Json]) -> T:
+        """Read the answer and record it in the frame open at the call, which may have been abandoned by then."""
         asked = self._frame.asked if self._frame is not None else {}
         question = f"{kind} {self._scrub.path(path)}"
         try:
@@ -120,14 +122,14 @@ class Recorder:
         self.frame_count += 1
 
     def _is_current(self, question: str) -> bool:
-        """Return whether a key frame includes the question: not for processes without one since the last key frame."""
+        """Return whether a key frame includes the question: a process only if asked about since the last one."""
         process = _process_of(question)
         return process is None or process in self._asked_since_key
 
     def _write(self, line: Json) -> None:
         self._sink.write(self._gzip.compress(json.dumps(line, separators=(",", ":")).encode() + b"\n"))
         self._sink.write(self._gzip.flush(zlib.Z_SYNC_FLUSH))
-        self._sink.flush()  # a recorder that is killed leaves all whole frames
+        self._sink.flush()  # so that a killed recorder leaves all complete frames
 
 
 def _process_of(question: str) -> str | None:

@@ -1,4 +1,4 @@
-"""A recording as a machine: its answers are of the current snapshot, and `advance` goes to the next one."""
+"""A recording as a machine: it answers from the current snapshot, and `advance` goes to the next one."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Recording:
     is_live = False
 
     def __init__(self, path: str) -> None:
-        """Open the recording at its first snapshot. Raise UsageError if `path` is not a recording, or an empty one."""
+        """Open the recording at its first snapshot. Raise UsageError if `path` is not a recording, or is empty."""
         self.name = path
-        self.damage: str | None = None  # why the replay ended before the recording did
+        self.damage: str | None = None  # why the replay ended early
         self.frame_count = 0
         self._known: Answers = {}
         self._asides: Answers = {}
         self._encoded: dict[str, tuple[str, bytes]] = {}  # the last answer, by path
         self._aside_count = 0
-        self._pending: Json = None  # a frame that lies behind an aside
-        self._ahead: deque[Json] = deque()  # lines that were read to look for another one
+        self._pending: Json = None  # a frame after an aside
+        self._ahead: deque[Json] = deque()  # lines read while searching for another one
         self._now_ns = 0
         self._lines = _lines_of(path)
         header = self._next_line()
@@ -54,12 +54,12 @@ class Recording:
             frozenset(pid for pid in own_pids if isinstance(pid, int)) if isinstance(own_pids, list) else frozenset()
         )
         if not self.advance():
-            raise UsageError(f"{path}: {self.damage or 'holds no snapshot at all'}")
+            raise UsageError(f"{path}: {self.damage or 'contains no snapshot'}")
 
     def advance(self, past_asides: bool = True) -> bool:
         """Go to the next snapshot; return False at the end, or if the recording is damaged (see `damage`).
 
-        Without `past_asides` an answer between two snapshots ends a run of snapshots: False, and the next call goes on.
+        Without `past_asides`, also return False once at an answer between two snapshots; the next call continues.
         """
         try:
             asides_before = self._aside_count
@@ -77,7 +77,7 @@ class Recording:
         return True
 
     def _next_frame(self) -> Json:
-        """Return the next frame, or _END, and keep the answers in front of it. Raise Malformed."""
+        """Return the next frame, or _END; keep the answers before it. Raise Malformed."""
         while self._ahead or self.damage is None:
             line = self._ahead.popleft() if self._ahead else self._next_line()
             if not isinstance(line, dict) or ASIDE not in line:
@@ -112,7 +112,7 @@ class Recording:
         self.advance()
 
     def go_to_aside(self) -> bool:
-        """Go to the last snapshot before an answer between two snapshots, or to the end; return whether it moved."""
+        """Go to the last snapshot before an answer between snapshots, or to the end; return whether that moved."""
         moved = False
         while self.advance(past_asides=False):
             moved = True
@@ -164,7 +164,7 @@ class Recording:
         return answer
 
     def _look_up(self, kind: str, path: str) -> Json:
-        """Return the recorded answer, or the Failure."""
+        """Return the recorded answer or the recorded Failure."""
         question = f"{kind} {path}"
         return self._known.get(question, self._asides.get(question, _UNASKED))
 
@@ -190,7 +190,7 @@ def is_recording(path: str) -> bool:
 def _lines_of(path: str) -> Iterator[bytes]:
     """Yield the lines of the gzip file. Raise UsageError at once if it cannot be opened."""
     try:
-        file = gzip.open(path, "rb")  # noqa: SIM115 - closed by whoever iterates over its lines
+        file = gzip.open(path, "rb")  # noqa: SIM115 - closed by the iteration over its lines
         file.peek(1)
     except (OSError, EOFError, zlib.error) as error:
         reason = (

@@ -1,1 +1,1 @@
-"""Loops that measure, for the calibration and the idle probe, and the processes that run them."""
+"""Measuring loops of the calibration and the idle probe, and the processes that run them."""

@@ -1,4 +1,4 @@
-"""The start of a host of spinners, the calibration's or the idle probe's: its plan and its shared memory."""
+"""Starts a host of spinners, the calibration's or the idle probe's: its plan and its shared memory."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def begun(name: str) -> tuple[dict[str, Any], memoryview, ModuleType]:
     words = memoryview(mmap.mmap(int(sys.argv[1]), 0)).cast("q")
     core = load_core(plan["core"])
     if core is python_loops:
-        importlib.import_module("ctypes")  # once, instead of in each spinner
+        importlib.import_module("ctypes")  # here once, instead of in each spinner
     return plan, words, core
 
 
 def write_if_present(path: str, text: str) -> None:
-    """Write the text to the kernel's file, if there is one."""
+    """Write the text to the kernel's file, if it exists."""
     with suppress(OSError), open(path, "w") as file:
         file.write(text)

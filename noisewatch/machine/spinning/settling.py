@@ -1,4 +1,4 @@
-"""Fixed work on several CPUs until their clocks are level: the time of one unit of work in each second."""
+"""Runs fixed work on several CPUs until their clocks are level; measures the time of one unit of work per second."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IsLevel = Callable[[Mapping[int, Sequence[float]]], bool]
 def settle(
     cpus: Iterable[int], most_s: float, is_level: IsLevel, on_second: Callable[[float, float], None]
 ) -> dict[str, Any]:
-    """Return the time of one unit of work by CPU, a median each second, as JSON in ns. Raise CannotMeasure.
+    """Return the time of one unit of work by CPU, one median per second, as JSON in ns. Raise CannotMeasure.
 
     After each second `is_level` is called with the times, `on_second` with the elapsed and the maximum seconds.
     """
@@ -70,7 +70,7 @@ def times_of(samples: Iterable[tuple[int, int]]) -> list[float]:
 
 
 class _Watch:
-    """A listener that asks `is_level` after each second, and stops the spinners on yes."""
+    """Calls `is_level` after each second, and stops the spinners once it is true."""
 
     def __init__(self, is_level: IsLevel, on_second: Callable[[float, float], None]) -> None:
         self._is_level, self._on_second = is_level, on_second

@@ -1,6 +1,6 @@
-"""A script that moves to each of some CPUs and resizes the buffer there; it reports each by a byte.
+"""A script that moves to one CPU after the other and resizes its buffer; it reports each CPU by a byte.
 
-Its arguments are an instance's folder, a size in kB, and the CPUs. It imports nothing that takes time.
+Arguments: an instance's folder, a size in kB, and the CPUs. Slow imports are avoided.
 """
 
 import os
@@ -18,7 +18,7 @@ def main() -> None:
             file = os.open(f"{sys.argv[1]}/per_cpu/cpu{cpu}/buffer_size_kb", os.O_WRONLY | os.O_TRUNC)
             os.write(file, sys.argv[2].encode())
             os.close(file)
-        except OSError:  # outside of a cpuset, or too much memory: it keeps its size
+        except OSError:  # outside of the cpuset, or too much memory: the buffer keeps its size
             pass
         os.write(1, DONE)
 

@@ -1,4 +1,4 @@
-"""An instance: own ring buffers of the kernel's trace, independent of all other tracing.
+"""A trace instance: separate ring buffers of the kernel's trace, independent of all other tracing.
 
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/events/sched/sched_switch/enable
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123/per_cpu/cpu1/trace_pipe_raw
@@ -6,10 +6,10 @@
 The global buffer, its clock and its events are neither read nor written. The instance is removed at the end, even if
 noisewatch is killed: see watcher.py. https://docs.kernel.org/trace/ftrace.html
 
-With the osnoise tracer an instance follows what runs on a CPU anyway, without the tracer's own load: it reports each
-interruption when it is over, less the nested ones. The load is one option for all users of the tracer, and is left
-alone while there are others. When noisewatch switches it off, the instance's name shows that, and the process that
-removes the instance restores the option. https://docs.kernel.org/trace/osnoise-tracer.html
+With the osnoise tracer an instance observes a CPU without the tracer's own load: each interruption is reported when it
+is over, less nested ones. The load is one option for all users of the tracer, so noisewatch does not change it while
+there are others. If noisewatch switches it off, the instance's name shows that, and the process that removes the
+instance restores the option. https://docs.kernel.org/trace/osnoise-tracer.html
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from noisewatch.machine.tracefs import buffer_resizer
 from noisewatch.machine.tracefs.watcher import WORKLOAD_OFF, instance_path, remove, tracer_of, write_setting
 
 OSNOISE = "osnoise"
-_PURPOSE = "target"  # of an instance with which nothing is to be put back
+_PURPOSE = "target"  # of an instance without an option to restore
 _WITH_LOAD, _WITHOUT_LOAD = "OSNOISE_WORKLOAD", "NO_OSNOISE_WORKLOAD"
 _FAMILY = frozenset({OSNOISE, "timerlat"})  # that share the option
-FOR_ROOT = "tracing is for root"
+FOR_ROOT = "tracing requires root"
 _ON = "tracing_on"
 _SETTINGS = ("trace_clock", "tracing_cpumask", "current_tracer")
 _LARGEST_PAGE = 1 << 16
-_LARGEST = 1 << 20  # a filter that names many CPUs
+_LARGEST = 1 << 20  # a filter with many CPUs
 
 
 def how_to_follow(tracefs: Path) -> tuple[str, Callable[[], None]]:
@@ -54,7 +54,7 @@ def how_to_follow(tracefs: Path) -> tuple[str, Callable[[], None]]:
         has_workload = _WITH_LOAD in options.read_text().split()
     except FileNotFoundError as error:
         raise CannotMeasure(
-            "the osnoise tracer of this kernel always runs its own load (optional from Linux 6.2 on)"
+            "the osnoise tracer of this kernel always runs its own load (optional since Linux 6.2)"
         ) from error
     except OSError as error:
         raise CannotMeasure(f"the osnoise tracer: {system_reason(error)}") from error
@@ -135,7 +135,7 @@ class Instance:
 
     @property
     def is_writing(self) -> bool:
-        """Whether tracing is as `start` and `enable` left it: root may change any instance."""
+        """Whether tracing is unchanged since `start` and `enable`: root may change any instance."""
         return self._is_on and self._switches.are_as_added
 
     def start(self) -> None:
@@ -166,7 +166,7 @@ class Instance:
             yield page
 
     def lost(self, cpu: int) -> int | None:
-        """Return how many events did not fit, were overwritten, or have not been read; None is unknown."""
+        """Return the number of events that did not fit, were overwritten, or have not been read; None is unknown."""
         try:
             text = (self.path / f"per_cpu/cpu{cpu}/stats").read_text()
         except OSError:
@@ -246,20 +246,20 @@ class Switches:
 
 
 _READY_DEADLINE_S = 10.0  # an interpreter without libraries takes 0.05 s
-_CPU_DEADLINE_S = 2.0  # to get a moment of a CPU that a thousand threads share takes a second
+_CPU_DEADLINE_S = 2.0  # to get a CPU shared by a thousand threads takes a second
 _END_DEADLINE_S = 2.0
 
 
 def resize_buffers(instance: Path, cpus: Iterable[int], size_kb: int) -> None:
     """Set the sizes (kB) of the CPUs' buffers, each from the CPU that writes to it.
 
-    The kernel resizes another CPU's buffer in a kernel thread there, and waits for it uninterruptibly, with the lock of
-    all tracing held: forever where a real-time task leaves no time to others. So a process moves to one CPU after the
-    other. Until it runs there it can be killed, and once it does an ordinary thread gets its time.
-    ring_buffer_resize in https://github.com/torvalds/linux/blob/master/kernel/trace/ring_buffer.c
+    The kernel resizes another CPU's buffer in a kernel thread there, and waits uninterruptibly for it while holding the
+    lock of all tracing: forever if a real-time task leaves no time for other threads. So a process moves to one CPU
+    after the other. It can be killed until it runs there, and if it runs, ordinary threads get time. ring_buffer_resize
+    in https://github.com/torvalds/linux/blob/master/kernel/trace/ring_buffer.c
 
-    Those of CPUs to which this process may not move, and all from the first on that does not run its thread in time,
-    keep the size that the kernel gave them. Raise OSError if no process can be started.
+    Buffers keep the kernel's size on CPUs to which this process may not move, and on all CPUs from the first that does
+    not run the process in time. Raise OSError if no process can be started.
     """
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", buffer_resizer.__file__, str(instance), str(size_kb), *map(str, cpus)],
@@ -279,8 +279,8 @@ def resize_buffers(instance: Path, cpus: Iterable[int], size_kb: int) -> None:
 
 
 def _end_resizer(process: subprocess.Popen[bytes]) -> None:
-    """End the process, wherever it waits."""
-    process.kill()  # before it is moved, lest it go on from another CPU
+    """Kill the process, and move it to our CPUs so that it can end."""
+    process.kill()  # first, so that it does not continue on another CPU after a move
     with suppress(OSError):
         os.sched_setaffinity(process.pid, os.sched_getaffinity(0))
     with suppress(subprocess.TimeoutExpired):

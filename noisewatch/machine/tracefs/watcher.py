@@ -1,14 +1,14 @@
-"""A process that removes trace instances if their maker is killed, and the instances' names.
+"""A process that removes trace instances if their maker is killed, and the names of instances.
 
-It sleeps at the end of a pipe, in its own session, so that it survives what ends a terminal's processes, or a process
-group. An end of the pipe without a farewell means that the maker is dead. If the watcher is killed as well, as with a
-whole container, the next noisewatch removes what is left.
+It waits at the end of a pipe, in its own session, so that it survives the end of a terminal or a process group. If the
+pipe ends without a final byte, the maker is dead. If the watcher is killed as well, as with a whole container, the next
+noisewatch removes the instances.
 
     /sys/kernel/tracing/instances/noisewatch-4026531836-4711-8123-target
 
 A name contains its maker's PID namespace, pid and start time, which show whether the maker was killed and the instance
-is stale. Other settings that were switched on are restored with and after the instance made for them, so that every
-setting that is on has a name. Imports are few, for the watcher's sake.
+is stale. Other changed settings are restored with and after the instance created for them, so that every changed
+setting has a name. Imports are few, for a quick start of the watcher.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from noisewatch.machine.bare_interpreter import bare_interpreter
 from noisewatch.patterns import regex
 
 MOUNTS = "/proc/self/mounts"
-WORKLOAD_OFF = "osnoise"  # what an instance is for that has the osnoise tracer's own load switched off
+WORKLOAD_OFF = "osnoise"  # purpose of an instance that has the osnoise tracer's own load switched off
 _WITH_WORKLOAD = "OSNOISE_WORKLOAD"
 _NO_TRACER = "nop"
 _NAME = regex(r"noisewatch-(?P<namespace>\d{1,20})-(?P<pid>\d{1,10})-(?P<ticks>\d{1,20})-(?P<purpose>\w+)", re.ASCII)
@@ -39,7 +39,7 @@ _FIRST_PID_NAMESPACE = 0xEFFF_FFFC  # PROC_PID_INIT_INO in linux/proc_ns.h
 
 
 def find_tracefs(mounts: str) -> Path | None:
-    """Return where tracefs is mounted, from the text of /proc/self/mounts, or None."""
+    """Return the mount point of tracefs in the text of /proc/self/mounts, or None."""
     for line in mounts.splitlines():
         fields = line.split()
         if len(fields) > 2 and fields[2] == "tracefs":
@@ -48,7 +48,7 @@ def find_tracefs(mounts: str) -> Path | None:
 
 
 def instance_path(tracefs: Path, purpose: str, pid: int | None = None) -> Path:
-    """Return the path of a process's instance; by default this process's."""
+    """Return the path of a process's instance, by default this process's."""
     pid = os.getpid() if pid is None else pid
     return tracefs / "instances" / f"noisewatch-{_namespace()}-{pid}-{_state_and_start(pid)[1]}-{purpose}"
 
@@ -69,28 +69,28 @@ def remove_stale(tracefs: Path) -> None:
 
 
 def remove_all_of(tracefs: Path, owner: str) -> bool:
-    """Remove the instances whose names begin with `owner`; return whether none is left."""
+    """Remove all instances whose names begin with `owner`; return whether none is left."""
     paths = [tracefs / "instances" / match[0] for match in _own_instances(tracefs) if match[0].startswith(owner)]
     return not [path for path in paths if not remove(path)]
 
 
 def remove(instance: Path) -> bool:
-    """Switch everything off, remove the instance, which is busy until then, and return whether it is gone.
+    """Switch everything off, then remove the instance, which is busy until then; return whether it is gone.
 
-    A user who may not even look has made none.
+    A user without access to tracefs has created none.
     """
     _try(write_setting, instance / "tracing_on", "0")
     _try(write_setting, instance / "events/enable", "0")
     if instance.name.endswith(f"-{WORKLOAD_OFF}"):
         _try(write_setting, instance / "current_tracer", _NO_TRACER)
-        if tracer_of(instance) == _NO_TRACER:  # else the load would begin to run
+        if tracer_of(instance) == _NO_TRACER:  # otherwise the load would start
             _try(write_setting, instance.parents[1] / "osnoise/options", _WITH_WORKLOAD)
     _try(os.rmdir, instance)
     return not os.path.exists(instance)
 
 
 def _try(change: Callable[..., None], *arguments: Path | str) -> None:
-    """Apply the change; ignore one that is not possible, or was made already."""
+    """Apply the change; ignore a change that is impossible or already made."""
     with suppress(OSError):
         change(*arguments)
 
@@ -113,12 +113,12 @@ def tracer_of(instance: Path) -> str:
 
 
 def numbers_threads_as_we_do() -> bool:
-    """Return whether the thread numbers of a trace, which are the host's, match this process's /proc."""
+    """Return whether thread numbers in traces, which are the host's, match this process's /proc."""
     return _namespace() == _FIRST_PID_NAMESPACE
 
 
 def maker_of(name: str) -> tuple[int, int, int] | None:
-    """Return the pid, start time (ticks) and PID namespace of the noisewatch that named an instance so, or None."""
+    """Return pid, start time (ticks) and PID namespace from the name of a noisewatch instance; None for other names."""
     match = _NAME.fullmatch(name)
     return None if match is None else (int(match["pid"]), int(match["ticks"]), int(match["namespace"]))
 
@@ -148,7 +148,7 @@ def _has_exited(pid: int, started_ticks: int) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        return False  # of another user, whom /proc may hide
+        return False  # of another user, hidden by /proc
     state, ticks = _state_and_start(pid)
     return ticks != started_ticks or state in ("Z", "X")
 
@@ -166,12 +166,15 @@ NAME = "noisewatch-wait"  # 15 bytes
 _READY, _FAREWELL = b"r", b"f"
 _READY_DEADLINE_S = 10.0  # an interpreter without libraries takes 0.05 s
 _END_DEADLINE_S = 2.0
-_REMOVAL_DEADLINE_S = 10.0  # the dying process may hold its buffers open for a moment longer than the pipe
+_REMOVAL_DEADLINE_S = 10.0  # the dying process may keep its buffers open slightly longer than the pipe
 _TRY_AGAIN_S = 0.02
 
 
 class Watcher:
-    """A context manager around all instances that this process makes meanwhile. Raise CannotMeasure."""
+    """Context manager that guards the trace instances this process creates.
+
+    Entering it raises CannotMeasure if the watcher does not start.
+    """
 
     def __init__(self, tracefs: Path) -> None:
         self._tracefs = tracefs
@@ -197,14 +200,14 @@ class Watcher:
 
     @property
     def pid(self) -> int | None:
-        """The watcher's pid; None before and after."""
+        """The watcher's pid; None if it is not running."""
         return self._process.pid if self._process is not None else None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._end()
 
     def _is_ready(self, process: subprocess.Popen[bytes]) -> bool:
-        """Wait for the watcher to be ready, as its start would be noise in the trace; return False on a timeout."""
+        """Wait until the watcher is ready, because its start would be noise in the trace; return False on a timeout."""
         output = process.stdout
         if output is None or not wait_readable(output.fileno(), _READY_DEADLINE_S):
             return False
@@ -214,7 +217,7 @@ class Watcher:
         process, self._process = self._process, None
         if process is None:
             return
-        with suppress(OSError):  # it has been killed
+        with suppress(OSError):  # it was killed
             if process.stdin is not None and remove_all_of(self._tracefs, self._owner):
                 process.stdin.write(_FAREWELL)
         for pipe in (process.stdin, process.stdout):
@@ -228,9 +231,9 @@ class Watcher:
 
 
 def main() -> None:
-    """Wait for the end of standard input; `argv` contains tracefs, and the prefix of the instances' names."""
+    """Wait for the end of standard input; `argv` contains tracefs and the prefix of the instances' names."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # stopping a service signals all of its processes at once
+        signal.signal(number, signal.SIG_IGN)  # stopping a service signals all its processes at once
     with suppress(OSError):
         Path("/proc/self/comm").write_text(NAME)
     os.write(1, _READY)

@@ -1,18 +1,18 @@
-"""Attribution of a calibration's gaps to culprits, CPU quotas among them.
+"""Attributes a calibration's gaps to culprits, including CPU quotas.
 
 The kernel's trace of the same time decides, if there is one; otherwise the gaps and the kernel's counters do. Without a
-trace the culprit is inferred: from the class of the gap, and from what ran on that CPU during the calibration.
+trace the culprit is inferred from the class of the gap, and from what ran on that CPU during the calibration.
 
 A CPU quota stops the group's threads until the next period. The kernel does not report which gap was such a stop. With
 a trace it is a gap in which the loop was switched out and nothing else ran for most of the time. On a busy CPU other
-threads use the time, and without a trace it is unknown whether they do: then the longest gaps with a switch are
-assigned to the quota, up to the time that the kernel counted.
+threads use the time, and without a trace this is unknown. In both cases the longest gaps with a switch are assigned to
+the quota, up to the time that the kernel counted.
 
-There is no such count of outer groups that are not visible. Then stops that end at one moment of a period look like a
-quota's. The tick's preemptions also end at one moment of 4 or 10 ms, so such short periods are not considered. But if
+Outer groups that are not visible have no such count. Stops that end at the same phase of a period look like such a
+quota's. The tick's preemptions do so too, with a period of 4 or 10 ms, so such short periods are not considered. But if
 the trace shows an idle CPU in most of the stops, only a quota explains them.
 
-Fixed work is stopped as well, but does not record switches: for it, the trace has to show that even the loop was idle.
+Fixed work is stopped as well, but does not record switches: for it, the trace must show that even the loop was idle.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ _MOST_OF_THEM = 0.9
 
 
 class Quotas(Struct, frozen=True):
-    """The observed quotas: the groups that were stopped in the meantime, and whether there may be hidden ones."""
+    """The observed quotas: the groups stopped during the calibration, and whether there may be hidden groups."""
 
     throttles: tuple[Throttle, ...] = ()
     length_ns: int = 0  # of the calibration
     cpu_count: int = 1  # that were calibrated
-    are_hidden: bool = False  # groups further out cannot be seen
+    are_hidden: bool = False  # outer groups are not visible
 
     @property
     def share(self) -> float | None:
         """The share of each calibrated CPU's time in which the groups were stopped; None if unknown.
 
-        The kernel reports the sum of all CPUs. The loops never rest, so all of it is assigned to them.
+        The kernel reports the sum of all CPUs. The loops never pause, so all of it is assigned to them.
         """
         measured_ns = [throttle.ns for throttle in self.throttles if throttle.ns is not None]
         if not measured_ns or not self.length_ns or len(measured_ns) < len(self.throttles):
@@ -83,29 +83,31 @@ class Quotas(Struct, frozen=True):
         return min(sum(measured_ns) / self.length_ns / self.cpu_count, 1.0)
 
 
-IsIdle = Callable[[int, int], bool]  # start and length of a time: was the CPU idle, even of the loop, for most of it?
+IsIdle = Callable[[int, int], bool]  # (start, length): was the CPU idle for most of it, without even the loop?
 _Stop = tuple[int, int]  # start and length, in ns
 
 
 def with_quotas(
     samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
 ) -> list[GapCause]:
-    """Return the causes, with the gaps that are probably a quota's stops reassigned to it.
+    """Return the causes, with gaps that are probably stops by a quota reassigned to it.
 
-    `is_idle` asks the trace, if there is one.
+    `is_idle` is from the trace, None without one.
     """
     stopped = _stopped(samples, causes)
     if quotas.throttles:
         budget_ns = None if quotas.share is None else quotas.share * samples.spun_ns
-        return _named(causes, _choose_gaps(causes, stopped, budget_ns), quotas.throttles[0].name)
+        return _assign_to_quota(causes, _choose_gaps(causes, stopped, budget_ns), quotas.throttles[0].name)
     if not quotas.are_hidden:
         return list(causes)
     period_ns = hidden_period_ns(samples, causes)
     if period_ns is None:
         idle = {start for start, _ in _mostly_idle(samples, causes, is_idle)}
-        return _named(causes, {at for at in stopped if causes[at].start_ns in idle}, HIDDEN)
-    in_phase = _in_phase([(causes[at].start_ns, causes[at].length_ns) for at in stopped], period_ns)
-    return _named(causes, {at for at in stopped if causes[at].start_ns in in_phase}, name_of_hidden(period_ns))
+        return _assign_to_quota(causes, {at for at in stopped if causes[at].start_ns in idle}, HIDDEN)
+    in_phase = _starts_in_phase([(causes[at].start_ns, causes[at].length_ns) for at in stopped], period_ns)
+    return _assign_to_quota(
+        causes, {at for at in stopped if causes[at].start_ns in in_phase}, name_of_hidden(period_ns)
+    )
 
 
 def name_of_hidden(period_ns: int) -> str:
@@ -117,26 +119,26 @@ def _mostly_idle(samples: CpuSamples, causes: Sequence[GapCause], is_idle: IsIdl
     work = [stop for stop in _stops_of_work(samples) if stop[1] >= _LEAST_STOP_NS]
     idle = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes) if _is_idle(causes[at])]
     idle += [stop for stop in work if is_idle is not None and is_idle(*stop)]
-    all_ns = sum(cause.length_ns for cause in causes if cause.length_ns >= _LEAST_GAP_NS) + _time_of(work)
+    all_ns = sum(cause.length_ns for cause in causes if cause.length_ns >= _LEAST_GAP_NS) + _total_ns(work)
     are_enough = len(idle) >= _FEWEST_STOPS or sum(ns >= _LONG_STOP_NS for _, ns in idle) >= _FEWEST_OF_LONG
-    return idle if are_enough and _time_of(idle) > _MOSTLY * all_ns else []
+    return idle if are_enough and _total_ns(idle) > _MOSTLY * all_ns else []
 
 
-def _time_of(stops: Iterable[_Stop]) -> int:
+def _total_ns(stops: Iterable[_Stop]) -> int:
     return sum(ns for _, ns in stops)
 
 
 def quota_on(
     samples: CpuSamples, causes: Sequence[GapCause], quotas: Quotas, is_idle: IsIdle | None = None
 ) -> Disturbance | None:
-    """Return the time that quotas took of the CPU over the whole calibration, or None without a quota.
+    """Return the time that quotas took from the CPU over the whole calibration, or None without a quota.
 
     It is limited by the time for which the loop was stopped for any reason.
     """
-    stops = _stops(samples, causes)
-    looked_ns = samples.spun_ns + sum(sum(work.length_ns) for work in _works(samples))
+    stops = _possible_stops(samples, causes)
+    looked_ns = samples.spun_ns + sum(sum(work.length_ns) for work in _work_series(samples))
     if quotas.throttles:
-        stopped_share = _time_of(stops) / looked_ns if looked_ns else 0.0
+        stopped_share = _total_ns(stops) / looked_ns if looked_ns else 0.0
         shares = [share for share in (quotas.share, stopped_share or None) if share is not None]
         return _quota(samples, quotas, quotas.throttles[0].name, min(shares, default=None))
     if not quotas.are_hidden:
@@ -144,28 +146,29 @@ def quota_on(
     period_ns = hidden_period_ns(samples, causes)
     if period_ns is None:
         return _idle_quota(samples, quotas, _mostly_idle(samples, causes, is_idle), looked_ns)
-    in_phase = _in_phase(stops, period_ns)
-    share = _time_of(_of(stops, in_phase)) / looked_ns if looked_ns else None
+    in_phase = _starts_in_phase(stops, period_ns)
+    share = _total_ns(_select_stops(stops, in_phase)) / looked_ns if looked_ns else None
     return _quota(samples, quotas, name_of_hidden(period_ns), share)
 
 
 def _idle_quota(samples: CpuSamples, quotas: Quotas, idle: Sequence[_Stop], looked_ns: int) -> Disturbance | None:
-    """Return the disturbance of a hidden quota that idle stops show, or None without idle stops.
+    """Return the disturbance by a hidden quota that idle stops show, or None without idle stops.
 
-    Short stops are too small a part of a piece of work to be seen there: then the share of the gaps holds for all time.
+    Short stops are too small a part of a piece of work to be detected in it; for these the share of the gaps is used
+    for all time.
     """
     if not idle:
         return None
     begins = frozenset(samples.gaps.start_ns)
     gaps = [stop for stop in idle if stop[0] in begins]
     if len(gaps) >= _FEWEST_STOPS:
-        return _quota(samples, quotas, HIDDEN, _time_of(gaps) / samples.spun_ns if samples.spun_ns else None)
-    return _quota(samples, quotas, HIDDEN, _time_of(idle) / looked_ns if looked_ns else None)
+        return _quota(samples, quotas, HIDDEN, _total_ns(gaps) / samples.spun_ns if samples.spun_ns else None)
+    return _quota(samples, quotas, HIDDEN, _total_ns(idle) / looked_ns if looked_ns else None)
 
 
 def long_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[int, ...]:
-    """Return the lengths (ns) of the loop's stops that are longer than a turn of another thread."""
-    return tuple(ns for _, ns in _stops(samples, causes) if ns >= _LONG_STOP_NS)
+    """Return the lengths (ns) of the loop's stops that exceed another thread's time slice."""
+    return tuple(ns for _, ns in _possible_stops(samples, causes) if ns >= _LONG_STOP_NS)
 
 
 def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) -> Disturbance:
@@ -176,22 +179,22 @@ def _quota(samples: CpuSamples, quotas: Quotas, name: str, share: float | None) 
 
 
 def hidden_period_ns(samples: CpuSamples, causes: Sequence[GapCause]) -> int | None:
-    """Return the period at one moment of which most of the stopped time ends, or None if there is none."""
-    stops = _stops(samples, causes)
-    most_ns = _time_of(stops) * _MOST_OF_THEM
+    """Return the period (ns) at whose same phase most of the stopped time ends, or None if there is none."""
+    stops = _possible_stops(samples, causes)
+    most_ns = _total_ns(stops) * _MOST_OF_THEM
     for period_ns in _LOOKED_FOR_NS:
         shorter = [stop for stop in stops if stop[1] < period_ns]
-        in_phase = _of(shorter, _in_phase(shorter, period_ns))
-        if len(in_phase) >= _FEWEST_STOPS and _time_of(in_phase) >= most_ns:
+        in_phase = _select_stops(shorter, _starts_in_phase(shorter, period_ns))
+        if len(in_phase) >= _FEWEST_STOPS and _total_ns(in_phase) >= most_ns:
             return period_ns
-        narrow = _of(shorter, _in_phase(shorter, period_ns, _NARROW_PHASE))
+        narrow = _select_stops(shorter, _starts_in_phase(shorter, period_ns, _NARROW_PHASE))
         long_count = sum(ns > _LONG_STOP * period_ns for _, ns in narrow)
-        if period_ns >= _LONG_PERIOD_NS and long_count >= _FEWEST_OF_LONG and _time_of(narrow) >= most_ns:
+        if period_ns >= _LONG_PERIOD_NS and long_count >= _FEWEST_OF_LONG and _total_ns(narrow) >= most_ns:
             return period_ns
     return None
 
 
-def _of(stops: Sequence[_Stop], starts: Collection[int]) -> list[_Stop]:
+def _select_stops(stops: Sequence[_Stop], starts: Collection[int]) -> list[_Stop]:
     return [stop for stop in stops if stop[0] in starts]
 
 
@@ -205,7 +208,7 @@ def _stopped(samples: CpuSamples, causes: Sequence[GapCause]) -> list[int]:
 
 
 def _is_idle(cause: GapCause) -> bool:
-    """Return whether a traced gap was idle for most of its time: the trace does not contain idleness."""
+    """Return whether a traced gap was mostly idle: idleness is time that the trace does not contain."""
     return cause.kernel_ns is not None and cause.length_ns - cause.kernel_ns > _MOSTLY * cause.length_ns
 
 
@@ -226,17 +229,17 @@ def _choose_gaps(causes: Sequence[GapCause], stopped: Sequence[int], budget_ns: 
     return chosen
 
 
-def _stops(samples: CpuSamples, causes: Sequence[GapCause]) -> list[_Stop]:
+def _possible_stops(samples: CpuSamples, causes: Sequence[GapCause]) -> list[_Stop]:
     """Return start and length (ns) of possible quota stops, in gaps and in pieces of fixed work."""
     gaps = [(causes[at].start_ns, causes[at].length_ns) for at in _stopped(samples, causes)]
     return sorted((start, length) for start, length in gaps + _stops_of_work(samples) if length >= _LEAST_STOP_NS)
 
 
 def _stops_of_work(samples: CpuSamples) -> list[_Stop]:
-    return [stop for work in _works(samples) for stop in _interruptions(work)]
+    return [stop for work in _work_series(samples) for stop in _interruptions(work)]
 
 
-def _works(samples: CpuSamples) -> tuple[Samples, ...]:
+def _work_series(samples: CpuSamples) -> tuple[Samples, ...]:
     return tuple(samples.samples_of(series) for series in OF_WORK)
 
 
@@ -252,8 +255,8 @@ def _interruptions(work: Samples) -> list[_Stop]:
     ]
 
 
-def _in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> frozenset[int]:
-    """Return the starts of the stops that end in the part of the period where most of the stopped time ends."""
+def _starts_in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> frozenset[int]:
+    """Return the starts of the stops that end at the phase of the period where most of the stopped time ends."""
     ends = sorted(((start + length) % period_ns, length, start) for start, length in stops)
     circle = [*ends, *((phase + period_ns, length, start) for phase, length, start in ends)]
     width_ns = round(share * period_ns)
@@ -268,7 +271,7 @@ def _in_phase(stops: Sequence[_Stop], period_ns: int, share: float = _PHASE) -> 
     return frozenset(start for _, _, start in circle[slice(*best)])
 
 
-def _named(causes: Sequence[GapCause], chosen: set[int], name: str) -> list[GapCause]:
+def _assign_to_quota(causes: Sequence[GapCause], chosen: set[int], name: str) -> list[GapCause]:
     return [
         replace(cause, kind=Kind.QUOTA, name=name) if at in chosen else cause  #
         for at, cause in enumerate(causes)
@@ -279,10 +282,10 @@ EXITED = "threads that ended before they could be read"
 _LEAST_UNEXPLAINED = 0.005  # of the time
 
 
-class Meanwhile(Struct, frozen=True):
-    """Other observations from the time of a calibration.
+class ConcurrentObservations(Struct, frozen=True):
+    """Observations made at the same time as a calibration.
 
-    `trace` is the reason if there is no trace; `interval` is None if no second snapshot was taken.
+    `trace` is the reason for a missing trace; `interval` is None if no second snapshot was taken.
     """
 
     trace: Trace | str = NOT_TRACED
@@ -296,33 +299,33 @@ class Attribution(Struct, frozen=True):
     causes_by_cpu: Mapping[int, Sequence[GapCause]] = {}
     culprits_by_cpu: Mapping[int, tuple[MeasuredCulprit, ...]] = {}  # the costliest first
     reason: str | None = None
-    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = {}  # if gaps do not show it
-    quota_by_cpu: Mapping[int, Disturbance] = {}  # where quotas stopped the loops
+    suspects_by_cpu: Mapping[int, tuple[Disturbance, ...]] = {}  # if the gaps do not show the culprit
+    quota_by_cpu: Mapping[int, Disturbance] = {}  # of CPUs on which quotas stopped the loops
     long_stops_by_cpu: Mapping[int, tuple[int, ...]] = {}  # in ns, as from hidden quotas
     others_by_cpu: Mapping[int, Others] = {}  # all the time, by the trace
-    is_live: bool = False  # it was measured on this host, now
+    is_live: bool = False  # measured on this host, now
 
     def longest(self, cpu: int, most: int) -> Sequence[GapCause]:
         """Return the `most` longest gaps of the CPU, the longest first."""
         return heapq.nlargest(most, self.causes_by_cpu.get(cpu, ()), key=lambda cause: cause.length_ns)
 
 
-def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribution:
+def attribution_of(samples: CalibrationSamples, observations: ConcurrentObservations) -> Attribution:
     """Attribute the gaps to their causes: by the trace if there is one, otherwise by the gaps alone."""
-    trace, snapshot = meanwhile.trace, meanwhile.snapshot
+    trace, snapshot = observations.trace, observations.snapshot
     irqs = snapshot.irqs if snapshot is not None else None
     hz = snapshot.platform.tick_hz if snapshot is not None else None
     whole = () if isinstance(trace, str) else [with_kinds(pieces, irqs, trace.length_ns, hz) for pieces in trace.cpus]
     traced = {pieces.cpu: pieces for pieces in whole if pieces.is_whole}
     offset_ns = 0 if isinstance(trace, str) else samples.begin_ns - trace.begin_ns
-    is_whole = isinstance(trace, str) or trace.tells_all_interrupts
+    is_whole = isinstance(trace, str) or trace.covers_all_interrupts
     causes = {
         cpu_samples.cpu: causes_by_trace(cpu_samples, traced[cpu_samples.cpu], offset_ns, irqs, is_whole)
         if cpu_samples.cpu in traced
-        else causes_by_gaps(cpu_samples, hz, timer_interrupts_per_s(meanwhile.interval, cpu_samples.cpu))
+        else causes_by_gaps(cpu_samples, hz, timer_interrupts_per_s(observations.interval, cpu_samples.cpu))
         for cpu_samples in samples.cpus
     }
-    quotas = _quotas(samples, meanwhile)
+    quotas = _quotas(samples, observations)
     idle = _idleness(samples, traced, offset_ns)
     quota_by_cpu = {
         cpu_samples.cpu: quota_on(cpu_samples, causes[cpu_samples.cpu], quotas, idle.get(cpu_samples.cpu))
@@ -344,15 +347,15 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
     }
     reason = trace if isinstance(trace, str) else "events were lost" if len(traced) < len(trace.cpus) else None
     suspects = {
-        cpu_samples.cpu: _suspects(meanwhile.interval, cpu_samples, causes[cpu_samples.cpu])
+        cpu_samples.cpu: _suspects(observations.interval, cpu_samples, causes[cpu_samples.cpu])
         for cpu_samples in samples.cpus
-        if cpu_samples.cpu not in traced and meanwhile.interval is not None
+        if cpu_samples.cpu not in traced and observations.interval is not None
     }
     for cpu, quota in by_quota.items():
         named = sum(
             culprit.disturbance.share or 0.0 for culprit in culprits[cpu] if culprit.disturbance.kind == Kind.QUOTA
         )
-        if named * 2 <= (quota.share or 0.0):  # most stops were in other work than looking for gaps
+        if named * 2 <= (quota.share or 0.0):  # most stops were outside the search for gaps
             suspects[cpu] = costliest_first([quota, *suspects.get(cpu, ())])
     return Attribution(
         causes_by_cpu=causes,
@@ -361,7 +364,7 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
         suspects_by_cpu=suspects,
         quota_by_cpu=by_quota,
         long_stops_by_cpu={cpu: stops for cpu, stops in long.items() if stops and cpu not in by_quota},
-        others_by_cpu=_others(samples, meanwhile, whole),
+        others_by_cpu=_others(samples, observations, whole),
         is_live=snapshot is not None and snapshot.is_live,
     )
 
@@ -369,7 +372,7 @@ def attribution_of(samples: CalibrationSamples, meanwhile: Meanwhile) -> Attribu
 def _idleness(
     samples: CalibrationSamples, traced: Mapping[int, CpuPieces], offset_ns: int
 ) -> Mapping[int, Callable[[int, int], bool]]:
-    """Return a function for each CPU whose trace includes the loop: was the CPU idle at a time of the calibration?"""
+    """Return by CPU whether it was idle at a time of the calibration, for CPUs whose trace includes the loop."""
     return {
         cpu_samples.cpu: partial(was_idle, traced[cpu_samples.cpu], offset_ns)
         for cpu_samples in samples.cpus
@@ -377,9 +380,9 @@ def _idleness(
     }
 
 
-def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
+def _quotas(samples: CalibrationSamples, observations: ConcurrentObservations) -> Quotas:
     """Return the groups that a quota stopped during the calibration, or shortly before it."""
-    interval, snapshot = meanwhile.interval, meanwhile.snapshot
+    interval, snapshot = observations.interval, observations.snapshot
     return Quotas(
         throttles=interval.throttles if interval is not None else (),
         length_ns=samples.length_ns,
@@ -388,9 +391,11 @@ def _quotas(samples: CalibrationSamples, meanwhile: Meanwhile) -> Quotas:
     )
 
 
-def _others(samples: CalibrationSamples, meanwhile: Meanwhile, traced: Iterable[CpuPieces]) -> Mapping[int, Others]:
-    """Return what else ran on each CPU next to our loop; empty for old recordings without the loop's thread number."""
-    trace, snapshot = meanwhile.trace, meanwhile.snapshot
+def _others(
+    samples: CalibrationSamples, observations: ConcurrentObservations, traced: Iterable[CpuPieces]
+) -> Mapping[int, Others]:
+    """Return what ran on each CPU besides our loop; empty for old recordings without the loop's thread number."""
+    trace, snapshot = observations.trace, observations.snapshot
     if isinstance(trace, str) or snapshot is None:
         return {}
     tid_by_cpu = {cpu_samples.cpu: cpu_samples.spinner_tid for cpu_samples in samples.cpus}
@@ -404,10 +409,9 @@ def _others(samples: CalibrationSamples, meanwhile: Meanwhile, traced: Iterable[
 def _suspects(interval: Interval, samples: CpuSamples, causes: Sequence[GapCause]) -> tuple[Disturbance, ...]:
     """Return the culprits that were observed on the CPU during the calibration, the costliest first.
 
-    The loops have ended before the second snapshot, so their time is unattributed in the interval and is left out. If
-    the gaps are far longer than the observed threads explain, other threads have ended as well, and are added as one
-    culprit. Ticks that were identified by their phase are left out, and so are timer interrupts identified by their
-    rate.
+    The loops ended before the second snapshot, so their time is unattributed in the interval and left out. If the gaps
+    are far longer than the observed threads explain, other threads have ended too, and are added as one culprit. Ticks
+    identified by their phase, and timer interrupts identified by their rate, are left out.
     """
     explained = {Kind.UNATTRIBUTED} | ({Kind.TICK, Kind.TIMER} & {cause.kind for cause in causes})
     culprits = [culprit for culprit in disturbances_of(interval, samples.cpu) if culprit.kind not in explained]

@@ -1,4 +1,4 @@
-"""The figures of a calibration, computed from the gaps and the work of each CPU."""
+"""Computes the figures of a calibration from the gaps and the work of each CPU."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from noisewatch.model.calibration.statistics import Histogram, mad, mvalue, quan
 if TYPE_CHECKING:
     from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Samples
 
-BLOCK_NS = 1_000_000  # work is judged in blocks of about a millisecond, as pyperf's shortest samples are
+BLOCK_NS = 1_000_000  # work is judged in blocks of about a millisecond, the length of pyperf's shortest samples
 _LEAST_BLOCKS = 20
-_CYCLES_PER_ADD = 1  # of a register to a register, on every core met (https://uops.info/)
+_CYCLES_PER_ADD = 1  # from register to register, on every known core (https://uops.info/)
 _LEAST_CHAINS = 10
 _THIRD = 3
 
 
 class Spread(Struct, frozen=True):
-    """The variation of the time of one piece of work, or of a block of `pieces` pieces."""
+    """The variation of the time of a block of `pieces` pieces of work."""
 
     count: int
     median_ns: float
@@ -42,25 +42,25 @@ class Spread(Struct, frozen=True):
     p99_share: float  # above the median
     max_share: float  # above the median
     cv: float
-    pieces: int = 1  # in each block
+    pieces: int = 1  # per block
 
     @property
     def piece_ns(self) -> float:
-        """The median time of one piece: comparable between calibrations with different numbers of pieces per block."""
+        """The median time of one piece, comparable between calibrations with different numbers of pieces per block."""
         return self.median_ns / self.pieces
 
     @property
     def tail_share(self) -> float:
-        """The distance of the outermost hundredth from the median, on the side where it is farther."""
+        """The distance of the outermost hundredth from the median, on the farther side."""
         return max(self.p01_share, self.p99_share)
 
 
 class CpuFigures(Struct, frozen=True):
-    """The figures of one CPU. None is unknown: too little was measured, or the core does not support it."""
+    """The figures of one CPU. None is unknown: too little was measured, or the core does not support the figure."""
 
     cpu: int
     trouble: str | None
-    clock_ns: float | None  # one turn of the loop that looks for gaps
+    clock_ns: float | None  # one iteration of the loop that detects gaps
     gaps_per_s: float | None
     stolen_share: float | None
     gap_p50_ns: float | None
@@ -80,7 +80,7 @@ class CpuFigures(Struct, frozen=True):
     throughput_drift_share: float | None  # last third against first third, by medians
     mvalue: float | None
     lost_gaps: int
-    measured_share: float | None  # of the time that its slots gave to a series, the least
+    measured_share: float | None  # measured share of slot time, of the least measured series
 
 
 class Calibration(Struct, frozen=True):
@@ -137,9 +137,9 @@ def _figures(samples: CpuSamples) -> CpuFigures:
 
 
 def _measured_share(cpu_samples: CpuSamples) -> float | None:
-    """Return the share of its slots in which the CPU really measured, for the least measured series.
+    """Return the share of its slots in which the CPU measured, for the least measured series.
 
-    The share is below 1 if the CPU was stopped, or if its buffer was full.
+    The share is below 1 if the CPU was stopped or its buffer was full.
     """
     planned_ns: dict[str, int] = {}
     for kind, begin_ns, end_ns in cpu_samples.slots:
@@ -157,7 +157,7 @@ def _measured_share(cpu_samples: CpuSamples) -> float | None:
 def blocks_of(samples: Samples) -> list[float]:
     """Return the times (ns) of blocks of about a millisecond, each of the same number of consecutive samples.
 
-    A block does not span a rest between two samples.
+    No block spans a pause between two samples.
     """
     if not samples.length_ns:
         return []
@@ -185,7 +185,7 @@ def _spread_of_blocks(samples: Samples) -> Spread | None:
 
 
 def spread_of(times_ns: Sequence[float], least: int = _LEAST_BLOCKS, pieces: int = 1) -> Spread | None:
-    """Return the spread of the times, each of `pieces` pieces, or None for fewer than `least` times."""
+    """Return the spread of the times of `pieces` pieces each, or None for fewer than `least` times."""
     if len(times_ns) < least:
         return None
     ordered = sorted(times_ns)
@@ -221,7 +221,7 @@ def drift_of(times_ns: Sequence[float]) -> float | None:
 def _effective_khz(samples: CpuSamples) -> list[float]:
     """Return the CPU clock (kHz) over the calibration: the cycles of a multiplication chain by its time.
 
-    The number of cycles of a multiplication is measured too, against the same number of additions of one cycle each.
+    The cycles of a multiplication are measured too, against as many additions of one cycle each.
     """
     if not samples.multiply_ns or not samples.add_ns:
         return []
@@ -230,7 +230,7 @@ def _effective_khz(samples: CpuSamples) -> list[float]:
 
 
 def _width_share(values: Sequence[float]) -> float:
-    """Return the width from the 5th to the 95th percentile as a share of the median; needs one value or more."""
+    """Return the width from the 5th to the 95th percentile as a share of the median. Raise an error without values."""
     ordered = sorted(values)
     low, high = quantile(ordered, 0.05) or 0.0, quantile(ordered, 0.95) or 0.0
     return (high - low) / statistics.median(ordered)

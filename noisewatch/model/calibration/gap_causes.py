@@ -1,11 +1,11 @@
-"""The causes and parts of interruptions: of the gaps in a calibration, and of the longest ones in a trace.
+"""The causes and parts of interruptions: of gaps in a calibration, and of the longest interruptions in a trace.
 
-By the trace, the source with the largest part of a gap is its cause. A gap without any source came from outside the
-kernel: from the hypervisor or the firmware. So did a gap that is longer than its traced part by far more than entering
+By the trace, the source with the largest part of a gap is its cause. A gap without any source is from outside the
+kernel: from the hypervisor or the firmware. So is a gap that is longer than its traced part by far more than entering
 and leaving the kernel takes. Without a trace, a gap with a context switch belongs to another thread, a gap that begins
 at the clock's tick is the tick, and the cause of all others is unknown.
 
-Only its start identifies a tick among gaps: ticks begin at one moment of the clock's period.
+Only its start identifies a tick among gaps: ticks begin at the same phase of the clock's period.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.trace.runs import Thread, TracedSource
 
 
-_FREQUENCIES_HZ = (250, 1000, 100, 300)  # that kernels are built with
+_FREQUENCIES_HZ = (250, 1000, 100, 300)  # supported by kernels
 _PHASE_NS = 10_000
 _FEWEST_TICKS = 8
 _SHORTEST_TICK = 4  # a quarter of the usual one
@@ -38,10 +38,10 @@ _DENSER = 5  # than gaps at any time would be
 
 
 def starts_of_ticks(gaps: Sequence[tuple[int, int]], frequencies_hz: Iterable[int] = _FREQUENCIES_HZ) -> frozenset[int]:
-    """Return the starts of the gaps that are ticks: at the moment of the period where gaps are far densest.
+    """Return the starts of the gaps that are ticks: at the phase of the period where gaps are by far the densest.
 
-    Gaps are pairs of start and length, in ns. Of each period only the longest gap counts: a hypervisor makes gaps of
-    its own right before and after it delivers the tick.
+    Gaps are pairs of start and length, in ns. Only the longest gap of each period counts: a hypervisor causes gaps
+    right before and after it delivers the tick.
     """
     best: list[tuple[int, int]] = []
     best_period_ns = 1
@@ -76,13 +76,13 @@ OUTSIDE = "outside the kernel: hypervisor or firmware"
 UNKNOWN_CAUSE = "a kernel interrupt, or outside the kernel"
 ANOTHER_THREAD = "another thread"
 TICK = "timer tick"
-_OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})  # even if a thread ran in the gap
+_OF_NO_THREAD = frozenset({Kind.OUTSIDE, Kind.UNATTRIBUTED, Kind.QUOTA})  # even if a thread ran during the gap
 _MOST = 0.5  # of the gaps
 _LEAST_ENTRY_NS = 2_000  # into the kernel and out again, with cold caches
 
 
 class Part(Struct, frozen=True):
-    """The time of one source within an interruption, or of a `crowd` of sources, of which `source` is one."""
+    """The time of one source within an interruption, or of a `crowd` of sources that contains `source`."""
 
     source: TracedSource
     name: str
@@ -91,18 +91,18 @@ class Part(Struct, frozen=True):
 
 
 class GapCause(Struct, frozen=True):
-    """The cause of a gap. `kernel_ns` is the part of the gap that the trace explains, or None without a trace."""
+    """The cause of a gap. `kernel_ns` is the part that the trace explains, or None without a trace."""
 
     kind: Kind
     name: str
     start_ns: int
     length_ns: int
     kernel_ns: int | None = None
-    parts: tuple[Part, ...] = ()  # all that were in it, the longest first
+    parts: tuple[Part, ...] = ()  # all sources in it, the longest first
 
     @property
     def thread(self) -> Thread | None:
-        """The thread that made the gap or requested it; None for a crowd."""
+        """The thread that caused or requested the gap; None for a crowd."""
         has_one = self.parts and self.kind not in _OF_NO_THREAD and self.parts[0].crowd is None
         return self.parts[0].source.thread if has_one else None
 
@@ -116,7 +116,7 @@ class GapCause(Struct, frozen=True):
 def causes_by_trace(
     samples: CpuSamples, pieces: CpuPieces, offset_ns: int, irqs: Irqs | None, is_whole: bool = True
 ) -> list[GapCause]:
-    """Return the cause of each gap. `offset_ns` is the calibration's start relative to the trace's.
+    """Return the cause of each gap. `offset_ns` is the calibration's start relative to the trace's start.
 
     If the trace does not cover all interrupts, the cause of a gap without any traced source is unknown.
     """
@@ -165,7 +165,7 @@ def parts_of(
 
 
 def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns: int) -> dict[int, int]:
-    """Return the time (ns) that each source had the CPU between two moments, without the spinner."""
+    """Return the time (ns) that each source had the CPU between two times, without the spinner."""
     shares: dict[int, int] = defaultdict(int)
     at = max(bisect_right(pieces.end_ns, begin_ns), 0)
     while at < len(pieces.start_ns) and pieces.start_ns[at] < end_ns:
@@ -180,7 +180,7 @@ def _shares_of(pieces: CpuPieces, spinner_tid: int | None, begin_ns: int, end_ns
 
 
 def includes_spinner(pieces: CpuPieces, spinner_tid: int | None) -> bool:
-    """Return whether the trace includes the spinner: a trace of noise alone leaves it out."""
+    """Return whether the trace includes the spinner; a trace of only noise does not."""
     threads = (pieces.sources[number].thread for number in set(pieces.source))
     return spinner_tid is not None and any(thread is not None and thread.tid == spinner_tid for thread in threads)
 
@@ -192,10 +192,9 @@ def was_idle(pieces: CpuPieces, offset_ns: int, start_ns: int, length_ns: int) -
 
 
 def _usual_rest_ns(gaps: Gaps, shares_by_gap: Sequence[dict[int, int]]) -> float:
-    """Return the time (ns) that entering and leaving the kernel usually adds to a gap.
+    """Return the time (ns) that entering and leaving the kernel, and a hypervisor, usually adds to a gap.
 
-    A hypervisor has to be left and entered as well. Only gaps without a context switch count: a loop that was switched
-    out may have been stopped while nothing else ran.
+    Only gaps without a context switch count: a loop that was switched out may have been stopped while nothing else ran.
     """
     rests = [
         length - sum(shares.values())
@@ -236,7 +235,7 @@ def causes_by_gaps(samples: CpuSamples, hz: int | None, timers_per_s: float | No
 
 
 class Interruption(Struct, frozen=True):
-    """A time without a break in which other sources had the CPU. `start_ns` is since the trace began."""
+    """An uninterrupted time in which other sources had the CPU. `start_ns` is since the trace began."""
 
     start_ns: int
     length_ns: int
@@ -248,7 +247,7 @@ def longest_interruptions(
 ) -> tuple[Interruption, ...]:
     """Return the longest interruptions of the main thread, the longest first.
 
-    They contain all sources but the thread; both the thread and idleness end one.
+    They contain all sources except the thread; the thread or idleness ends one.
     """
     longest = heapq.nlargest(most, _interruptions(pieces, main_thread_tid), key=lambda span: span[1] - span[0])
     crowds = crowds_in(pieces, irqs)

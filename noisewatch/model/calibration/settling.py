@@ -1,7 +1,7 @@
-"""Whether the clocks of working CPUs have become level, and when.
+"""Whether and when the clocks of working CPUs have become stable (level).
 
-A clock is constant until the turbo budget is used up: it is level if it was constant for a while after the longest
-usual budget.
+A clock is constant until the turbo budget is used up, so it is level if it is still constant some time after the
+longest usual budget.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 _WINDOW = 10  # seconds that have to be level
 _LONGER = (_WINDOW, 20, 30)  # seconds in which noise may hide a trend no more
-_LEVEL_SHARE = 0.01  # what a calibration on one machine differs by anyway
+_LEVEL_SHARE = 0.01  # the usual difference between calibrations of one machine
 _MOST_TREND = 0.03  # from the first second to the last, at most, with two standard errors
 _IN_A_ROW = 5  # consecutive seconds in which it has to be level: noise may hide a trend now and then
 _NOISE = 5  # usual steps from one second to the next: what level times may be apart
 
 
 class SettledCpu(Struct, frozen=True):
-    """The first and the last speed of one CPU: in kHz, or relative to a first speed of 1 if kHz are not available.
+    """The first and last speed of one CPU, in kHz, or relative to a first speed of 1 if kHz are not available.
 
-    `after_s` is the second from which on the CPU had its last speed; None: its clock was not level in the end.
+    `after_s` is the second at which the CPU reached its last speed; None: its clock was not level at the end.
     """
 
     cpu: int
@@ -41,7 +41,7 @@ class SettledCpu(Struct, frozen=True):
 
 
 class Settling(Struct, frozen=True):
-    """The result of working until the clocks were level."""
+    """The result of a warm-up until the clocks were level."""
 
     seconds: int
     cpus: tuple[SettledCpu, ...]
@@ -69,10 +69,7 @@ def is_level(times_ns: Sequence[float]) -> bool:
 
 
 def _is_level_at_end(times_ns: Sequence[float]) -> bool:
-    """Return whether the last ten times lie within 1% or have no trend.
-
-    If noise leaves that open, the last 20 and the last 30 are tried.
-    """
+    """Return whether the last ten times lie within 1% or have no trend; if noise hides this, try the last 20 and 30."""
     window = times_ns[-_WINDOW:]
     if len(window) < _WINDOW:
         return False
@@ -88,9 +85,9 @@ def _is_level_at_end(times_ns: Sequence[float]) -> bool:
 
 
 def _trend(times_ns: Sequence[float]) -> tuple[float, float]:
-    """Return by what share the times grow or shrink from the first to the last, and two standard errors of it.
+    """Return the relative change of the times from the first to the last, and two standard errors of it.
 
-    A line of least squares: https://en.wikipedia.org/wiki/Simple_linear_regression#Normality_assumption
+    By linear regression: https://en.wikipedia.org/wiki/Simple_linear_regression#Normality_assumption
     """
     count = len(times_ns)
     slope, at_first = statistics.linear_regression(range(count), times_ns)
@@ -101,7 +98,7 @@ def _trend(times_ns: Sequence[float]) -> tuple[float, float]:
 
 
 def _tolerance(window: Sequence[float]) -> float:
-    """Return the difference (ns) that level times may have."""
+    """Return the largest difference (ns) between times of a level clock."""
     step = statistics.median(abs(later - earlier) for earlier, later in pairwise(window))
     return max(_LEVEL_SHARE * statistics.median(window), _NOISE * step)
 
@@ -112,7 +109,10 @@ def are_level(times_by_cpu: Mapping[int, Sequence[float]]) -> bool:
 
 
 def settling_of(speeds: Sequence[CpuSpeeds]) -> Settling:
-    """Summarize the speeds; the CPU with the fewest seconds decides the length, and an unmeasured CPU makes it 0."""
+    """Summarize the speeds.
+
+    The CPU with the fewest seconds decides the length, which is 0 if any CPU was not measured.
+    """
     measured = [cpu_speeds for cpu_speeds in speeds if cpu_speeds.times_ns]
     seconds = min((len(cpu_speeds.times_ns) for cpu_speeds in measured), default=0)
     return Settling(seconds, tuple(map(_settled, measured))) if len(measured) == len(speeds) else Settling(0, ())

@@ -76,7 +76,7 @@ def quantile(ordered: Sequence[float], share: float) -> float | None:
     """Return the value below which `share` of the sorted values lie, by linear interpolation, or None for no values.
 
     Type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996, doi 10.1080/00031305.1996.10473566: the
-    default of numpy. Of one value, or of equal values, it is that value.
+    default of numpy. One value, or equal values, give that value.
     """
     if not ordered:
         return None
@@ -104,7 +104,7 @@ def coefficient_of_variation(values: Sequence[float]) -> float | None:
     """
     if len(values) < 2:
         return None
-    mean = statistics.fmean(values)  # statistics.stdev works with fractions, and takes ten times as long
+    mean = statistics.fmean(values)  # statistics.stdev uses fractions and takes ten times as long
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
     return deviation / mean if mean else None
 

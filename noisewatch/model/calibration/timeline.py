@@ -1,14 +1,14 @@
-"""The useful work that a CPU gave over time, and the times of benchmark samples that follow from it.
+"""The useful work of a CPU over time, and the times of benchmark samples that follow from it.
 
-Pieces of work show how fast the CPU was for their kind, and what interrupted it; a gap took time and gave no work. Laid
-end to end, these pieces are what a benchmark would have had. A sample is replayed by computing how long its work takes
-from some point on. This covers gaps, sharing, clock and drift. (Replay of measured detours: Hoefler, Schneider,
+Pieces of work show how fast the CPU was for their kind, and its interruptions; a gap is time without work. Joined end
+to end, the pieces are the CPU time that a benchmark would have had. A sample is replayed by computing how long its work
+takes from some point on. This covers gaps, sharing, clock and drift. (Replay of measured detours: Hoefler, Schneider,
 Lumsdaine, "Characterizing the Influence of System Noise on Large-Scale Applications by Simulation", SC'10, doi
 10.1109/SC.2010.12; blocks of fixed work: as the Allan variance.)
 
-A kind of work was measured in its own slots. In all other slots its samples of the nearest slot stand for its speed:
-sharing of the core, the cache or the clock changes from moment to moment, and affects each kind differently.
-Interruptions longer than any sharing explains stay at the time at which they happened.
+Each kind of work was measured in its own slots. In other slots the samples of its nearest slot represent its speed,
+because sharing of the core, the cache or the clock varies over time and affects each kind differently. Interruptions
+longer than sharing explains keep their time.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 
 _Timed = tuple[int, int, bool]  # from when, for how long, and whether work was done: ns
-Piece = tuple[float, float]  # ns that passed, ns of undisturbed work that were done meanwhile
+Piece = tuple[float, float]  # ns that passed, ns of undisturbed work done in that time
 INTERRUPTIONS = (GAPS,)  # lost time alone: for a kind of work that sharing does not slow
-# The series that stand for a kind together.
+# The series that together represent a kind.
 SERIES_OF: Mapping[Work, tuple[str, ...]] = {
     Work.LATENCY: (LATENCY,),
     Work.THROUGHPUT: (THROUGHPUT,),
@@ -72,7 +72,7 @@ class Stretch(Struct, frozen=True):
     """A period in which one series was measured.
 
     `pieces` has all pieces, `calm` the pieces without interruptions, and `long` the interruptions: start and length of
-    what took too long to be explained by sharing the core.
+    delays too long to be explained by sharing the core.
     """
 
     series: str
@@ -94,24 +94,29 @@ def stretches_of(run: CpuSamples, usual_ns: Mapping[str, float]) -> list[Stretch
     expected_ns: int | None = None  # when it did; None after a rest, which has no fixed end
     for kind, begin_ns, end_ns in run.slots:
         series = STARTED.get(kind, kind)
-        timed = list(_spin_pieces(run, begin_ns, end_ns) if series == GAPS else _worked(run, series, begin_ns, end_ns))
+        timed = list(
+            _spin_pieces(run, begin_ns, end_ns) if series == GAPS else _work_pieces(run, series, begin_ns, end_ns)
+        )
         if planned_ns != begin_ns:  # a rest
             expected_ns = None
         if timed:
-            is_late = timed[0][0] - begin_ns > _OWN_BREAK_NS  # otherwise the samples before were not recorded
-            timed = [*(_break(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()), *timed]
+            is_late = timed[0][0] - begin_ns > _OWN_BREAK_NS  # otherwise earlier samples were not recorded
+            timed = [
+                *(_pause_between_samples(expected_ns, timed[0][0]) if is_late and expected_ns is not None else ()),
+                *timed,
+            ]
             stretches.append(_stretch(series, kind in STARTED, timed, usual_ns.get(series, 0.0)))
             expected_ns = round(stretches[-1].end_ns)
         elif kind in FETCH or series not in usual_ns:
             expected_ns = end_ns
-        elif expected_ns is None:  # another thread had the whole slot, as every slot without pieces
+        elif expected_ns is None:  # another thread had the whole slot, like every slot without pieces
             expected_ns = begin_ns
         planned_ns = end_ns
     return stretches
 
 
 def cut_ns(series: str, usual_ns: float) -> float:
-    """Return the least excess (ns) over the usual time that shows an interruption, and not just sharing."""
+    """Return the smallest excess (ns) over the usual time that is an interruption and not only sharing."""
     if series in (GAPS, LATENCY):
         return max(_LONG_NS, _LONG_IN_CHAIN * usual_ns)
     return _LONG_SHARE * usual_ns
@@ -120,8 +125,7 @@ def cut_ns(series: str, usual_ns: float) -> float:
 def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: float) -> Stretch:
     """Build the stretch from its timed pieces.
 
-    Among the gaps of a spin, the short ones are calm; of work, the excess over its median is an interruption if it is
-    long.
+    Short gaps of a spin are calm; for work, a long excess over its median is an interruption.
     """
     lengths = [length for _, length, is_useful in timed if is_useful]
     local_ns = statistics.median(lengths) if lengths and series != GAPS else 0.0
@@ -148,25 +152,24 @@ def _stretch(series: str, is_start: bool, timed: Sequence[_Timed], usual_ns: flo
 def _slower_neighbours(timed: Sequence[_Timed]) -> list[int]:
     """Return the length of each piece's slower neighbour.
 
-    An emptied cache slows several pieces in a row, by as much as another thread's turn may; such a turn slows one
-    piece.
+    An emptied cache slows several pieces in a row as much as another thread's turn slows one.
     """
     lengths = [length for _, length, _ in timed]
     return [max(lengths[max(at - 1, 0) : at] + lengths[at + 1 : at + 2], default=0) for at in range(len(lengths))]
 
 
-def _worked(run: CpuSamples, series: str, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
+def _work_pieces(run: CpuSamples, series: str, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
     samples = run.samples_of(series)
     first, last = (bisect_left(samples.start_ns, edge) for edge in (begin_ns, end_ns))
     expected_ns = samples.start_ns[first] if first < last else begin_ns
     for start_ns, length_ns in zip(samples.start_ns[first:last], samples.length_ns[first:last], strict=True):
-        yield from _break(expected_ns, start_ns)
+        yield from _pause_between_samples(expected_ns, start_ns)
         yield start_ns, length_ns, True
         expected_ns = start_ns + length_ns
 
 
-def _break(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
-    """Yield the time between two samples as an interruption, if it is longer than our own work between samples."""
+def _pause_between_samples(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
+    """Yield the time between two samples as an interruption if it is longer than our own work between samples."""
     if start_ns - expected_ns > _OWN_BREAK_NS:
         yield expected_ns, start_ns - expected_ns, False
 
@@ -174,11 +177,11 @@ def _break(expected_ns: int, start_ns: int) -> Iterator[_Timed]:
 def _spin_pieces(run: CpuSamples, begin_ns: int, end_ns: int) -> Iterator[_Timed]:
     spins = run.spins
     first, last = (bisect_left(spins.start_ns, edge) for edge in (begin_ns, end_ns))
-    if run.gaps.lost_count:  # gaps that did not fit into the buffer are unknown
+    if run.gaps.lost_count:  # gaps beyond the buffer are unknown
         last = max(min(last, bisect_left(spins.start_ns, max(run.gaps.start_ns, default=0)) - 1), first)
     expected_ns = spins.start_ns[first] if first < last else begin_ns
     for start_ns, length_ns in zip(spins.start_ns[first:last], spins.length_ns[first:last], strict=True):
-        yield from _break(expected_ns, start_ns)
+        yield from _pause_between_samples(expected_ns, start_ns)
         expected_ns = start_ns + length_ns
         yield from _between_gaps(run.gaps, start_ns, expected_ns)
 
@@ -200,8 +203,8 @@ def laid_out(
 ) -> Iterator[tuple[Stretch, list[Piece]]]:
     """Yield each stretch with the pieces that work of these series would have had in it.
 
-    From the stretches of other series it takes the interruptions that lasted `least_ns` or more: shorter ones are in
-    its own pieces as well. If not `are_interrupted`, all interruptions are left out.
+    Stretches of other series contribute interruptions of at least `least_ns`: shorter ones are in the own pieces too.
+    If not `are_interrupted`, all interruptions are left out.
     """
     own = _Own(stretch for stretch in stretches if stretch.series in series and stretch.calm)
     for stretch in stretches:
@@ -210,11 +213,11 @@ def laid_out(
         else:
             nearest = own.nearest(stretch)
             long = [interruption for interruption in stretch.long if are_interrupted and interruption[1] >= least_ns]
-            yield stretch, _as_in(nearest, stretch, long) if nearest is not None else []
+            yield stretch, _fill_between(nearest, stretch, long) if nearest is not None else []
 
 
 class _Own:
-    """The stretches of a kind of work, ordered by their middles: those just after a rest, and the others."""
+    """The stretches of one kind of work, ordered by their middles: those just after a pause, and the others."""
 
     def __init__(self, stretches: Iterable[Stretch]) -> None:
         self._alike: dict[bool, list[Stretch]] = {True: [], False: []}
@@ -225,7 +228,7 @@ class _Own:
         }
 
     def nearest(self, stretch: Stretch) -> Stretch | None:
-        """Return the nearest stretch in time, preferring stretches that are (or are not) after a rest as this one."""
+        """Return the nearest stretch in time, preferably after a pause if the given one is, and otherwise not."""
         is_start = stretch.is_start if self._alike[stretch.is_start] else not stretch.is_start
         alike, middles, at_ns = self._alike[is_start], self._middles[is_start], _middle_ns(stretch)
         after = bisect_left(middles, at_ns)
@@ -237,22 +240,22 @@ def _middle_ns(stretch: Stretch) -> float:
     return (stretch.begin_ns + stretch.end_ns) / 2
 
 
-def _as_in(nearest: Stretch, stretch: Stretch, long: Iterable[tuple[float, float]]) -> list[Piece]:
+def _fill_between(nearest: Stretch, stretch: Stretch, long: Iterable[tuple[float, float]]) -> list[Piece]:
     calm = [piece for piece in nearest.calm if piece[0] > 0]
     if not calm:
         return []
     source, at_ns = cycle(calm), stretch.begin_ns
     pieces: list[Piece] = []
     for start_ns, length_ns in long:
-        pieces += _for(source, start_ns - at_ns)
+        pieces += _take_pieces(source, start_ns - at_ns)
         pieces.append((length_ns, 0.0))
         at_ns = start_ns + length_ns
-    pieces += _for(source, stretch.end_ns - at_ns)
+    pieces += _take_pieces(source, stretch.end_ns - at_ns)
     return pieces
 
 
-def _for(source: Iterator[Piece], left_ns: float) -> list[Piece]:
-    """Take the next pieces for `left_ns`; the rest of the last piece is dropped."""
+def _take_pieces(source: Iterator[Piece], left_ns: float) -> list[Piece]:
+    """Return the next pieces for `left_ns`; the rest of the last piece is dropped."""
     pieces: list[Piece] = []
     while left_ns > 0:
         piece = next(source)
@@ -265,7 +268,7 @@ def _for(source: Iterator[Piece], left_ns: float) -> list[Piece]:
 
 
 class Timeline:
-    """Pieces of one CPU's time, laid end to end. `useful_ns` is the amount of work in all of them."""
+    """Pieces of one CPU's time, joined end to end. `useful_ns` is the amount of work in all of them."""
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
         kept = [piece for piece in pieces if piece[0] > 0]
@@ -293,11 +296,11 @@ class Timeline:
 
 
 class Timelines(Struct, frozen=True):
-    """One CPU's time: its steady part, and one part for each time a process had just been started."""
+    """One CPU's time: its steady part, and one part per simulated start of a process."""
 
     steady: Timeline
     starts: tuple[Timeline, ...]
-    worked_ns: float = 0.0  # in which work was done, and not only gaps looked for
+    worked_ns: float = 0.0  # in which work was done besides the search for gaps
     piece_ns: float = 0.0  # one piece of that work
     looks: int = 0  # separate times at which that work was done
 
@@ -312,9 +315,8 @@ class Timelines(Struct, frozen=True):
     def run_times(self, work_ns: float, count: int, choose: Random) -> list[float]:
         """Simulate the times (ns) of `count` consecutive samples of a process, after a first one to warm up.
 
-        The process continues as the steady time did from a random point on, round and round. Half of the processes
-        begin somewhere in one of the starts, because some programs take longer than others to get to their first
-        sample.
+        The process continues like the steady time from a random point on, cyclically. Half of the processes begin
+        somewhere in one of the starts, because some programs take longer to get to their first sample.
         """
         start = choose.choice(self.starts) if self.starts and choose.random() < _AT_START else _NOTHING
         since_ns, from_ns = choose.random() * start.useful_ns, choose.random() * self.steady.useful_ns
@@ -322,9 +324,9 @@ class Timelines(Struct, frozen=True):
         return [end - begin for begin, end in pairwise(edges)]
 
     def _passed_at(self, start: Timeline, since_ns: float, from_ns: float, done_ns: Iterable[float]) -> list[float]:
-        """Return the times (ns) at which the amounts of work are done, from the start's first work on.
+        """Return the times (ns) at which the amounts of work are done, counted from the start's first work.
 
-        A noise floor calls this a million times, so the steady time's totals are looked up once.
+        A noise floor calls this a million times, so the steady time's totals are computed once.
         """
         passed_at, useful_ns, passed_ns = self.steady.passed_at, self.steady.useful_ns, self.steady.passed_ns
         if not useful_ns:
@@ -349,7 +351,7 @@ _APART_NS = 50_000_000  # longer than between two slices of one turn
 
 
 class Replay:
-    """The CPU time that one CPU gave to work of any kind in one or several consecutive calibrations."""
+    """The time of one CPU for work of any kind, over one or several consecutive calibrations."""
 
     def __init__(self, runs: Iterable[CpuSamples]) -> None:
         self._runs = tuple(runs)
@@ -357,7 +359,7 @@ class Replay:
         self._stretches = [stretches_of(run, self._usual_ns) for run in self._runs]
 
     def timelines(self, series: Sequence[str] | None = None, are_interrupted: bool = True) -> Timelines:
-        """Return the timelines of work of these series; empty if one of them was not measured.
+        """Return the timelines of work of these series; empty if any was not measured.
 
         Without `series` the work is the user's command if one was measured, otherwise mixed work, or the measured part
         of it. If not `are_interrupted`, long interruptions are left out, and the CPU's speed is unchanged.
@@ -382,14 +384,14 @@ class Replay:
             tuple(start for pieces in starts if (start := Timeline(pieces)).useful_ns > 0),
             float(sum(self._worked_ns(name) for name in series)),
             max((self._usual_ns.get(name, 0.0) for name in series), default=0.0),
-            sum(_looks(stretches, series) for stretches in self._stretches),
+            sum(_count_groups(stretches, series) for stretches in self._stretches),
         )
 
     def _worked_ns(self, series: str) -> int:
         return sum(run.spun_ns if series == GAPS else sum(run.samples_of(series).length_ns) for run in self._runs)
 
 
-def _looks(stretches: Sequence[Stretch], series: Sequence[str]) -> int:
+def _count_groups(stretches: Sequence[Stretch], series: Sequence[str]) -> int:
     """Count the groups of stretches of these series, such as one in each turn of the CPU."""
     own = [stretch for stretch in stretches if stretch.series in series]
     apart = (after.begin_ns - before.end_ns > _APART_NS for before, after in pairwise(own))
@@ -399,5 +401,5 @@ def _looks(stretches: Sequence[Stretch], series: Sequence[str]) -> int:
 def timelines_of(
     calibrated: Iterable[CpuSamples], series: Sequence[str] | None = None, are_interrupted: bool = True
 ) -> Timelines:
-    """Return the timelines of one kind of work, if no other kind is needed (see `Replay.timelines`)."""
+    """Return the timelines of one kind of work only (see `Replay.timelines`)."""
     return Replay(calibrated).timelines(series, are_interrupted)

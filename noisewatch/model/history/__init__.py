@@ -1,1 +1,1 @@
-"""The settings, speed and noise of one machine from one entry of its history to the next: pure functions."""
+"""The changes of one machine's settings, speed and noise over its history: pure functions."""

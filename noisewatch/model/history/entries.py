@@ -11,39 +11,39 @@ from noisewatch.kinds import Work
 from noisewatch.model.history.facts import Facts
 from noisewatch.model.history.figures import Figure
 
-Cvs = Mapping[Work, Mapping[int, float]]  # what was expected: by kind of work, and by the length of samples in ns
+Cvs = Mapping[Work, Mapping[int, float]]  # predicted CV by kind of work, and by sample length in ns
 
 
 class Entry(Struct, frozen=True):
     """One calibration in the history. `facts` and `figures` are empty in entries of versions without them."""
 
-    at_s: float  # since 1970, by this machine's clock
+    at_s: float  # seconds since 1970, by this machine's clock
     core: str  # what measured
     cpus: CpuSet
     cvs: Cvs
     figures: Mapping[Figure, float] = {}
     facts: Facts = {}
-    boot: str | None = None  # which of the machine's boots; None is unknown
+    boot: str | None = None  # the machine's boot; None is unknown
 
 
 class Acceptance(Struct, frozen=True):
-    """The time and the reason of accepting the machine as it is from there on; None and empty are unknown."""
+    """The time and reason of accepting the machine as its new baseline; None and empty are unknown."""
 
     at_s: float | None
     why: str
 
 
 class Past(Struct, frozen=True):
-    """The entries of one machine in the order in which they were written; those from `accepted` on count as usual."""
+    """The entries of one machine in the order of writing; those since `accepted` count as usual."""
 
     entries: tuple[Entry, ...] = ()
     accepted: int = 0
-    doubt: str | None = None  # why they may be another machine's
-    is_kept: bool = True  # whether anything is remembered at all
-    other_machines: int = 0  # whose entries are in the same file
+    doubt: str | None = None  # why the entries may be another machine's
+    is_kept: bool = True  # whether there is a history
+    other_machines: int = 0  # other machines with entries in the same file
     acceptance: Acceptance | None = None  # the newest
-    thinned_out: int = 0  # older entries left out, represented by others of their time
-    damaged: tuple[int, ...] = ()  # lines of the file that count for nothing, from 1 on
+    thinned_out: int = 0  # omitted older entries, represented by others of their time
+    damaged: tuple[int, ...] = ()  # numbers of ignored lines of the file, from 1
 
     @property
     def usual(self) -> tuple[Entry, ...]:
@@ -60,7 +60,7 @@ class Past(Struct, frozen=True):
 
 
 def boots_interleave(entries: Sequence[Entry]) -> bool:
-    """Return whether a boot recurs after another one: then two machines share one machine-id."""
+    """Return whether a boot recurs after another one, which shows that two machines share one machine-id."""
     earlier_boots: set[str] = set()
     last: str | None = None
     for boot in (entry.boot for entry in entries if entry.boot is not None):

@@ -1,4 +1,4 @@
-"""All facts, by class and name: the files that each is read from, and its value in a snapshot.
+"""All facts, by class and name: the files each is read from, and its value in a snapshot.
 
 Values of several CPUs, packages or zones are grouped into one fact. Limits of the target CPUs and their packages
 (power, clocks, CPU quota) are `none` if the kernel reports no such limit.
@@ -41,14 +41,14 @@ _Value = Callable[["Snapshot"], str | None]
 
 
 class _Fact(NamedTuple):
-    """How a fact is known: the files that it is read from, with `{cpu}` for each CPU's number, and its value."""
+    """The source of a fact: the files it is read from, with `{cpu}` for each CPU's number, and its value."""
 
     paths: Sequence[str]
     value: _Value
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
-    """Return all facts of the machine in the snapshot, which has to contain the inventory."""
+    """Return all facts of the machine in the snapshot, which must contain the inventory."""
     facts = {
         of_class: {name: fact.value(snapshot) for name, fact in named.items()} for of_class, named in _FACTS.items()
     }
@@ -62,7 +62,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
 def paths_of(of_class: FactClass, name: str) -> Sequence[str] | None:
     """Return the files that the fact is read from, or None if there is no such fact.
 
-    The names of vulnerabilities differ from kernel to kernel, and all of them are facts.
+    The names of vulnerabilities differ between kernels, and all are facts.
     """
     if of_class == FactClass.KERNEL and name.startswith(_VULNERABILITY):
         return (f"{VULNERABILITIES}/{name.removeprefix(_VULNERABILITY)}",)
@@ -85,7 +85,7 @@ def _of_inventory(value: Callable[[Snapshot, Inventory], str | None]) -> _Value:
 
 
 def _count_of(number: Callable[[CpuPlace], int | None]) -> _Value:
-    """Return how many different numbers the places of all CPUs have; None if any is unknown, or if there is none."""
+    """Return the count of different numbers among the CPUs' places; None if any is unknown, or without CPUs."""
 
     def value(snapshot: Snapshot) -> str | None:
         numbers = {number(place) for place in snapshot.topology.values()}
@@ -97,7 +97,7 @@ def _count_of(number: Callable[[CpuPlace], int | None]) -> _Value:
 def _caches(snapshot: Snapshot, inventory: Inventory) -> str | None:
     """Return the caches by kind of core: `efficiency cores: L2 4096K; performance cores: …`.
 
-    Where the cores of one kind differ, the CPUs are listed too.
+    If cores of one kind differ, the CPUs are listed too.
     """
     by_kind: dict[str, dict[str, set[int]]] = {}
     for cpu, caches in inventory.caches_by_cpu.items():
@@ -118,7 +118,7 @@ def _of_kind(kind: str, cpus_by_caches: Mapping[str, set[int]]) -> Iterator[str]
 def _by_package(snapshot: Snapshot, value_by_cpu: Mapping[int, str | None]) -> str | None:
     """Return the values by package: `0x8001227 (package 0), 0x8001100 (package 1)`.
 
-    Where the CPUs of a package differ, the values are listed by CPU.
+    If CPUs of one package differ, the values are listed by CPU.
     """
     places = snapshot.topology
     package_by_cpu = {cpu: place.package for cpu in value_by_cpu if (place := places.get(cpu)) is not None}
@@ -181,7 +181,7 @@ def _enabled(states: Sequence[IdleState] | None) -> str | None:
 
 
 def _energy_bias(snapshot: Snapshot) -> str | None:
-    from noisewatch.kernel.snapshot.snapshot import bias_path  # with all that a snapshot reads
+    from noisewatch.kernel.snapshot.snapshot import bias_path  # imports all that a snapshot reads
 
     energy_bias = snapshot.hardware.energy_bias
     paths = {cpu: bias_path(cpu) for cpu in sorted(snapshot.target.cpus)}
@@ -251,7 +251,7 @@ def _cpu_list(cpus: CpuSet | None) -> str | None:
 
 
 def grouped(values: Iterable[tuple[int, str | None]], what: str = "CPU") -> str | None:
-    """Return the value of all numbers, or the values with theirs: `performance (CPU 0-3), powersave (CPU 4-7)`.
+    """Return the common value, or each value with its numbers: `performance (CPU 0-3), powersave (CPU 4-7)`.
 
     None if any value is unknown, or if there is none.
     """
@@ -267,7 +267,7 @@ def grouped(values: Iterable[tuple[int, str | None]], what: str = "CPU") -> str 
 
 
 def grouped_by_name(value_by_name: Mapping[str, str | None]) -> str | None:
-    """Return the value of all names, or each name's: `125 W (intel-rapl:0), 100 W (intel-rapl:1)`.
+    """Return the common value, or each value with its name: `125 W (intel-rapl:0), 100 W (intel-rapl:1)`.
 
     None if any value is unknown, or if there is none.
     """

@@ -1,7 +1,7 @@
-"""Facts: what a machine is or how it is set, by class and name, to compare two moments or two machines.
+"""Facts: the parts and settings of a machine, by class and name, to compare two moments or two machines.
 
 Facts are never hashes, so that every difference has a name. Values that change by themselves are not compared. An
-unknown fact (None) differs from no other: it is reported as unknown.
+unknown fact (None) is never different; it is reported as unknown.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from noisewatch.text import clean
 ABSENT = "none"
 MEMORY = "memory"
 _LONGEST = 4096  # characters
-_SAME_MEMORY = 0.01  # what the firmware and the kernel keep for themselves changes with each release
+_SAME_MEMORY = 0.01  # the memory reserved by firmware and kernel changes with each release
 
 
 class FactClass(StrEnum):
-    """The part of a machine that would have had to change; in the order in which differences are listed."""
+    """A class of facts, by the part of the machine; in the order in which differences are listed."""
 
     IDENTITY = "identity"
     HARDWARE = "hardware"
@@ -52,7 +52,7 @@ def knob_name(knob: Knob) -> str:
 
 
 def in_plain_words(fact: str | None) -> str | None:
-    """Return the fact as one clean line of limited length, as it is compared, kept and shown."""
+    """Return the fact as one clean line of limited length, as compared, stored and shown."""
     return clean(" ".join(fact.split()))[:_LONGEST] if fact is not None else None
 
 
@@ -87,7 +87,7 @@ def changes(before: FactsByName, after: FactsByName) -> Iterator[tuple[str, str,
 
 
 def known_alone(facts: Facts, other: Facts) -> tuple[str, ...]:
-    """Return the names of the facts that are known in `facts` and not in `other`."""
+    """Return the names of the facts known in `facts` but not in `other`."""
     return tuple(name for _, name, one, two in _pairs(facts, other) if one is not None and two is None)
 
 

@@ -1,4 +1,4 @@
-"""The measured figures of a machine that its history follows, and the least change of each that counts."""
+"""The measured figures of a machine in its history, and the smallest change of each that counts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SLOWEST = {
     Figure.CLOCK: Figure.SLOWEST_CLOCK,
 }
 OF_THE_SLOWEST = frozenset(SLOWEST.values())
-GAPS_NS = {  # from, and to below
+GAPS_NS = {  # minimum, and excluded maximum
     Figure.SHORT_GAPS: (0, 10_000),
     Figure.MIDDLE_GAPS: (10_000, 100_000),
     Figure.LONG_GAPS: (100_000, math.inf),
@@ -58,16 +58,16 @@ NOISE_NS = {Figure.NOISE_1MS: 1_000_000, Figure.NOISE_10MS: 10_000_000, Figure.N
 class Nature(StrEnum):
     """The kind of quantity that a figure measures."""
 
-    TIME = "time"  # more of it is slower
-    RATE = "rate"  # more of it is faster
-    NOISE = "noise"  # more of it is noisier
+    TIME = "time"  # a larger value is slower
+    RATE = "rate"  # a larger value is faster
+    NOISE = "noise"  # a larger value is noisier
 
 
 class FigureTraits(NamedTuple):
     """The properties of a figure.
 
-    `least_change` is the least change that counts, as the natural logarithm of a ratio; values up to `floor` count as
-    zero.
+    `least_change` is the smallest change that counts, as the natural logarithm of a ratio; values up to `floor` count
+    as zero.
     """
 
     nature: Nature
@@ -100,7 +100,7 @@ def logarithm(figure: Figure, value: float) -> float:
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the CPUs' values, or None if any is unknown or there is none."""
+    """Return the mean of the CPUs' values, or None if any is unknown or there are none."""
     all_values = list(values)
     known = [value for value in all_values if value is not None]
     return statistics.fmean(known) if known and len(known) == len(all_values) else None

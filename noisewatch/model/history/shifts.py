@@ -1,17 +1,16 @@
 """Changes of a figure over a machine's history: moves to another level, alternation between two, and drifts.
 
-All values are natural logarithms, one for each entry, so that a difference is a ratio. A change is more than chance,
-and enough to count.
-
-The entries are processed in their order, and a level is claimed when it first shows, so that the history contains the
-same moves as the reports of its entries did. A move is placed where the squares on both sides are least, of values
-freed of single outliers by a running median, which keeps edges: Tukey, "Exploratory Data Analysis", 1977, ch. 7.
+All values are natural logarithms, one per entry, so a difference is a ratio. A change is larger than chance explains,
+and large enough to count. Entries are processed in order, and a level is accepted when it is first detectable, so the
+history contains the same moves as the earlier reports did. A move is placed where the sums of squares on both sides are
+least, after removal of single outliers by a running median, which preserves edges: Tukey, "Exploratory Data Analysis",
+1977, ch. 7.
 
 If a figure alternates between two levels, neither is a move to a new level.
 
-In a drift each entry is a little farther, so that there are no two separate levels. It is shown by the slope of a
-straight line, whose error allows for entries that resemble the one before them, and by ranks, as a move from one level
-to another is. Mann, "Nonparametric tests against trend", 1945, doi 10.2307/1907187.
+In a drift each entry is a little farther, so there are no two separate levels. It is detected by the slope of a
+straight line, whose error allows for autocorrelation, and by ranks, like a move between levels. Mann, "Nonparametric
+tests against trend", 1945, doi 10.2307/1907187.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ _FEWEST_CLIPPED = 12  # values: the deviations of fewer do not identify outliers
 def is_shift(before: Sequence[float], after: Sequence[float], least_change: float) -> bool:
     """Return whether the values of `after` differ from those of `before` by `least_change` or more.
 
-    Both Student's t and ranks decide, so that neither a few entries that happen to be sorted nor a single large outlier
-    prove a shift. A few entries cannot prove one at all: see `are_apart`.
+    Both Student's t and ranks must agree, so that neither a few entries that happen to be sorted nor a single large
+    outlier prove a shift. A few entries never prove a shift: see `are_apart`.
     """
     return _differ_by_ranks(before, after) and _differ_by_size(before, after, least_change)
 
 
 def are_apart(before: Sequence[float], newest: Sequence[float], least_change: float) -> bool:
-    """Return whether the newest values, each or together, are farther from those before than the spread explains."""
+    """Return whether the newest values, each or together, are farther from earlier values than the spread explains."""
     if len(before) < LEAST_BEFORE:
         return False
     if all(_is_apart(before, value, least_change) for value in newest):
@@ -54,12 +53,13 @@ def are_apart(before: Sequence[float], newest: Sequence[float], least_change: fl
 
 
 def _differ_by_size(before: Sequence[float], after: Sequence[float], least_change: float) -> bool:
-    """Return whether the sides differ by Student's t, with clipped outliers.
-
-    The error allows for entries that resemble the one before them.
-    """
+    """Return whether the sides differ by Student's t, with clipped outliers; the error allows for autocorrelation."""
     old, new = statistics.median(before), statistics.median(after)
-    if abs(new - old) < least_change or not _hold(before, old, new) or not _hold(after, new, old):
+    if (
+        abs(new - old) < least_change
+        or not _stay_at_own_level(before, old, new)
+        or not _stay_at_own_level(after, new, old)
+    ):
         return False
     rests = [[value - old for value in before], [value - new for value in after]]
     both = clipped([*rests[0], *rests[1]])
@@ -71,7 +71,7 @@ def _differ_by_size(before: Sequence[float], after: Sequence[float], least_chang
 
 
 def _is_apart(before: Sequence[float], value: float, least_change: float) -> bool:
-    """Return whether one more value lies apart; outliers among the values before count in their spread."""
+    """Return whether another value lies apart; outliers among earlier values count in their spread."""
     away = abs(value - statistics.fmean(before))
     if min(away, abs(value - statistics.median(before))) < least_change:
         return False
@@ -79,8 +79,8 @@ def _is_apart(before: Sequence[float], value: float, least_change: float) -> boo
     return error == 0 or t_outside(away / error, len(before) - 1) < BY_CHANCE
 
 
-def _hold(values: Sequence[float], own: float, other: float) -> bool:
-    """Return whether enough values, the first and the last included, lie at their own level; outliers do not count."""
+def _stay_at_own_level(values: Sequence[float], own: float, other: float) -> bool:
+    """Return whether enough values, including the first and last, lie at their own level; outliers do not count."""
     near = [abs(value - own) < abs(value - other) for value in values]
     return sum(near) >= LEAST_AT_A_LEVEL and near[0] and near[-1]
 
@@ -96,7 +96,7 @@ def _differ_by_ranks(before: Sequence[float], after: Sequence[float]) -> bool:
 
 
 def clipped(rests: Sequence[float]) -> list[float]:
-    """Return the residuals, with outliers clipped to the largest residual that is none."""
+    """Return the residuals, with outliers clipped to the largest residual that is not an outlier."""
     if len(rests) < _FEWEST_CLIPPED:
         return list(rests)
     most = _CLIPPED * statistics.median(map(abs, rests)) or math.inf
@@ -104,14 +104,14 @@ def clipped(rests: Sequence[float]) -> list[float]:
 
 
 def _error(sides: Sequence[Sequence[float]], freedom: int) -> float:
-    """Return the standard error of the difference of the sides' means; a value may resemble the one before it."""
+    """Return the standard error of the difference of the sides' means, with autocorrelation."""
     inflation = inflation_of(sides, errors=-1)
     variance = _squares(sides) / freedom / max(1 - 2 * (inflation - 1) / (freedom + len(sides)), 0.25)
-    return math.sqrt(variance * sum(min(_of_side(side, inflation) / len(side), 1.0) for side in sides))
+    return math.sqrt(variance * sum(min(_side_inflation(side, inflation) / len(side), 1.0) for side in sides))
 
 
-def _of_side(side: Sequence[float], inflation: float) -> float:
-    """Return the inflation of one side, which is larger than the common one if its values resemble each other more.
+def _side_inflation(side: Sequence[float], inflation: float) -> float:
+    """Return the inflation of one side, larger than the common one if its autocorrelation is stronger.
 
     The newest entries may be minutes apart, while older ones are days apart.
     """
@@ -136,8 +136,8 @@ def _squares(sides: Sequence[Sequence[float]]) -> float:
 
 
 _MOST_VALUES = 200  # the newest: machines change over the years
-_MOST_APART = 5  # entries: five, after the five that a spread needs, can prove a level by their ranks
-_HALF_WINDOW = 2  # entries on both sides, so that up to two outliers leave no trace
+_MOST_APART = 5  # entries: five, after the five needed for a spread, can prove a level by their ranks
+_HALF_WINDOW = 2  # entries on both sides, so that up to two outliers have no effect
 
 
 class Level(Struct, frozen=True):
@@ -170,7 +170,7 @@ def levels_of(values: Sequence[float], least_change: float) -> tuple[Level, ...]
 def newest_apart(values: Sequence[float], level: Level, least_change: float) -> Level | None:
     """Return the newest values that lie apart from the rest of the level, on one side, or None.
 
-    They are too few to prove a level of their own.
+    They are too few to prove their own level.
     """
     for begin in range(level.end - _MOST_APART, level.end):
         before, newest = values[level.begin : max(begin, level.begin)], values[begin : level.end]
@@ -181,7 +181,7 @@ def newest_apart(values: Sequence[float], level: Level, least_change: float) -> 
 
 
 class _Search:
-    """A search for the most probable place of a move, up to one entry after the other."""
+    """A search for the most probable place of a move, as entries are added."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self._values = values
@@ -189,7 +189,7 @@ class _Search:
         self._sums = [0.0, *accumulate(self._smooth)]
 
     def place_between(self, begin: int, end: int, least_change: float) -> int | None:
-        """Return the first entry of the later part, or None if both parts are too alike for a move."""
+        """Return the first entry of the later part, or None if both parts are too similar for a move."""
         sums, whole = self._sums, self._sum_until(end)
         total, best, best_place = whole - sums[begin], 0.0, None
         for place in range(begin + LEAST_AT_A_LEVEL, end - LEAST_AT_A_LEVEL + 1):
@@ -212,25 +212,25 @@ class _Search:
 
 _NEWEST = 200
 _LEAST_AT_A_MODE = 5  # entries: the spread of fewer is too uncertain to separate them
-_LEAST_SHARE = 0.2  # of the entries: fewer are outliers, however often they come
+_LEAST_SHARE = 0.2  # of the entries: fewer are outliers, however frequent
 _LEAST_SWITCHES = 3  # there, back, and there again
-_APART = 3.0  # standard deviations within the wider one, that lie between them empty
-_MOST_BEYOND = 5  # of the newest entries: if more lie outside both levels, a move is detected without them
+_APART = 3.0  # standard deviations of the wider one, empty between them
+_MOST_BEYOND = 5  # of the newest entries: if more are outside both levels, a move is detected without them
 
 
 class Modes(Struct, frozen=True):
-    """Two levels between which a figure alternates, and how often it changed from one to the other."""
+    """Two levels between which a figure alternates, and the number of its changes."""
 
     low: float
     high: float
     switches: int
     border: float  # half-way between both
     lasting: int  # the newest entries, since the last change
-    stays: bool  # for longer than it ever would by chance
+    stays: bool  # longer than chance explains
 
 
 def modes_of(values: Sequence[float], least_change: float) -> Modes | None:
-    """Return the two levels between which the values alternate, or did until a few entries ago, or None."""
+    """Return the two levels between which the values alternate, or alternated until a few entries ago, or None."""
     for beyond in range(min(_MOST_BEYOND, len(values)) + 1):
         recent = values[max(len(values) - _NEWEST, 0) : len(values) - beyond]
         modes = _find_modes(recent, least_change)
@@ -250,7 +250,7 @@ def _with_newest(modes: Modes, is_high: Sequence[bool]) -> Modes:
 def _chance_to_stay(stayed: int, left: int, again: int) -> float:
     """Return the probability of staying `again` more times, after staying and leaving this often.
 
-    Each time is equally likely: Laplace's rule of succession.
+    By Laplace's rule of succession.
     """
     return math.prod((stayed + 1 + number) / (stayed + left + 2 + number) for number in range(again))
 
@@ -279,7 +279,7 @@ def _above_widest_gap(ordered: Sequence[float], least: int) -> int:
 
 
 _MOST_AT_AN_END = 5  # entries at the beginning and at the end, whose medians are what changed
-_ERRORS = 3  # standard errors: entries that resemble each other wander off and back, which looks like a drift
+_ERRORS = 3  # standard errors: autocorrelated entries wander, which looks like a drift
 _WINDOWS = (200, 40, 20)  # the newest: a drift may have begun later than the level
 
 
@@ -313,7 +313,7 @@ def _is_drift(values: Sequence[float]) -> bool:
     rises = sum((slope > 0) - (slope < 0) for slope in slopes)
     if abs(rises) - 1 < BY_RANKS * math.sqrt(count * (count - 1) * (2 * count + 5) / 18):
         return False
-    slope = statistics.median(slopes)  # of Theil and Sen: outliers do not turn it
+    slope = statistics.median(slopes)  # of Theil and Sen: robust against outliers
     middle = statistics.median(value - slope * at for at, value in enumerate(values))
     rests = clipped([value - middle - slope * at for at, value in enumerate(values)])
     correction, height = statistics.linear_regression(range(count), rests)

@@ -1,7 +1,7 @@
-"""Thinning of a long history: the newest entries unchanged, and older ones evenly over time.
+"""Thins a long history: keeps the newest entries, and older ones evenly over time.
 
-A machine that is judged every ten minutes has 200 entries within a day and a half, but the usual values of weeks ago
-are needed too. Series that are not comparable, such as of other CPUs, are thinned separately.
+A machine judged every ten minutes has 200 entries within a day and a half, but the usual values of past weeks are
+needed too. Series that are not comparable, such as of other CPUs, are thinned separately.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
-_NEWEST, _MOST_OLDER = 40, 160  # entries: few as they are, or a single day would soon outnumber the weeks before
+_NEWEST, _MOST_OLDER = 40, 160  # entries: few, so that a single day does not outnumber the weeks before
 _MOST_SERIES = 16
 
 
 class Thinning(Generic[T]):
-    """A collection of entries of several series, from the newest on, with at most 200 of each series."""
+    """A collection of entries of several series, added newest first, with at most 200 of each series."""
 
     def __init__(self) -> None:
         self._by_series: dict[Hashable, _Series[T]] = {}
@@ -49,7 +49,7 @@ class _Series(Generic[T]):
     """The kept entries of one series.
 
     Of the older entries, the first one in each stretch of time and the first after a change of facts are kept.
-    Stretches are doubled until few enough are left. Where they begin depends on no entry, so that the same entries are
+    Stretches are doubled until few enough are left. Their boundaries do not depend on entries, so the same entries are
     kept the next time.
     """
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from noisewatch.kernel.frequency.powercap import Zone
 
 _NS_PER_US = 1000
-_MOST_WATTS = 10_000.0  # of a package; more is a counter that began anew
+_MOST_WATTS = 10_000.0  # of a package; more means that the counter restarted
 _MOST_SHARE = 1.05  # of all states together: the readings are not of one instant
-_TRUSTED = 0.2  # by which what sleeps were counted may differ from what the CPU was idle
+_TRUSTED = 0.2  # tolerated difference between counted sleeps and idle time
 
 
 def state_shares(
@@ -21,8 +21,8 @@ def state_shares(
 ) -> tuple[float, ...] | None:
     """Return the share of the interval that a CPU slept in each of its idle states, in their order.
 
-    The kernel counts a sleep when it ends. If the counters show less or more sleep than /proc/stat shows idle time, a
-    sleep lasted longer than the interval, and its state is unknown: then the result is None, as for an unknown counter.
+    The kernel counts a sleep when it ends. If the counted sleep differs from the idle time in /proc/stat, a sleep
+    exceeded the interval and its state is unknown: the result is None, as for an unknown counter.
     """
     slept = [_slept_us(old, new) for old, new in zip(before, after, strict=False)]
     valid_us = [us for us in slept if us is not None]
@@ -60,4 +60,4 @@ def _watts(before: Zone | None, after: Zone, seconds: float) -> float | None:
     if used_uj < 0:  # the counter wrapped around
         used_uj += (after.range_uj or 0) + 1
     watts = used_uj / 1e6 / seconds
-    return watts if 0 < watts <= _MOST_WATTS else None  # every package uses power: a constant counter is broken
+    return watts if 0 < watts <= _MOST_WATTS else None  # a constant counter is broken: every package uses power

@@ -9,7 +9,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from noisewatch.kernel.system.clock import ClockOffsets
 
-STEP_NS = 1_000_000  # less may be that the clocks are not read at the same instant; a slew moves all of them alike
+STEP_NS = 1_000_000  # smaller shifts may come from reading the clocks one after the other; a slew affects all clocks
 
 
 class ClockShift(Struct, frozen=True):
@@ -25,7 +25,7 @@ class ClockShift(Struct, frozen=True):
 
     @property
     def is_step(self) -> bool:
-        """Whether the time of day was set. A suspend shifts it too, by the same time as CLOCK_BOOTTIME."""
+        """Whether the time of day was set; a suspend shifts it as well, by as much as CLOCK_BOOTTIME."""
         return abs(self.stepped_ns) > STEP_NS and abs(self.stepped_ns - self.suspended_ns) > STEP_NS
 
     @property

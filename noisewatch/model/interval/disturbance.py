@@ -1,11 +1,11 @@
-"""The culprits of an interval, and the noise (ns) that each of them made on a CPU.
+"""The culprits of an interval, and the noise (ns) of each on a CPU.
 
 The scheduler measures threads. Interrupts are only counted; their cost is measured if the kernel accounts for it (irq
 and softirq in /proc/stat), and otherwise estimated: inferred.
 
-Timer interrupts may come too often to be the kernel's tick. A tick comes CONFIG_HZ times a second at most. A profiler's
-timer (perf record -e cpu-clock), or a program that sleeps for microseconds, uses the same timer of the CPU, and counts
-in the same row of /proc/interrupts.
+Timer interrupts may be too frequent for the kernel's tick, which occurs at most CONFIG_HZ times a second. A profiler's
+timer (perf record -e cpu-clock), or a program that sleeps for microseconds, uses the same timer of the CPU and the same
+row of /proc/interrupts.
 
 Most CPUs of a large machine only count interrupts, and their culprits are not needed: the stolen time of such a CPU is
 summed without a record for each culprit.
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 
 TIMER_INTERRUPTS = "timer interrupts"
-LOUD_SHARE = 0.05  # of a CPU, in a short look: a tick of 10 ms is 4% of a quarter of a second
+LOUD_SHARE = 0.05  # of a CPU, in a short interval: a tick of 10 ms is 4% of a quarter of a second
 SMALLEST_HZ, LARGEST_HZ = 100, 1000  # kernel/Kconfig.hz
 _FAR_ABOVE = 1.5  # threads that sleep on the CPU add a few to its tick
 
 
 def is_far_above_tick(rate_per_s: float, hz: int | None) -> bool:
-    """Return whether timer interrupts come too often to be the tick.
+    """Return whether timer interrupts are too frequent for the tick.
 
-    `hz` is the kernel's tick rate; if it is None, the highest rate of any kernel is assumed.
+    `hz` is the kernel's tick rate; for None, the highest rate of any kernel is assumed.
     """
     return rate_per_s > _FAR_ABOVE * (hz or LARGEST_HZ)
 
 
-# Entry, handler and return of a typical handler on a server of the last ten years; a virtual machine pays more.
+# Entry, handler and return of a typical interrupt on a server of the last ten years; more in a virtual machine.
 TYPICAL_COST_NS = dict.fromkeys((*INTERRUPT_KINDS, Kind.SOFTIRQ), 2_000) | {Kind.IRQ: 4_000, Kind.IPI: 1_500}
 
 _FEWEST_TICKS = 5
@@ -81,7 +81,7 @@ class Disturbance(Struct, frozen=True):
     share: float | None
     rate_per_s: float | None
     pid: int | None = None
-    tid: int | None = None  # of a thread that is known as such
+    tid: int | None = None  # if the source is a known thread
     irq: int | None = None
     is_inferred: bool = False
 
@@ -96,8 +96,8 @@ class Disturbance(Struct, frozen=True):
         return f"pid {self.pid}" + (f", thread {self.tid}" if self.tid not in (None, self.pid) else "")
 
 
-def name_loud(culprits: Sequence[Disturbance]) -> list[str]:
-    """Return `hog on CPU 2` of each culprit that took more than 5% of its CPU; if none did, of the first one."""
+def main_culprit_names(culprits: Sequence[Disturbance]) -> list[str]:
+    """Return `hog on CPU 2` for each culprit that took more than 5% of its CPU, or for the first one if none did."""
     notable = [culprit for culprit in culprits if (culprit.share or 0.0) > LOUD_SHARE] or culprits[:1]
     return [printable(f"{_name_alone(culprit)} on CPU {culprit.cpu}") for culprit in notable]
 
@@ -137,7 +137,7 @@ def costliest_first(culprits: list[Disturbance]) -> tuple[Disturbance, ...]:
 
 
 def kind_of_row(row: RowCount | InterruptRow) -> Kind:
-    """Return the kind of a row of /proc/interrupts: a device's, the tick, another CPU's call, or the CPU's own."""
+    """Return the kind of a row of /proc/interrupts: of a device, the tick, calls by other CPUs, or the CPU's own."""
     return kind_of(row.label, row.description)
 
 
@@ -193,7 +193,7 @@ def _disturbance(
 
 
 def timer_interrupts_per_s(interval: Interval | None, cpu: int) -> float | None:
-    """Return how often per second the CPU's timer interrupted it, tick included, or None if unknown."""
+    """Return the interrupts per second of the CPU's timer, including the tick, or None if unknown."""
     if interval is None or not interval.interrupts.is_known(cpu):
         return None
     return counts_of(interval, Kind.TICK).get(cpu, 0) / interval.seconds
@@ -208,8 +208,8 @@ def counts_of(interval: Interval, kind: Kind) -> Mapping[int, int]:
 def _quotas(interval: Interval, cpu: int) -> Iterator[Disturbance]:
     """Yield the quotas of processes that worked on the CPU.
 
-    The kernel counts the stopped time of all CPUs together: the time that the processes did not run on this CPU limits
-    it. Other processes may have used the CPU in the meantime, so that the times overlap.
+    The kernel counts the stopped time of all CPUs together; it is limited by the time in which the processes did not
+    run on this CPU. Other processes may have used the CPU in that time, so times may overlap.
     """
     ran_ns: dict[Throttle, int] = defaultdict(int)
     for run in (*interval.runs_on(cpu), *interval.commands_on(cpu)):
@@ -245,7 +245,7 @@ def _interrupts(interval: Interval, cpu: int) -> Iterator[Disturbance]:
 
 
 def cpus_with_timers(interval: Interval) -> CpuSet:
-    """Return the CPUs whose timer interrupted them too often to be the tick."""
+    """Return the CPUs with timer interrupts too frequent for the tick."""
     return interval.cached(cpus_with_timers, lambda: _cpus_with_timers(interval))
 
 
@@ -256,10 +256,7 @@ def _cpus_with_timers(interval: Interval) -> CpuSet:
 
 
 def _kinds_and_names(interval: Interval) -> Mapping[int, tuple[Kind, str]]:
-    """Return the kind and the name of each row that counted anything, by the identity of the row.
-
-    Computed once for all CPUs of a row.
-    """
+    """Return kind and name of each row whose counts grew, by the row's identity; computed once for all CPUs."""
     irqs = interval.after.irqs
     return {id(row): (kind_of_row(row), name_of_row(row, irqs)) for row in interval.interrupts.rows or ()}
 
@@ -293,7 +290,7 @@ class Taken(Struct):
 
 
 def taken_by_cpu(interval: Interval, cpus: Iterable[int]) -> Mapping[int, Taken]:
-    """Return the stolen time of each of the CPUs that has any."""
+    """Return the stolen time of each of the CPUs that lost any."""
     estimate_by_cpu = _estimate_by_counts(interval)
     timers = cpus_with_timers(interval)
     stolen_by_cpu: dict[int, Taken] = {}
@@ -323,7 +320,7 @@ def _estimate_by_counts(interval: Interval) -> Mapping[int, Taken]:
 
 
 def _may_have_others(interval: Interval, cpu: int) -> bool:
-    """Return whether the CPU may have other culprits: threads, the hypervisor, or time measured by the kernel."""
+    """Return whether the CPU may have culprits other than counted interrupts: threads, steal, or measured time."""
     load = interval.load_by_cpu.get(cpu)
     if interval.had_runs(cpu):
         return True

@@ -34,9 +34,9 @@ class RowCount(Struct, frozen=True):
 
 
 class InterruptCounts(Struct, frozen=True, dict=True):
-    """The rows that counted anything; None, with the reason, if the tables cannot be compared.
+    """The rows whose counts grew; None, with the reason, if the tables cannot be compared.
 
-    `cpus` are the CPUs in both tables: counts of all others are unknown.
+    `cpus` are the CPUs in both tables; counts of other CPUs are unknown.
     """
 
     rows: tuple[RowCount, ...] | None
@@ -53,7 +53,7 @@ class InterruptCounts(Struct, frozen=True, dict=True):
         return on_cpu
 
     def on_cpu(self, cpu: int) -> Sequence[tuple[RowCount, int]]:
-        """Return the rows that counted anything on the CPU, with their counts."""
+        """Return the rows whose counts grew on the CPU, with the growth."""
         return self._on_cpu.get(cpu, ())
 
     def is_known(self, cpu: int) -> bool:
@@ -80,7 +80,7 @@ def sums_of(rows: Iterable[RowCount]) -> Mapping[int, int]:
 def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> InterruptCounts:
     """Count the interrupts between two tables, on the CPUs that are in both.
 
-    The row of a device may appear, disappear or restart with its driver; then its new counts are since that. The
+    A device's row may appear, disappear or restart with its driver; its counts are then since that event. The
     architecture's rows never disappear: if one is missing or runs backwards, the file was incomplete.
     """
     if before is None or after is None:
@@ -109,7 +109,7 @@ def count_interrupts(before: Interrupts | None, after: Interrupts | None) -> Int
 
 
 def _subtract_parts(rows: Sequence[RowCount], release: tuple[int, int] | None) -> Iterator[RowCount]:
-    """Yield the rows; a row that is a sum of others is reduced to what no other row has counted."""
+    """Yield the rows; a row that sums up others is reduced to what the others have not counted."""
     parts_by_sum = {id(row): parts for row, parts in sums_with_parts(rows, release) if parts}
     for row in rows:
         parts = parts_by_sum.get(id(row))
@@ -128,7 +128,7 @@ _Pair = tuple[InterruptRow | None, InterruptRow | None]
 def _pairs(before: Sequence[InterruptRow], after: Sequence[InterruptRow]) -> Sequence[_Pair]:
     """Return pairs of the old and the new row, None for a missing one, without pairs of the same object.
 
-    Mostly no row appears or disappears, and all are in their places.
+    Usually no row appears or disappears, and all keep their places.
     """
     moved = [pair for pair in zip(before, after, strict=False) if pair[0] is not pair[1]]
     if len(before) == len(after) and all(old.label == new.label for old, new in moved):
@@ -140,7 +140,7 @@ def _pairs(before: Sequence[InterruptRow], after: Sequence[InterruptRow]) -> Seq
 
 
 def _missing(old: InterruptRow | None, new: InterruptRow | None) -> InterruptRow | None:
-    """Return the row that is in one table only although it cannot appear or disappear: an architecture's own row."""
+    """Return a row of the architecture that is in only one table, or None: such rows never appear or disappear."""
     if old is None and new is not None:
         return new if new.irq is None and new.label not in _SHOWN_LATE else None
     return old if new is None and old is not None and old.irq is None else None
@@ -165,7 +165,7 @@ def _grown(old: int, new: int) -> int:
 
 
 def _shared_columns(before: Sequence[int], after: Sequence[int]) -> tuple[Sequence[int], _Pick, _Pick]:
-    """Return the CPUs that are in both tables, and functions that pick their counts from a row of either."""
+    """Return the CPUs in both tables, and functions that pick their counts from a row of each table."""
     if before == after:
         return after, _as_they_are, _as_they_are
     earlier_cpus = frozenset(before)
@@ -178,7 +178,7 @@ def _as_they_are(counts: Sequence[int]) -> Sequence[int]:
 
 
 def _picker(columns: Sequence[int], cpus: Sequence[int]) -> _Pick:
-    """Return a function that picks the counts of `cpus` from a row that has a count for each of `columns`."""
+    """Return a function that picks the counts of `cpus` from a row with a count per CPU of `columns`."""
     if columns == cpus:
         return _as_they_are
     column_of = {cpu: column for column, cpu in enumerate(columns)}
@@ -218,5 +218,5 @@ def count_softirqs(before: Softirqs | None, after: Softirqs | None) -> Interrupt
 
 
 def stood_still(path: str) -> str:
-    """Return why a file of counters without any change is unusable: damaged, cached or hidden by a mount."""
-    return f"{path} stood still: none of its counts moved, but on a running machine some always do"
+    """Return why a file of counters without any change (damaged, cached or hidden by a mount) is unusable."""
+    return f"{path} stood still: on a running machine some of its counts always grow"

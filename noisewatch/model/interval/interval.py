@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.task import Tasks
 
 
-_FEWEST_PERIODS = 2  # each is counted at its end, if the group has run in it
+_FEWEST_PERIODS = 2  # counted at the end of each period in which the group has run
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Throttle(Struct, frozen=True):
 
 
 def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel]) -> tuple[Throttle, ...]:
-    """Return the groups with the process in both snapshots that were stopped in between, the longest first."""
+    """Return the groups, present in both snapshots, that a quota stopped in between, the longest stop first."""
     earlier = {level.folder: level for level in before}
     pairs = [(earlier[level.folder], level) for level in after if level.folder in earlier]
     throttles = [throttle for pair in pairs if (throttle := _throttle(*pair)) is not None]
@@ -64,7 +64,7 @@ def throttles_between(before: Iterable[CgroupLevel], after: Iterable[CgroupLevel
 def uncounted_between(
     before: Iterable[CgroupLevel], after: Iterable[CgroupLevel], length_ns: int
 ) -> tuple[CgroupLevel, ...]:
-    """Return the groups that a process ran in, under a quota, without any counted period.
+    """Return the groups in which a process ran under a quota without a counted period.
 
     The kernel would not have counted a stop of such a group either.
     """
@@ -82,7 +82,7 @@ def uncounted_between(
 def _throttle(before: CgroupLevel, after: CgroupLevel) -> Throttle | None:
     """Return how the group was stopped, or None if it was not, or if its counters cannot be trusted.
 
-    A long stop shows in the periods at once, and in the time only when it is over.
+    A long stop is in the counted periods at once, but in the time only when it is over.
     """
     first, last = before.throttling, after.throttling
     if first is None or last is None or last.periods < first.periods:
@@ -95,7 +95,7 @@ def _throttle(before: CgroupLevel, after: CgroupLevel) -> Throttle | None:
 
 
 class StallShare(Struct, frozen=True):
-    """The shares of the interval in which some task, or all tasks, waited. None is unknown."""
+    """The shares of the interval in which some or all tasks waited. None is unknown."""
 
     some: float | None
     full: float | None
@@ -112,9 +112,9 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
     softirqs: InterruptCounts
     runs: tuple[TaskRun, ...]
     stall_by_resource: Mapping[str, StallShare]
-    throttled_periods: int | None  # of all cgroups that this process is in
-    throttles: tuple[Throttle, ...]  # the cgroups that are known to have been stopped
-    worker_throttles: Mapping[int, tuple[Throttle, ...]]  # by process, of those that worked on the target CPUs
+    throttled_periods: int | None  # of the cgroups of this process
+    throttles: tuple[Throttle, ...]  # cgroups that were stopped
+    worker_throttles: Mapping[int, tuple[Throttle, ...]]  # by process, for processes that used the target CPUs
     _derived: dict[Hashable, Any] = {}
 
     @cached_property
@@ -137,7 +137,7 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
         return result
 
     def had_runs(self, cpu: int) -> bool:
-        """Return whether anything is known to have run on the CPU, noisewatch included."""
+        """Return whether any task, including noisewatch, is known to have run on the CPU."""
         return cpu in self._all_on_cpu
 
     def runs_on(self, cpu: int) -> list[TaskRun]:
@@ -149,11 +149,11 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
         return [run for run in self._all_on_cpu.get(cpu, ()) if run.is_command]
 
     def command_share(self, cpu: int) -> float:
-        """Return the share of the interval that measured commands had of the CPU."""
+        """Return the share of the interval in which measured commands used the CPU."""
         return min(sum([run.ran_ns for run in self.commands_on(cpu)]) / self.length_ns, 1.0)
 
     def own_ns(self, cpu: int) -> int:
-        """Return the time (ns) that noisewatch itself had on the CPU."""
+        """Return the time (ns) for which noisewatch itself used the CPU."""
         return sum(run.ran_ns for run in self._all_on_cpu.get(cpu, ()) if run.is_own)
 
     @property
@@ -162,7 +162,7 @@ class Interval(Struct, frozen=True, dict=True, eq=False):
         return sum(run.ran_ns for run in self.runs if run.is_own) / self.length_ns
 
     def busy_share(self, cpu: int) -> float | None:
-        """Return the share of the interval that other tasks had of the CPU, or None if unknown.
+        """Return the share of the interval in which other tasks used the CPU, or None if unknown.
 
         It is the larger of the CPU's counters and the sum of the threads: tasks that sleep at every tick are invisible
         to a kernel that accounts by ticks.
@@ -189,10 +189,10 @@ def interval_between(
     between: Iterable[Snapshot] = (),
     loop_lost_share_by_cpu: Mapping[int, float] | None = None,
 ) -> Interval:
-    """Return the interval from `before` to `after`, which must have been taken later.
+    """Return the interval from `before` to `after`, which must be later.
 
-    Snapshots `between` them, in their order, show threads that have ended since. On CPUs that were calibrated in the
-    interval, our own loop had all time of tasks, except for the share of the interval that it lost to others.
+    Snapshots `between` them, in order, show threads that have ended since. On CPUs calibrated in the interval, our own
+    loop had all time of tasks except the share of the interval that it lost to others.
     """
     length_ns = after.taken_at_ns - before.taken_at_ns
     between = list(between)
@@ -255,14 +255,14 @@ def _stall_share(before: Stall | None, after: Stall | None, length_ns: int) -> S
 
 
 def growth(before: int | None, after: int | None) -> int | None:
-    """Return the growth of a counter, or None if it is unknown or runs backwards and so cannot be trusted."""
+    """Return the growth of a counter, or None if it is unknown, or decreased and so cannot be trusted."""
     if before is None or after is None or after < before:
         return None
     return after - before
 
 
 class ObservedCommands(Struct, frozen=True):
-    """The CPUs of each process of a command, and of each process that starts commands and waits for them, by pid."""
+    """The CPUs of commands, by the pids of their processes and of the processes that start them and wait for them."""
 
     cpus_by_pid: Mapping[int, CpuSet]
     cpus_by_watcher: Mapping[int, CpuSet]
@@ -277,7 +277,7 @@ NO_COMMANDS = ObservedCommands({}, {})
 
 
 def observed_commands(snapshots: Iterable[Snapshot]) -> ObservedCommands:
-    """Return the processes of commands in any of the snapshots, with the CPUs common to all of them.
+    """Return the processes of commands in any of the snapshots, with the CPUs common to all snapshots.
 
     A process may have ended before the last snapshot, or shared a CPU with another command.
     """
@@ -302,8 +302,8 @@ BY_HEAT, BY_POWER = "heat", "power"
 class Slowdown(Struct, frozen=True):
     """How often a core or a package was slowed.
 
-    `by` is the reason, `what` is `core` or `package`, `path` is the file of the counter, and `times` is the number of
-    slowdowns in the interval, or None if unknown.
+    `by` is the reason, `what` is `core` or `package`, `path` is the counter's file, `times` is the number of slowdowns
+    in the interval; None is unknown.
     """
 
     by: str

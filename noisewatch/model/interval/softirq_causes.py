@@ -1,4 +1,4 @@
-"""Softirqs caused by interrupts of devices on the same CPU: network cards for packets, disks for BLOCK."""
+"""Softirqs caused by device interrupts on the same CPU: of network cards for packets, of disks for BLOCK."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from noisewatch.model.interval.interrupt_counts import RowCount
     from noisewatch.model.interval.interval import Interval
 
-# By the kind of device that brings them, None being any. TIMER, SCHED and RCU follow the CPU's own tick.
+# By the kind of device that causes them; None is any device. TIMER, SCHED and RCU follow the CPU's own tick.
 _KIND_BY_LABEL = {"NET_TX": NETWORK, "NET_RX": NETWORK, "BLOCK": DISK, "HI": None, "TASKLET": None, "IRQ_POLL": None}
 DEVICE_WORK = frozenset(_KIND_BY_LABEL)
-_ROUNDS_PER_INTERRUPT = 10  # a network driver under load polls several times before it has its interrupt again
+_ROUNDS_PER_INTERRUPT = 10  # a network driver under load polls several times before its next interrupt
 _LONGEST_ROUND_NS = 100_000  # 64 packets
 
 
@@ -29,9 +29,9 @@ def device_work(interval: Interval) -> Mapping[int, int]:
 
 
 def unexplained_work(interval: Interval, cpu: int) -> Counter[str]:
-    """Return the softirqs, by label, that interrupts of devices on the same CPU do not explain.
+    """Return the softirqs, by label, that device interrupts on the same CPU do not explain.
 
-    Another check blames the interrupts themselves.
+    The interrupts themselves are judged by another check.
     """
     counts = _counts(interval, cpu)
     by_kind = _work(counts)
@@ -47,7 +47,7 @@ def brought_by(label: str, rate_per_s: float, irqs: Iterable[tuple[Irq, float]])
 
 
 def explained_ns(interval: Interval, cpu: int, softirq_ns: int) -> float:
-    """Return the time (ns) of softirqs that the CPU's own devices explain: at most their share by count."""
+    """Return the time (ns) of softirqs explained by the CPU's own device interrupts: at most their share by count."""
     by_kind = _work(_counts(interval, cpu))
     return sum(
         min(_interrupts(interval, cpu, kind) * _LONGEST_ROUND_NS, softirq_ns * count / by_kind.total())

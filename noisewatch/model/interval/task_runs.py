@@ -1,4 +1,4 @@
-"""Runs of threads in an interval: where and for how long each ran, and the time that no thread accounts for."""
+"""Runs of threads in an interval: on which CPU and for how long each ran, and the time that no thread explains."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from noisewatch.kernel.tasks.task import Task, Tasks
     from noisewatch.model.interval.cpu_load import CpuLoad
 
-# /proc/stat counts in steps of 10 ms at both ends, and most kernels charge the task that runs at the tick: on an idle
-# CPU the rest varied by 20 ms in 3 s.
+# /proc/stat counts in steps of 10 ms at both ends, and most kernels charge the task running at the tick: on an idle CPU
+# the rest varied by 20 ms in 3 s.
 DOUBT_NS = 30_000_000
 _SHARE_OF_DOUBT = 0.01
 _MOSTLY = 0.9
@@ -41,13 +41,13 @@ class TaskRun(Struct, frozen=True):
     allowed: CpuSet | None
     are_children: bool = False
     are_ended_threads: bool = False
-    are_unread_threads: bool = False  # they may not have ended: the process has more threads than were read
+    are_unread_threads: bool = False  # they may still run: the process has more threads than were read
     is_inferred: bool = False  # the thread may have moved: part of this time may belong to another CPU
     is_command: bool = False  # of a command that `noisewatch run` measures, on its own CPUs
 
 
 class _Wanderer(Struct, frozen=True):
-    """A thread that ran on several CPUs: it was `observed` on some, and may have been on those in `beyond`."""
+    """A thread that ran on several CPUs: it was `observed` on some, and may have run on those in `beyond`."""
 
     run: TaskRun
     observed: CpuSet
@@ -59,7 +59,7 @@ def own_loops(
 ) -> list[TaskRun]:
     """Return the runs of our own loops, which have ended.
 
-    Each had all time that tasks had of its CPU, less the noise that it measured.
+    Each had all task time of its CPU except for the noise that it measured.
     """
     share_by_cpu = {cpu: share for cpu, share in lost_share_by_cpu.items() if cpu in load_by_cpu}
     had_ns = {cpu: load_by_cpu[cpu].ran_ns - round(share * interval_ns) for cpu, share in share_by_cpu.items()}
@@ -84,10 +84,10 @@ def run_tasks(
     load_by_cpu: Mapping[int, CpuLoad],
     given_runs: Sequence[TaskRun] = (),
 ) -> list[TaskRun]:
-    """Return the runs between the first look and the last, next to the known ones.
+    """Return the runs between the first and the last look, in addition to the given ones.
 
-    Time only counts for threads whose time was known at both ends, or that started in between. A thread that has ended
-    had the time of the last look that showed it.
+    Only threads whose time is known at both ends, or that started in between, count. An ended thread has the time from
+    the last look that showed it.
     """
     before, by_tids = looks[0], [tasks.by_tid for tasks in looks]
     settled: list[TaskRun] = []
@@ -111,12 +111,12 @@ def run_tasks(
             settled.append(run)
         else:
             wanderers.append(_Wanderer(run, observed, beyond))
-    shared = _shared_out(wanderers, [*given_runs, *settled], load_by_cpu)
+    shared = _divide_wanderers(wanderers, [*given_runs, *settled], load_by_cpu)
     return _fit_to_load(settled + shared, given_runs, load_by_cpu)
 
 
 def _read_anew(looks: Sequence[Tasks]) -> list[Task]:
-    """Return the last state of each thread, without threads that have not run since the first look."""
+    """Return the last state of each thread that has run since the first look."""
     last_states: dict[int, Task] = {}
     for tasks in looks[1:]:
         last_states.update(tasks.by_tid)
@@ -130,21 +130,21 @@ def _path(task: Task, looks: Iterable[Mapping[int, Task]]) -> list[int]:
 
 
 def _moves(task: Task, earlier: Task | None) -> int | None:
-    """Return how often the thread has changed its CPU since `earlier`, or since it started; None if unknown."""
+    """Return how often the thread has changed its CPU since `earlier`, or since its start; None if unknown."""
     if task.migrations is None or (earlier is not None and earlier.migrations is None):
         return None
     return task.migrations - (earlier.migrations or 0 if earlier is not None else 0)
 
 
 def is_newborn(task: Task, before: Tasks) -> bool:
-    """Return whether the thread did not exist before, as opposed to not having been read."""
+    """Return whether the thread did not exist before, rather than was not read."""
     return task.pid not in before.pids or task.pid in before.read_pids
 
 
 def run_of(task: Task, ran_ns: int, own_pids: frozenset[int], has_stayed: bool = False) -> TaskRun:
-    """Return the thread's run, with that time, on the CPU of its last look.
+    """Return a run of the thread with this time, on the CPU of its last look.
 
-    `has_stayed`: the thread is known not to have left the CPU.
+    `has_stayed`: the thread did not leave the CPU.
     """
     return TaskRun(
         cpu=task.cpu,
@@ -168,7 +168,7 @@ def explained_ns_by_cpu(runs: Iterable[TaskRun]) -> dict[int, int]:
     return explained
 
 
-def _shared_out(
+def _divide_wanderers(
     wanderers: Sequence[_Wanderer], settled: Sequence[TaskRun], load_by_cpu: Mapping[int, CpuLoad]
 ) -> list[TaskRun]:
     """Return the runs of the threads that moved, divided in proportion to the unexplained time of their CPUs.
@@ -182,24 +182,24 @@ def _shared_out(
         shares = {cpu: room for cpu, room in shares.items() if cpu in wanderer.observed or room > DOUBT_NS}
         if not sum(shares.values()):
             shares = dict.fromkeys(wanderer.observed, 1)
-        runs += _divided(wanderer.run, wanderer.run.ran_ns, shares)
+        runs += _divide_run(wanderer.run, wanderer.run.ran_ns, shares)
     return runs
 
 
-def _divided(run: TaskRun, ran_ns: int, shares: Mapping[int, int]) -> list[TaskRun]:
+def _divide_run(run: TaskRun, ran_ns: int, shares: Mapping[int, int]) -> list[TaskRun]:
     """Return runs that divide `ran_ns` among the CPUs in proportion to the shares."""
     whole, left_ns = sum(shares.values()), ran_ns
     parts = []
     for cpu, share in sorted(shares.items(), key=lambda item: item[1]):
         part_ns = left_ns * share // whole if whole else 0
-        whole, left_ns = whole - share, left_ns - part_ns  # the last one has what is left: nothing is lost by rounding
+        whole, left_ns = whole - share, left_ns - part_ns  # the last one gets the rest, so rounding loses nothing
         if part_ns > 0:
             parts.append(replace(run, cpu=cpu, ran_ns=part_ns, is_inferred=True))
     return parts
 
 
 def unexplained_ns_by_cpu(runs: Iterable[TaskRun], load_by_cpu: Mapping[int, CpuLoad]) -> dict[int, int]:
-    """Return the time (ns) on each CPU that none of the runs explains."""
+    """Return the time (ns) on each CPU that no run explains."""
     explained = explained_ns_by_cpu(runs)
     return {cpu: max(load.ran_ns - explained.get(cpu, 0), 0) for cpu, load in load_by_cpu.items()}
 
@@ -209,8 +209,8 @@ def _fit_to_load(
 ) -> list[TaskRun]:
     """Return the runs, with time that exceeds the load of their CPU moved to other allowed CPUs.
 
-    A run is placed on the CPU of the thread's last look. If such runs exceed the load of their CPU, and other CPUs have
-    unexplained time, the excess is placed there.
+    A run is placed on the CPU of the thread's last look. If such runs exceed the CPU's load, the excess is placed on
+    other CPUs with unexplained time.
     """
     explained = explained_ns_by_cpu([*given_runs, *runs])
     inferred = explained_ns_by_cpu(run for run in runs if run.is_inferred)
@@ -224,7 +224,7 @@ def _fit_to_load(
             fitted.append(run)
             continue
         excess_ns = explained[run.cpu] - max(load.tasks_ns, load.exact_tasks_ns or 0)
-        if excess_ns <= DOUBT_NS:  # what ticks do not see of short runs
+        if excess_ns <= DOUBT_NS:  # time of short runs missed by ticks
             fitted.append(run)
             continue
         if elsewhere_ns < _MOSTLY * excess_ns - DOUBT_NS:
@@ -232,16 +232,16 @@ def _fit_to_load(
         ran_ns = round(run.ran_ns * max(1 - excess_ns / inferred[run.cpu], 0))
         fitted.append(replace(run, ran_ns=ran_ns))
         cut.append((run, run.ran_ns - ran_ns))
-    return merged(run for run in [*fitted, *_elsewhere(cut, rooms)] if run.ran_ns)
+    return merged(run for run in [*fitted, *_moved_to_other_cpus(cut, rooms)] if run.ran_ns)
 
 
-def _elsewhere(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[TaskRun]:
-    """Return the cut time as runs on the other CPUs that the thread may use, as far as they have unexplained time."""
+def _moved_to_other_cpus(cut: list[tuple[TaskRun, int]], rooms: dict[int, int]) -> list[TaskRun]:
+    """Return the cut time as runs on other allowed CPUs of the thread, as far as these have unexplained time."""
     runs = []
     for run, cut_ns in cut:
         allowed = run.allowed if run.allowed is not None and not run.is_own else frozenset()
         shares = {cpu: room for cpu in allowed if (room := rooms.get(cpu, 0)) > DOUBT_NS}
-        for part in _divided(run, min(cut_ns, sum(shares.values())), shares):
+        for part in _divide_run(run, min(cut_ns, sum(shares.values())), shares):
             rooms[part.cpu] -= part.ran_ns
             runs.append(part)
     return runs
@@ -262,8 +262,8 @@ def fit_to_interval(
 ) -> list[TaskRun]:
     """Return the runs, cut on CPUs where their sum exceeds the interval.
 
-    `later_ns`: the threads were read later than the CPUs by this much more than before, and may have run that long
-    after the interval. They keep as much as the CPU's own counters allow, and never less than an even share.
+    `later_ns`: the delay from reading the CPUs to reading the threads grew by this much, so the threads may have run
+    that long after the interval. They keep as much as the CPU's own counters allow, and at least an even share.
     """
     had_by_cpu = explained_ns_by_cpu(runs)
     most_by_cpu = {
@@ -292,11 +292,10 @@ def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, sk
     """Return the busy time (ns) of the CPU that no run explains; 0 if it is within the error of the counters.
 
     The exact count, if there is one, decides, and includes tasks between two ticks. But it is late for tasks that do
-    not leave the CPU, so that it is never taken as far below the ticks. `skew_ns`: the tasks were observed for this
-    much less time than the CPU, so that running tasks seem to have run less; noisewatch, which was reading, by all of
-    it.
+    not leave the CPU, so it is never taken to be far below the ticks. `skew_ns`: the tasks were observed for this much
+    less time than the CPU, so running tasks seem to have run less; noisewatch, which was reading, by all of it.
     """
-    if not there and load.ran_ns <= interval_ns * _EXACT_SHARE_OF_DOUBT:  # as mostly on a CPU that has nothing to do
+    if not there and load.ran_ns <= interval_ns * _EXACT_SHARE_OF_DOUBT:  # usually an idle CPU
         return 0
     explained_ns = sum(run.ran_ns for run in there)
     rest_ns = load.tasks_ns - explained_ns
@@ -310,20 +309,19 @@ def unexplained_ns(there: Sequence[TaskRun], load: CpuLoad, interval_ns: int, sk
 
 
 class _Claim(Struct):
-    """Time to be placed: a run without a CPU.
+    """Time to be placed: a run whose CPU is unknown.
 
-    `cpus` are where runs of its kind were observed, the most probable first; `reach` are all CPUs where it may have
-    run.
+    `cpus` are the CPUs on which related runs were observed, the most probable first; `reach` are all possible CPUs.
     """
 
     run: TaskRun
     cpus: tuple[int, ...]
     reach: CpuSet
-    is_certain: bool  # all of it was spent within the interval
+    is_certain: bool  # all of it is within the interval
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it can only have run on one CPU: a started process inherits the affinity."""
+        """Whether it can only have run on one CPU, because a started process inherits the affinity."""
         return len(self.reach) == 1 and not self.run.is_own
 
 
@@ -335,44 +333,44 @@ def find_exited_runs(
     length_ns: int,
     cpus_by_watcher: Mapping[int, CpuSet] | None = None,
 ) -> list[TaskRun]:
-    """Return the runs of children and threads that ended between two looks, next to the `runs` of observed ones.
+    """Return the runs of children and threads that ended between two looks, in addition to the observed `runs`.
 
     The kernel adds the time of an ended child to the parent that waited for it, and that of a thread to its process. So
-    their time is known, but mostly not their CPU. No CPU gets more of it than its unexplained time. Claims with the
-    fewest possible CPUs come first, because the others fit elsewhere. Children of a process in `cpus_by_watcher` were
-    all started on those CPUs, and are not noisewatch's even if the process is.
+    their time is known, but usually not their CPU. No CPU gets more than its unexplained time. Claims with the fewest
+    possible CPUs come first, because the others fit elsewhere. Children of a process in `cpus_by_watcher` were all
+    started on those CPUs, and are not noisewatch's even if the process is.
     """
     firsts = _first_threads(looks[0], looks[-1])
-    claims = [*_children(looks, firsts, own_pids, cpus_by_watcher or {}), *_threads(looks, firsts, own_pids)]
+    claims = [
+        *_claims_for_children(looks, firsts, own_pids, cpus_by_watcher or {}),
+        *_claims_for_threads(looks, firsts, own_pids),
+    ]
     if not claims:
         return []
     if any(run.is_own and run.are_children for run in runs):  # the time of our own children is known
         claims = [claim for claim in claims if not claim.run.is_own]
     claims.sort(key=lambda claim: len(claim.reach) or len(load_by_cpu))
     rooms = unexplained_ns_by_cpu(runs, load_by_cpu)
-    placed = [run for claim in claims for run in _placed(claim, claim.cpus, rooms)]
+    placed = [run for claim in claims for run in _place_claim(claim, claim.cpus, rooms)]
     own_ns = sum(claim.run.ran_ns for claim in claims if claim.run.is_own)
     for claim in claims if own_ns <= DOUBT_NS else ():  # otherwise the missing time is our own, as after a calibration
         if claim.is_certain:
-            placed += _spread(claim, claim.reach, rooms)
+            placed += _spread_claim(claim, claim.reach, rooms)
     for claim in claims if own_ns <= DOUBT_NS else ():
         if claim.is_certain and claim.run.ran_ns > DOUBT_NS and _hides_nothing(claim.reach, load_by_cpu):
-            placed += _spread(claim, load_by_cpu, rooms)
+            placed += _spread_claim(claim, load_by_cpu, rooms)
     hidden_ns = sum(claim.run.ran_ns for claim in claims if claim.is_certain) - sum(rooms.values())
     explained = explained_ns_by_cpu([*runs, *placed])
-    return merged([*placed, *_hidden(claims, hidden_ns, explained, load_by_cpu, length_ns)])
+    return merged([*placed, *_hidden_runs(claims, hidden_ns, explained, load_by_cpu, length_ns)])
 
 
 def _hides_nothing(cpus: CpuSet, load_by_cpu: Mapping[int, CpuLoad]) -> bool:
-    """Return whether the time of all these CPUs is counted to the nanosecond.
-
-    Then time that does not fit there was spent on other CPUs.
-    """
+    """Return whether the time of all these CPUs is exact, so that time which does not fit was spent on other CPUs."""
     return bool(cpus) and all(cpu in load_by_cpu and load_by_cpu[cpu].exact_tasks_ns is not None for cpu in cpus)
 
 
-def _placed(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
-    """Place as much of the claim as fits into the unexplained time of each of the CPUs in turn."""
+def _place_claim(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
+    """Place as much of the claim as fits into the unexplained time of each CPU in turn."""
     placed = []
     for cpu in cpus:
         ran_ns = min(claim.run.ran_ns, rooms.get(cpu, 0))
@@ -383,10 +381,10 @@ def _placed(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[T
     return placed
 
 
-def _spread(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
-    """Place the rest of the claim in proportion to the unexplained time of the CPUs.
+def _spread_claim(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[TaskRun]:
+    """Place the rest of the claim in proportion to the CPUs' unexplained time.
 
-    CPUs whose unexplained time is within the error of the counters get none.
+    CPUs whose unexplained time is within the counters' error get none.
     """
     open_rooms = {cpu: rooms[cpu] for cpu in cpus if rooms.get(cpu, 0) > DOUBT_NS}
     all_ns = sum(open_rooms.values())
@@ -401,7 +399,7 @@ def _spread(claim: _Claim, cpus: Iterable[int], rooms: dict[int, int]) -> list[T
     return placed
 
 
-def _hidden(
+def _hidden_runs(
     claims: Sequence[_Claim],
     hidden_ns: int,
     explained: Mapping[int, int],
@@ -410,7 +408,7 @@ def _hidden(
 ) -> list[TaskRun]:
     """Return runs that are pinned to a CPU whose ticks show too little of them, without exact counters.
 
-    `hidden_ns` is the time that does not fit into the ticks of any CPU. Time that fits somewhere is left there.
+    `hidden_ns` is the time that does not fit into the ticks of any CPU; time that fits somewhere stays there.
     """
     pinned = []
     for claim in claims:
@@ -425,12 +423,12 @@ def _hidden(
     return pinned
 
 
-def _children(
+def _claims_for_children(
     looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int], cpus_by_watcher: Mapping[int, CpuSet]
 ) -> list[_Claim]:
-    """Return claims for the children that ended, less the time that looks have shown of them.
+    """Return claims for ended children, less the time that looks have shown of them.
 
-    A child that no look had shown may add the time of hours.
+    A child that no look has shown may add hours.
     """
     before = looks[0]
     waited = [
@@ -439,14 +437,14 @@ def _children(
     if not waited:
         return []
     observed_ns = _observed_ns_of_exited(looks)
-    kin = _kin(looks)
+    descendants = _short_lived_descendants(looks)
     claims = []
     for task, earlier in waited:
         spent_ns = task.children_ns - earlier.children_ns - observed_ns[task.pid]
         if spent_ns > 0:
             run = replace(run_of(task, spent_ns, own_pids), are_children=True, is_inferred=True)
             named = replace(run, name=task.name if task.name == earlier.name else f"{earlier.name}, now {task.name}")
-            moved = [child for child in kin[task.pid] if child.allowed not in (None, task.allowed)]
+            moved = [child for child in descendants[task.pid] if child.allowed not in (None, task.allowed)]
             cpus = dict.fromkeys([*(child.cpu for child in moved), task.cpu])
             reach = frozenset[int]().union(task.allowed or (), *(child.allowed or () for child in moved))
             if task.pid in cpus_by_watcher:
@@ -458,28 +456,28 @@ def _children(
     return claims
 
 
-def _kin(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]:
-    """Return the short-lived descendants of each lasting process."""
+def _short_lived_descendants(looks: Sequence[Tasks]) -> Mapping[int, list[Task]]:
+    """Return the short-lived descendants of each long-lived process."""
     lasting = looks[0].pids & looks[-1].pids
     passing = {pid: tasks.by_tid[pid] for tasks in looks for pid in tasks.pids - lasting if pid in tasks.by_tid}
     tasks_by_pid: dict[int, list[Task]] = defaultdict(list)
     for task in passing.values():
-        tasks_by_pid[_heir(task, passing)].append(task)
+        tasks_by_pid[_long_lived_ancestor(task, passing)].append(task)
     return tasks_by_pid
 
 
-def _heir(task: Task, passing: Mapping[int, Task]) -> int:
-    """Return the nearest ancestor that is not short-lived: the kernel adds their times to it, one after the other."""
-    heir = task.parent_pid
+def _long_lived_ancestor(task: Task, passing: Mapping[int, Task]) -> int:
+    """Return the nearest ancestor that is not short-lived, to which the kernel finally adds their times."""
+    ancestor = task.parent_pid
     for _ in passing:
-        if heir not in passing:
+        if ancestor not in passing:
             break
-        heir = passing[heir].parent_pid
-    return heir
+        ancestor = passing[ancestor].parent_pid
+    return ancestor
 
 
 def _observed_ns_of_exited(looks: Sequence[Tasks]) -> Mapping[int, int]:
-    """Return the time (ns) that looks have shown of each lasting process's ended descendants."""
+    """Return the time (ns) that looks have shown of each long-lived process's ended descendants."""
     after = looks[-1]
     exited: dict[int, list[Task]] = defaultdict(list)
     fewer = [tasks.by_tid for tasks in looks if not tasks.pids <= after.pids]
@@ -489,14 +487,14 @@ def _observed_ns_of_exited(looks: Sequence[Tasks]) -> Mapping[int, int]:
     had_ns: dict[int, int] = defaultdict(int)
     firsts = {pid: threads[0] for pid, threads in exited.items()}
     for threads in exited.values():
-        heir = _heir(threads[0], firsts)
+        ancestor = _long_lived_ancestor(threads[0], firsts)
         process_ns = max((thread.process_ns or 0 for thread in threads), default=0)
-        had_ns[heir] += max(process_ns, sum(thread.ran_ns for thread in threads))
-        had_ns[heir] += sum(thread.children_ns for thread in threads)
+        had_ns[ancestor] += max(process_ns, sum(thread.ran_ns for thread in threads))
+        had_ns[ancestor] += sum(thread.children_ns for thread in threads)
     return had_ns
 
 
-def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
+def _claims_for_threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) -> list[_Claim]:
     """Return claims for threads that ended or were not read: the process's time less that of its observed threads."""
     before = looks[0]
     spent_ns = {
@@ -520,12 +518,14 @@ def _threads(looks: Sequence[Tasks], firsts: _Firsts, own_pids: frozenset[int]) 
             run = replace(
                 run_of(task, ns, own_pids), are_ended_threads=True, are_unread_threads=were_skipped, is_inferred=True
             )
-            claims.append(_Claim(run, (task.cpu, *_where(looks, task)), task.allowed or frozenset(), is_certain=True))
+            claims.append(
+                _Claim(run, (task.cpu, *_other_cpus(looks, task)), task.allowed or frozenset(), is_certain=True)
+            )
     return claims
 
 
-def _where(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
-    """Return the other CPUs that threads of the process were observed on."""
+def _other_cpus(looks: Sequence[Tasks], first: Task) -> tuple[int, ...]:
+    """Return the other CPUs on which threads of the process were observed."""
     cpus: CpuSet = frozenset(task.cpu for tasks in looks for task in tasks.by_tid.values() if task.pid == first.pid)
     return tuple(sorted(cpus - {first.cpu}))
 
@@ -536,7 +536,7 @@ def _first_threads(before: Tasks, after: Tasks) -> _Firsts:
     firsts: list[tuple[Task, Task | None]] = []
     for tid, task in after.by_tid.items():
         earlier = earlier_of(tid)
-        if earlier is task or tid != task.pid:  # a thread that has not run since was not read again
+        if earlier is task or tid != task.pid:  # a thread that has not run since then was not read again
             continue
         if earlier is not None and earlier.started_ticks != task.started_ticks:
             earlier = None

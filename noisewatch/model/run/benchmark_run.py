@@ -1,7 +1,6 @@
-"""Measurements of a benchmark that measures itself: a run in its tool's file, and a value with the kernel's counts.
+"""Measurements by a benchmark tool: a run in its file, and a value with the kernel's counts.
 
-A run is a process that measured some values, somewhere within a repetition. A value has the counts of the thread that
-measured it.
+A run is a process that measured some values during a repetition. A value has the counts of the thread that measured it.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ class HookedRun(Struct, frozen=True):
 class BenchmarkRun(Struct, frozen=True, kw_only=True):
     """One run of a benchmark tool's file. `benchmark` and `run` are indices in the file, from 0.
 
-    `length_ns` is None if the file does not contain it. `ended_wall_ns` is when the last value was known, since 1970 in
-    UTC: several times if the clock was set back that hour, none if the file does not contain it. The run began no
-    earlier than `length_ns` before.
+    `length_ns` is None if the file does not contain it. `ended_wall_ns` is the time of the last value, since 1970 in
+    UTC: several times if the clock was set back that hour, none if the file does not contain it. The run began at most
+    `length_ns` earlier.
     """
 
     benchmark: int
     run: int
     name: str
-    value_count: int  # 0 of a run that only finds the number of loops
+    value_count: int  # 0 for a run that only calibrates the number of loops
     ended_wall_ns: tuple[int, ...]
     length_ns: int | None
     hooked: HookedRun | None = None
@@ -40,16 +39,15 @@ class BenchmarkRun(Struct, frozen=True, kw_only=True):
 class MeasuredValue(Struct, frozen=True, kw_only=True):
     """One value of a benchmark. Times are ns; `began_ns` is on CLOCK_MONOTONIC. None is unknown.
 
-    In the rest of its length, next to `ran_ns` and `waited_ns`, the thread slept, or interrupts and the hypervisor had
-    the CPU, if the kernel excludes them from a thread's time: CONFIG_IRQ_TIME_ACCOUNTING and
-    CONFIG_PARAVIRT_TIME_ACCOUNTING.
+    In the time beyond `ran_ns` and `waited_ns` the thread slept, or interrupts and the hypervisor had the CPU, if the
+    kernel excludes them from a thread's time (CONFIG_IRQ_TIME_ACCOUNTING and CONFIG_PARAVIRT_TIME_ACCOUNTING).
     """
 
     number: int  # from 1 on
     began_ns: int
     length_ns: int
     ran_ns: int
-    waited_ns: int | None  # ready to run, while others had its CPU
+    waited_ns: int | None  # ready to run while other tasks had its CPU
     others_ns: int  # other threads of its process, and children that it waited for
     preemptions: int
     sleeps: int
@@ -60,10 +58,10 @@ class MeasuredValue(Struct, frozen=True, kw_only=True):
 
 
 class ValuesAround(Struct, frozen=True, kw_only=True):
-    """The load of the CPU during all values and the time between them. None is unknown; `unknowns` explain why."""
+    """The load of the CPU from the first to the last value. None is unknown; `unknowns` explain why."""
 
     length_ns: int
-    interrupted_ns: int | None  # by the count of interrupts and typical costs, without the tick
+    interrupted_ns: int | None  # estimated by counts of interrupts and typical costs, without the tick
     steal_ns: int | None  # in steps of 10 ms
     busy_ns_by_sibling: Mapping[int, int] | None  # in steps of 10 ms
     unknowns: tuple[str, ...] = ()

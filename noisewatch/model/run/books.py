@@ -1,8 +1,8 @@
-"""The books of a repetition: tasks' time on the target CPUs is the command's own, or foreign.
+"""The books of a repetition: the tasks' time on the target CPUs, divided into the command's own and foreign time.
 
 The kernel counts twice, in different places: the time that each CPU ran tasks, and the time of a command and of all its
-descendants that were waited for. If the first is larger, another process ran; if it is smaller, the command has left
-the CPUs, or one of the counts is wrong. No privilege is needed.
+descendants that were waited for. If the first is larger, another process ran. If it is smaller, the command has left
+the CPUs, or a count is wrong. No privilege is needed.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 # Of quiet repetitions of 10 and 100 ms (Linux 6.18, 2 CPUs) the half came out 25 to 70 µs too high, nine of ten less
 # than 150: what a process does before and after the kernel counts its time.
 _EXACT_DOUBT_NS = 100_000
-_DOUBT_PER_CPU_NS = 20_000  # the CPUs are not read at once
-_TICKED_DOUBT_NS = 2 * TICK_NS  # of each CPU: counters in steps of 10 ms at both ends
+_DOUBT_PER_CPU_NS = 20_000  # the CPUs are not read simultaneously
+_TICKED_DOUBT_NS = 2 * TICK_NS  # per CPU: counters in steps of 10 ms at both ends
 _TICKED_DOUBT_SHARE = 0.01  # a tick samples the task on the CPU at that moment
-_TRUSTED_SHARE = 0.6  # of the time that has passed: rows with less are constant, or of a CPU that went offline
-_NO_COUNTS = "what the target CPUs ran is not known: /proc/stat gave no counts of {}"
-_HAS_LEFT = "the command had {} of CPU time more than its target CPUs ran: it has left them, or the counts are wrong"
+_TRUSTED_SHARE = 0.6  # of the elapsed time: rows with less are constant, or of a CPU that went offline
+_NO_COUNTS = "the run time of the target CPUs is unknown: /proc/stat has no counts of {}"
+_HAS_LEFT = "the command used {} more CPU time than its target CPUs ran: it has left them, or the counts are wrong"
 
 
 class Books(Struct, frozen=True):
     """The time (ns) of all target CPUs together within a repetition. None is unknown, with the `reason`.
 
-    `foreign_ns` may be off by `doubt_ns`. `is_exact`: the CPUs' time is counted in nanoseconds, and not in ticks.
+    `foreign_ns` may be off by `doubt_ns`. `is_exact`: the CPUs' time is counted in nanoseconds instead of ticks.
     """
 
     own_ns: int
@@ -45,9 +45,9 @@ class Books(Struct, frozen=True):
 
 
 class RanTime(Struct, frozen=True):
-    """The time (ns) that tasks had of a CPU, and its maximum error.
+    """The time (ns) that tasks ran on a CPU, and its maximum error.
 
-    `is_late`: the kernel counts when a task leaves the CPU, and none has: one had it all the time, or none.
+    `is_late`: the kernel counts when a task leaves the CPU, and none has: one task ran all the time, or none.
     """
 
     ns: int
@@ -57,9 +57,9 @@ class RanTime(Struct, frozen=True):
 
 
 def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int, unsure_ns: int = 0) -> Books:
-    """Return the books of the CPUs between two snapshots around a command that had `own_ns` itself.
+    """Return the books of the CPUs between two snapshots around a command that used `own_ns` itself.
 
-    A further `unsure_ns` may or may not be the command's time.
+    Another `unsure_ns` may or may not be the command's.
     """
     ran = {cpu: ran_between(before, after, cpu) for cpu in cpus}
     unknown = [cpu for cpu, run_time in ran.items() if run_time is None]
@@ -75,22 +75,22 @@ def balance(before: Snapshot, after: Snapshot, cpus: CpuSet, own_ns: int, unsure
 
 
 def ran_between(before: Snapshot, after: Snapshot, cpu: int) -> RanTime | None:
-    """Return the time that tasks had of the CPU, or None if it is unknown.
+    """Return the time that tasks ran on the CPU, or None if unknown.
 
-    If the kernel counts time when a task leaves the CPU, a task that never leaves it shows in the ticks alone.
+    If the kernel counts time when a task leaves the CPU, a task that never leaves it is only in the ticks.
     """
     first, last = (before.cpu_time or {}).get(cpu), (after.cpu_time or {}).get(cpu)
     if first is None or last is None or last.total_ns < first.total_ns:
         return None
     length_ns = after.taken_at_ns - before.taken_at_ns
     ticked_ns = max(_tasks_ns(last) - _tasks_ns(first), 0)
-    has_moved = before.run_time != after.run_time  # a constant is no counter: at least we have run
+    has_moved = before.run_time != after.run_time  # a constant is not a counter: noisewatch at least has run
     old, new = (before.run_time or {}).get(cpu), (after.run_time or {}).get(cpu) if has_moved else None
     if old is None or new is None or new.ran_ns < old.ran_ns:
         if not accounts_for_time(first, last, length_ns):
             return None
         return RanTime(ticked_ns, _TICKED_DOUBT_NS + round(length_ns * _TICKED_DOUBT_SHARE), False, False)
-    counts_stays = new.stays is not None  # /proc/schedstat, which counts what interrupted a task as the task's
+    counts_stays = new.stays is not None  # /proc/schedstat counts interruptions as the interrupted task's time
     doubt_ns = _DOUBT_PER_CPU_NS + (max(_interrupted_ns(last) - _interrupted_ns(first), 0) if counts_stays else 0)
     ran_ns = min(max(new.ran_ns - old.ran_ns, ticked_ns - _TICKED_DOUBT_NS), length_ns)
     if counts_stays:
@@ -104,9 +104,9 @@ def accounts_for_time(first: CpuTime, last: CpuTime, length_ns: int) -> bool:
 
 
 def _earlier_ns(ran_ns: int, first: CpuTime, last: CpuTime, length_ns: int) -> int:
-    """Return the upper bound (ns) of what was counted between the rows of a CPU and ran before the first.
+    """Return the upper bound (ns) of time counted between two rows of a CPU that ran before the first.
 
-    A count that grows when a task leaves the CPU contains all that this task had since it got there.
+    A count that grows when a task leaves the CPU contains all of the task's time since it got there.
     """
     idle_ns = last.idle_ns - first.idle_ns + (last.iowait_ns or 0) - (first.iowait_ns or 0)
     earlier_ns = ran_ns - max(length_ns - max(idle_ns, 0), 0)

@@ -1,4 +1,4 @@
-"""The time for which a command's cgroup was frozen or had used up its quota, from looks, writes and kernel counts."""
+"""How long a command's cgroup was frozen or throttled by its quota, from looks, writes and kernel counts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from msgspec.structs import replace
 from noisewatch.kernel.cgroup.freezing import FreezeLook, GroupFreeze
 
 _HIDDEN = "{} was written to: it may have been frozen for a moment"
-_ENTERED = "{}: it had been frozen, or had used up its quota, when the first look found the command in it"
+_ENTERED = "{}: it was already frozen, or over its quota, when the first look found the command in it"
 
 
 class Freezing(Struct, frozen=True, kw_only=True):
-    """The time (ns) for which cgroups of a command were stopped in one repetition, as far as it is known.
+    """How long (ns) cgroups of a command were stopped in one repetition, as far as known.
 
-    `folder` is the group with most of it. `is_estimate`: it comes from looks, which miss what is shorter than the time
-    between two of them. `unknown` is why there may be more. For `blind_ns` the command may have been in a group that no
-    look had watched yet; a stop in that time is not counted.
+    `folder` is the group with the longest stop. `is_estimate`: the time is from looks, which miss stops shorter than
+    the time between two of them. `unknown` is why there may be more. For `blind_ns` the command may have been in a
+    group that was not watched yet; stops in that time are not counted.
     """
 
     ns: int = 0
@@ -36,10 +36,10 @@ class _Group(Struct):
     is_estimate: bool = False
 
     def add(self, now: GroupFreeze, at_ns: int) -> None:
-        """Add the time since the last look: as counted, or half of it for each of both looks that found it frozen."""
+        """Add the time since the last look: the kernel's count, or half of it per look that found the group frozen."""
         frozen_ns, before = now.frozen_ns, self.last.frozen_ns
         if frozen_ns is not None and before is not None:
-            self.ns += frozen_ns - before if frozen_ns >= before else frozen_ns  # another one by that name
+            self.ns += frozen_ns - before if frozen_ns >= before else frozen_ns  # another group with that name
         elif now.is_frozen or self.last.is_frozen:
             self.ns += (at_ns - self.looked_at_ns) * (now.is_frozen + self.last.is_frozen) // 2
             self.is_estimate = True
@@ -55,7 +55,7 @@ class FreezeTally:
     """The looks around and within one repetition, in order."""
 
     def __init__(self, first: FreezeLook) -> None:
-        """Begin with the look right before the command is started, at the groups that it will be in."""
+        """Begin with the look right before the command is started, at its future groups."""
         self._groups = {freeze.folder: _Group(freeze, first.taken_at_ns) for freeze in first.groups}
         self._last = first
         self._unknown = first.reason
@@ -75,14 +75,14 @@ class FreezeTally:
         group.change(now, at_ns)
 
     def move(self, at_ns: int) -> None:
-        """Add that a process was moved into a group of the command, perhaps soon after the last look.
+        """Note that a process was moved into a group of the command.
 
-        It may have been in an unwatched group since then.
+        It may have been in an unwatched group since the last look.
         """
         self._blind_ns = max(self._blind_ns, at_ns - self._last.taken_at_ns)
 
     def add(self, look: FreezeLook) -> None:
-        """Add one more look; the last one is right after the end of the command."""
+        """Add another look; the last one is right after the end of the command."""
         for now in look.groups:
             group = self._groups.get(now.folder)
             if group is None:
@@ -95,7 +95,7 @@ class FreezeTally:
         self._unknown = self._unknown or look.reason
 
     def _entered(self, now: GroupFreeze, at_ns: int) -> _Group:
-        """Begin a group that was not in the look before."""
+        """Add a group that was not in the previous look."""
         if now.frozen_ns is None:
             self._blind_ns = max(self._blind_ns, at_ns - self._last.taken_at_ns)
         elif now.frozen_ns:

@@ -1,9 +1,9 @@
 """How much longer one command takes than another: the difference of means of runs that alternated.
 
-The runs come in pairs of neighbours, one of each command. Which command goes first is drawn at random for each pair,
-both equally often. So a linear drift cancels, as in A B B A, and periodic noise affects both commands alike, whatever
-its period: a disturbance every fourth run makes 8 of 10 fixed series A B B A A B B A … show a false difference, and 1
-of 20 drawn ones.
+The runs come in pairs of neighbours, one of each command. The command that runs first is drawn at random for each pair,
+each command equally often. So a linear drift cancels, as in A B B A, and periodic noise affects both commands alike,
+whatever its period: a disturbance every fourth run makes 8 of 10 fixed series A B B A A B B A … show a false
+difference, and 1 of 20 drawn ones.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class RunPair(NamedTuple):
 class MeanDifference(Struct, frozen=True):
     """The difference between the means of two commands.
 
-    `share` is how much longer B takes than A, as a share of A's mean. 0.02: B takes 2% more. `interval` contains it in
-    95 of 100 series. `smallest_shown` is the smallest difference that a series with this number of pairs shows in 4 of
-    5 cases (a two-sided t-test at 5% of pairs of neighbours in drawn order, without the effect of the order), even with
-    the most noise that is expected after this series (one-sided 90%). So the next series of 15 pairs shows it in 94 of
-    100 cases, or in 77 to 82 if a few runs take much longer; and twice as much in 100, or in 91 to 96
-    (tests.benchmark.run_statistics). Both are None for fewer than three pairs, or if one command always ran first.
+    `share` is how much longer B takes than A, as a share of A's mean (0.02: B takes 2% more). `interval` contains it in
+    95 of 100 series. `smallest_shown` is the smallest difference that this number of pairs detects with 80% power, at
+    the one-sided 90% upper bound of the noise (two-sided t-test at 5% of pairs of neighbours in drawn order, without
+    the effect of the order). So the next series of 15 pairs detects it in 94 of 100 cases, or in 77 to 82 if a few runs
+    take much longer; and twice the difference in 100, or in 91 to 96 (tests.benchmark.run_statistics). Both are None
+    for fewer than three pairs, or if one command always ran first.
 
-    `second_share` is how much longer a run takes as the second of its pair: drift, or an effect of the first run.
+    `second_share` is how much longer the second run of a pair takes: drift, or an effect of the first run.
     """
 
     pairs: int
@@ -52,21 +52,21 @@ class MeanDifference(Struct, frozen=True):
 
     @property
     def is_shown(self) -> bool | None:
-        """Whether the series shows a difference, at 5% false alarms; None without an interval."""
+        """Whether the series shows a difference, at a false-alarm rate of 5%; None without an interval."""
         return None if self.interval is None else not self.interval.low <= 0 <= self.interval.high
 
 
 def drawn_order(pairs: int, seed: int) -> tuple[bool, ...]:
-    """Draw for each pair whether A goes first: in half of them, if odd in one more, by the seed."""
+    """Draw by the seed for each pair whether A runs first: in half of the pairs, rounded up."""
     order = [number % 2 == 0 for number in range(pairs)]
     random.Random(seed).shuffle(order)
     return tuple(order)
 
 
 def paired(order: Sequence[bool], times_s: Sequence[float | None]) -> list[RunPair]:
-    """Return the pairs of a series, with two times for each entry of the order; None is a run to leave out.
+    """Return the pairs of a series from two times per entry of the order; None is a run to leave out.
 
-    A pair that lacks a run is left out as a whole, and so are the missing pairs of an aborted series.
+    A pair that lacks a run is left out, and so are the missing pairs of an aborted series.
     """
     pairs = []
     for is_a_first, first, second in zip(order, times_s[::2], times_s[1::2], strict=False):
@@ -81,8 +81,9 @@ def difference_of(pairs: Sequence[RunPair]) -> MeanDifference:
 
     The two-period crossover design: the pairs with A first and those with B first are averaged separately, then
     together, so that the effect of the order cancels and does not widen the interval: Hills and Armitage, 1979, doi
-    10.1111/j.1365-2125.1979.tb05903.x. The error of the ratio is that of b - ratio · a, over A's mean: Cochran,
-    "Sampling Techniques", 1977, ch. 6. It is not detected if one command slows the next run more than the other does.
+    10.1111/j.1365-2125.1979.tb05903.x. The error of the ratio is that of b - ratio · a, divided by A's mean: Cochran,
+    "Sampling Techniques", 1977, ch. 6. The method does not detect that one command slows the next run more than the
+    other does.
     """
     if not pairs:
         raise ValueError("a series without pairs has no difference")
@@ -112,7 +113,7 @@ def difference_of(pairs: Sequence[RunPair]) -> MeanDifference:
 def _most_noise(freedom: int) -> float:
     """Return the upper bound of a standard deviation, as a multiple of the estimate.
 
-    Without it every other series of pairs would be noisier than the one that gives the smallest difference.
+    Without it, every other series of pairs would be noisier than the series behind the smallest difference.
     NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.3.1.
     """
     return math.sqrt(freedom / chi_square_quantile(1 - _NOISE_CONFIDENCE, freedom))

@@ -1,4 +1,4 @@
-"""A part of a repetition, treated as a repetition of its own: by the looks around it."""
+"""A part of a repetition, treated as a separate repetition between two looks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _ROUNDED_NS = 2 * TICK_NS  # user and system time of ended children
 _NOT_OF_PARTS = "a part of a repetition is judged by the counters"
-_NOT_READ = "what the command itself had of the CPUs is not known: not all threads were read"
-_NOT_WAITED_FOR = "what the command itself had of the CPUs is not known: a process that had {} has ended"
+_NOT_READ = "the command's own CPU time is unknown: not all threads were read"
+_NOT_WAITED_FOR = "the command's own CPU time is unknown: a process with {} of CPU time has ended"
 
 
 def part_of(repetition: Repetition, began_ns: int, end_ns: int) -> Repetition | None:
@@ -48,7 +48,7 @@ def part_of(repetition: Repetition, began_ns: int, end_ns: int) -> Repetition | 
 
 
 def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet, earlier_pids: frozenset[int] = frozenset()) -> Books:
-    """Return the books of a command that ran before and after both snapshots: its time is known from them.
+    """Return the books of a command that was running at both snapshots, which contain its time.
 
     The time of its processes that ended in between is known in ticks alone; the uncertainty is added to foreign time.
     """
@@ -67,7 +67,7 @@ def books_between(before: Snapshot, after: Snapshot, cpus: CpuSet, earlier_pids:
 
 
 def _part_of_use(use: CommandUse, share: float) -> CommandUse:
-    """Return the use, with reads, writes and page faults in proportion; the wait for CPUs is unknown."""
+    """Return the part's resource use, with proportional reads, writes and page faults; the wait for CPUs is unknown."""
     return replace(
         use,
         waited_ns=None,
@@ -79,10 +79,7 @@ def _part_of_use(use: CommandUse, share: float) -> CommandUse:
 
 
 def _own_tasks(snapshot: Snapshot, earlier_pids: frozenset[int]) -> dict[int, Task] | None:
-    """Return the threads of the command, without processes that earlier repetitions left running.
-
-    None if not all threads were read.
-    """
+    """Return the command's threads, without processes left running by earlier repetitions; None if any is missing."""
     if snapshot.tasks is None or not snapshot.tasks.is_complete:
         return None
     watchers = _watchers(snapshot)

@@ -1,11 +1,11 @@
-"""Where the threads of a command ran, and from which nodes its memory came, by looks or by the trace.
+"""The placement of a command's threads and the nodes of its memory, by looks or by the trace.
 
 Looks are taken some ten times a second. Without a trace, a thread's time between two looks counts for the CPU on which
-both found it, or half for each of two CPUs: shares are estimates. The thread may have moved more often than the looks
-show; the kernel counts that, but not from where to where.
+both found it, or half for each of two CPUs, so shares are estimates. The thread may have moved more often; the kernel
+counts moves, but not their CPUs.
 
-CPUs are grouped by core, by memory node, and by kind of core. With `noisewatch run --spread` threads were to get a CPU
-each.
+CPUs are grouped by core, by memory node, and by kind of core. With `noisewatch run --spread`, each thread was to get
+its own CPU.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from noisewatch.kernel.memory.nodes import NodePages
 
 
 class MemoryElsewhere(Struct, frozen=True):
-    """The `share` of memory that lies on, or came from, other nodes; None is unknown, with the `reason`.
+    """The `share` of memory on or from other nodes; None is unknown, with the `reason`.
 
-    `is_bound`: an upper bound, from all memory that the machine allocated in the meantime, of which the command's is a
-    part.
+    `is_bound`: an upper bound, from all memory that the machine allocated at the same time.
     """
 
     share: float | None
@@ -38,12 +37,12 @@ NOWHERE_ELSE = MemoryElsewhere(0.0, 0)
 def elsewhere_by_pages(
     before: Mapping[int, NodePages], after: Mapping[int, NodePages], home: frozenset[int], page_bytes: int
 ) -> MemoryElsewhere:
-    """Return the memory from other nodes by the counts of all nodes; `home` are the target CPUs' nodes.
+    """Return the memory from other nodes by all nodes' counts; `home` are the target CPUs' nodes.
 
-    Pages that other nodes gave to CPUs of a different node may have gone to the target CPUs.
+    Pages that other nodes allocated for CPUs of a different node may have been for the target CPUs.
     """
     if any(after[node].to_others < pages.to_others for node, pages in before.items()):
-        return MemoryElsewhere(None, None, reason="the kernel's count of pages by node ran backwards")
+        return MemoryElsewhere(None, None, reason="the kernel's count of pages by node decreased")
     away = sum(after[node].to_others - pages.to_others for node, pages in before.items() if node not in home)
     at_home = sum(after[node].to_own_cpus - pages.to_own_cpus for node, pages in before.items() if node in home)
     share = away / (away + at_home) if away else 0.0
@@ -51,7 +50,7 @@ def elsewhere_by_pages(
 
 
 class SpreadThread(Struct, frozen=True):
-    """A thread that was pinned to `cpu`, unpinned again (None), or left unpinned for the `reason`."""
+    """A thread that was pinned to `cpu`, unpinned (None), or not pinned for the `reason`."""
 
     tid: int
     name: str
@@ -76,9 +75,9 @@ if TYPE_CHECKING:
 class ThreadPlacement(Struct, frozen=True, kw_only=True):
     """The placement of one thread. Times are by the looks or the trace, and None is unknown.
 
-    `moves` are changes of CPU from one look to the next; `node_moves` and `kind_moves` are those to another memory node
-    or kind of core. By looks they are lower bounds, by a trace they are exact. `migrations` is the kernel's count, up
-    to one of the last looks. A core is identified by its first CPU.
+    `moves` are changes of CPU from one look to the next; `node_moves` and `kind_moves` those to another memory node or
+    kind of core. They are exact by a trace, and lower bounds by looks. `migrations` is the kernel's count at one of the
+    last looks. A core is identified by its first CPU.
     """
 
     tid: int
@@ -101,10 +100,10 @@ class ThreadPlacement(Struct, frozen=True, kw_only=True):
 
 
 class Stacking(Struct, frozen=True):
-    """Threads that were ready on one CPU while another target CPU had none of the command.
+    """Threads that were ready on one CPU while another target CPU had no thread of the command.
 
-    `share` is the part of the looks, `most_ready` the largest number of threads that shared one CPU. `stacked` are the
-    CPUs that were shared, `free` those that were free in the meantime.
+    `share` is the share of looks, `most_ready` the largest number of threads on one CPU. `stacked` are the shared CPUs,
+    `free` the CPUs that were free at the time.
     """
 
     share: float
@@ -122,12 +121,11 @@ class Placement(Struct, frozen=True, kw_only=True):
     of the command, or None if it was not given. `nodes` and `kinds` are those of the target CPUs, with None among them
     if one is unknown. `stopped_ns`: a signal had stopped a thread, by the looks.
 
-    In `hidden_ns` of the run time threads migrated more often than the looks can show, and for `uncounted_ns` the
-    kernel did not report how often: in that time they may have been on any CPU. Both only count if each look reads
-    migrations.
+    In `hidden_ns` of the run time, threads migrated more often than looks can show; for `uncounted_ns` the kernel did
+    not report how often. In that time they may have been on any CPU. Both only count if each look reads migrations.
 
-    `traced_share`: the threads' times and moves are from a trace, which is certain for that share of the CPU time; None
-    if they are from the looks. `debuggers` (number and name) that the command did not start had stopped threads.
+    `traced_share`: times and moves are from a trace, certain for this share of the CPU time; None if they are from
+    looks. `debuggers`: number and name of foreign debuggers that had stopped threads.
     """
 
     target: CpuSet
@@ -143,7 +141,7 @@ class Placement(Struct, frozen=True, kw_only=True):
     hidden_ns: int = 0
     uncounted_ns: int = 0
     reason: str | None = None  # why threads may be missing
-    spread: SpreadThreads | None = None  # None if threads were not to be spread
+    spread: SpreadThreads | None = None  # None without --spread
     traced_share: float | None = None
     debuggers: frozenset[tuple[int, str]] = frozenset()
 
@@ -171,7 +169,7 @@ class Placement(Struct, frozen=True, kw_only=True):
 
     @property
     def sure_share(self) -> float | None:
-        """The share of the command's CPU time whose CPU is known too; None is unknown."""
+        """The share of the command's CPU time with a known CPU; None is unknown."""
         if self.traced_share is not None:
             return self.traced_share
         sure_ns = self.seen_ns - self.hidden_ns - self.uncounted_ns
@@ -204,7 +202,7 @@ def _sums(pairs: Iterable[tuple[_Key, float]]) -> Mapping[_Key, float]:
 def idle_shares(before: Snapshot, after: Snapshot, cpus: CpuSet) -> Mapping[int, float]:
     """Return the share of the time between the snapshots that each CPU was idle; unknown CPUs are left out.
 
-    Time in which tasks wait for a disk is idle too: another task could run.
+    Time in which tasks wait for a disk counts as idle: another task could run.
     """
     idle_share_by_cpu: dict[int, float] = {}
     for cpu in cpus:

@@ -1,7 +1,7 @@
-"""Computing of a command's placement: as running sums of the looks at its threads, or exactly by the trace.
+"""Computes a command's placement: from running sums of the looks at its threads, or exactly from the trace.
 
-No look has to be kept. A trace of all switches between threads includes threads that lived, or moved and came back,
-between two looks.
+Looks need not be kept. A trace of thread switches includes threads that lived, or moved and returned, between two
+looks.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from noisewatch.model.run.placement import (
     grouped,
 )
 
-MOST_EXITED = 1024  # ended threads that are kept; of more, the times of those that ran least are summed
-_BEFORE_FIRST_NS = 50_000_000  # of a stop that the first look finds: half of the time from one look to the next
+MOST_EXITED = 1024  # ended threads that are kept; beyond that, those that ran least are summed
+_BEFORE_FIRST_NS = 50_000_000  # of a stop found by the first look: half of the time from one look to the next
 
 
 class _Thread(Struct):
@@ -59,7 +59,7 @@ class PlacementTally:
     ) -> None:
         """Begin a repetition.
 
-        `begun` has the migrations so far of each thread that existed when the command began, if they are needed.
+        `begun` contains the migrations so far of each thread that existed when the command began, if needed.
         """
         self._target = target
         self._groups = CpuGroups(topology)
@@ -73,15 +73,15 @@ class PlacementTally:
         self._reason: str | None = None
         self._stopped_ns = 0
         self._debuggers: frozenset[tuple[int, str]] = frozenset()
-        self._last: tuple[int, bool] | None = None  # when the look before was, and whether a thread was stopped
+        self._last: tuple[int, bool] | None = None  # time of the previous look, and whether a thread was stopped
 
     @property
     def spans_places(self) -> bool:
-        """Whether the target CPUs are on several memory nodes or kinds of core: each migration counts."""
+        """Whether the target CPUs are on several memory nodes or kinds of core, so that each migration matters."""
         return any(len(set(map(place, self._target))) > 1 for place in (self._groups.node, self._groups.kind))
 
     def add(self, look: CommandLook) -> None:
-        """Add one more look; looks have to come in order."""
+        """Add another look, in order of time."""
         for tid in self._threads.keys() - look.threads.keys():
             self._end(self._threads.pop(tid))
         for tid, now in look.threads.items():
@@ -118,14 +118,14 @@ class PlacementTally:
             thread.kind_moves += differ(self._groups.kind, last.cpu, now.cpu)
 
     def _add_unsure(self, ns: int, before: int | None, after: int | None, observed_moves: int = 0) -> None:
-        """Add run time that may have been on any CPU, by more migrations than the looks can show."""
+        """Add run time that may have been on any CPU, because of more migrations than looks can show."""
         if before is None or after is None:
             self._uncounted_ns += ns
         elif after - before > observed_moves:
             self._hidden_ns += ns
 
     def _add_stacks(self, look: CommandLook) -> None:
-        """Add whether threads shared a CPU while another was free.
+        """Note whether threads shared a CPU while another was free.
 
         A thread that had no turn yet may need the CPU that it had last.
         """
@@ -169,8 +169,7 @@ class PlacementTally:
     ) -> Placement:
         """Return the placement by all looks. `used_ns` is all CPU time of the command.
 
-        `idle_share_by_cpu` is the share of the repetition in which the CPU was idle: a CPU that others used was not
-        free.
+        `idle_share_by_cpu` is the idle share of each CPU in the repetition: a CPU that other tasks used was not free.
         """
         placements = [self._placed(thread) for thread in (*self._threads.values(), *self._ended)]
         return Placement(
@@ -225,14 +224,14 @@ class PlacementTally:
         )
 
 
-_NEARLY_ALL = 0.9  # of the CPU time: on some kernels part of it is always in doubt
+_NEARLY_ALL = 0.9  # of the CPU time: on some kernels part of it is always uncertain
 
 
 def placed_by_trace(looked: Placement, window: TraceWindow, groups: CpuGroups) -> Placement:
-    """Return the placement by the trace if that is more certain, otherwise `looked`, the one by the looks.
+    """Return the placement by the trace if that is more certain, otherwise `looked`, the placement by looks.
 
     The trace is used if it contains nearly all CPU time of the command, or more than the looks. Waits, the origin of
-    memory and stops are known from the looks alone.
+    memory and stops are known only from looks.
     """
     share = _sure_share(window, looked.used_ns)
     is_less = share < min(looked.sure_share or 0.0, _NEARLY_ALL)

@@ -1,4 +1,4 @@
-"""One repetition of a command, and all observations of the machine during it."""
+"""One repetition of a command, and all observations of the machine during the repetition."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class CommandUse(Struct, frozen=True):
     """The kernel's counts for one command that has ended, with its descendants that were waited for.
 
-    `left_ns` is the CPU time of the processes that it has left running. `unsure_ns` is in none of the others: the time
-    of orphans that the command, or another one before it, may have started.
+    `left_ns` is the CPU time of processes that it has left running. `unsure_ns`, in none of the other times, is of
+    orphans that this command or an earlier one may have started.
 
     `stopped_ns`: a signal had stopped the command, or its descendants, by the trace or by the looks at its threads.
     `waited_ns`: its first thread was ready to run and had to wait for a CPU (/proc/PID/schedstat); None is unknown.
@@ -34,9 +34,9 @@ class CommandUse(Struct, frozen=True):
     waited_ns: int | None
     ran_alone: bool
     stopped_ns: int
-    minor_faults: int  # pages that it touched first
+    minor_faults: int  # first touches of pages
     major_faults: int
-    blocks_in: int  # reads from disk, as often as not in units of 512 bytes
+    blocks_in: int  # reads from disk, mostly in units of 512 bytes
     blocks_out: int
     switches: int
     preemptions: int  # involuntary switches
@@ -57,8 +57,8 @@ class Repetition(Struct, frozen=True, kw_only=True):
     """One run of a command. Times are on CLOCK_MONOTONIC, in ns; `began_wall_ns` is since 1970 in UTC.
 
     `span` is from the counters just before it to those just after. `windows` are the intervals between looks at all
-    threads that overlap it, in order: several within a long repetition, one around many short ones. `status` is the
-    exit status, negative for the signal that ended it. `trace` is the kernel's trace of it, or why there is none.
+    threads that overlap it, in order: several in a long repetition, one around many short ones. `status` is the exit
+    status, negative for the signal that ended it. `trace` is the kernel's trace of it, or why there is none.
     """
 
     number: int  # from 1 on
@@ -73,17 +73,17 @@ class Repetition(Struct, frozen=True, kw_only=True):
     books: Books
     own_cpu_ns: int  # CPU time of noisewatch itself, from the counters before to those after
     windows: tuple[Interval, ...]
-    allowed: CpuSet | None  # the CPUs that the command's first thread could run on in the end; None is unknown
-    name_by_left_pid: Mapping[int, str | None] | None = None  # its processes that live on; None is unknown, and no name
-    held_up_ns: int = 0  # by how much noisewatch was woken late although its CPU was free
-    seen_late_ns: int | None = 0  # by how much its end was noticed late, at most; None is unknown
+    allowed: CpuSet | None  # allowed CPUs of the command's first thread at the end; None is unknown
+    name_by_left_pid: Mapping[int, str | None] | None = None  # processes left running; None is unknown
+    held_up_ns: int = 0  # how late noisewatch was woken although its CPU was free
+    seen_late_ns: int | None = 0  # the maximum delay in noticing its end; None is unknown
     thread_waits: tuple[tuple[int, int], ...] = ()  # by the looks: how long each thread ran, and waited for a CPU
     earlier_pids: frozenset[int] = frozenset()  # of processes that earlier repetitions have left: they disturb this one
     trace: TraceWindow | str = NOT_TRACED
     freezing: Freezing = NOT_FROZEN
     quota: Freezing = NOT_FROZEN  # of groups that the command is in, and noisewatch is not
-    served: str | None = None  # the type of the file system of its files, if a file server may serve it
-    is_cut_short: bool = False  # the series was asked to end meanwhile
+    served: str | None = None  # type of its files' file system, if a server may serve it
+    is_cut_short: bool = False  # the series was asked to end during it
 
     @property
     def is_measurement(self) -> bool:
@@ -100,11 +100,11 @@ class Repetition(Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> CpuSet:
-        """The target CPUs when it began: CPUs may go offline later."""
+        """The target CPUs at its start: CPUs may go offline later."""
         return self.span.before.target.cpus
 
     def share_of(self, ns: float) -> float:
-        """Return the share that `ns` is of its length, 1 at most."""
+        """Return `ns` as a share of its length, at most 1."""
         return min(ns / max(self.length_ns, 1), 1.0)
 
     def within(self, window: Interval) -> int:

@@ -1,4 +1,4 @@
-"""Statistics of the wall times of one command that ran several times, and the shares of machine and program in them.
+"""Statistics of the wall times of one command's runs, and the shares of machine and program in their variation.
 
 Runs are selected by what disturbed them, never by their times: there are statistics of all runs, and of the undisturbed
 ones. The variation between processes is divided between the machine and the program.
@@ -20,9 +20,9 @@ from noisewatch.model.calibration.statistics import mad
 from noisewatch.model.distributions import chi_square_quantile, t_quantile
 
 CONFIDENCE = 0.95
-FEWEST_FOR_ORDER = 10  # runs: the tests of the order are approximations, good from here on
-_DOUBT_ALPHA = 0.01  # one series of a hundred without drift is reported to drift
-_FAR_MADS = 7.0  # 1% of normal series of ten have a run that far away, and fewer of longer ones
+FEWEST_FOR_ORDER = 10  # runs: the tests of the order are good approximations from this number
+_DOUBT_ALPHA = 0.01  # one in a hundred series without drift is reported to drift
+_FAR_MADS = 7.0  # 1% of normal series of ten runs have a run that far away; longer series have fewer
 _MAD_OF_NORMAL = 1.4826  # standard deviations of a normal distribution, to its MAD
 
 
@@ -34,25 +34,25 @@ class Bounds(NamedTuple):
 
 
 class OrderDoubt(StrEnum):
-    """Why the runs depend on when they ran, so that the interval of their mean is too narrow."""
+    """How the runs depend on their order, which makes the interval of their mean too narrow."""
 
     SLOWER = "slower"  # later runs took longer
     FASTER = "faster"
-    SERIAL = "serial"  # a run resembles the one before it
+    SERIAL = "serial"  # a run resembles the previous one
 
 
 class SeriesStatistics(Struct, frozen=True):
     """Statistics of `count` wall times. Values that a single run does not have are None.
 
-    `mean_interval_s` contains the mean in 95 of 100 series of independent runs, by Student's t. It contains it in fewer
-    if a few runs take much longer (88 of 100 series of 25, lognormal with σ = 1), and if runs resemble their neighbours
-    (86 for a correlation of 0.3, 76 for 0.5). `cv_interval` is that of the CV; 25 runs do not bound the effect of an
-    event that affects one run of twenty. tests.benchmark.run_statistics prints all of these. The minimum and the
-    maximum are plain facts, and estimate nothing.
+    `mean_interval_s` contains the mean in 95 of 100 series of independent runs, by Student's t. In fewer if a few runs
+    take much longer (88 of 100 series of 25, lognormal with σ = 1), and if runs resemble their neighbours (86 for a
+    correlation of 0.3, 76 for 0.5). `cv_interval` is the interval of the CV; 25 runs do not bound the effect of an
+    event that affects one run in twenty. tests.benchmark.run_statistics prints these numbers. The minimum and the
+    maximum are observations, not estimates.
 
-    `doubt` is why the order mattered; None if nothing shows it, or if `is_order_tested` is false. `later_share` is how
-    much longer the second half took than the first, as a share of the first; None for one run. `far_runs` are the
-    positions (from 0) of runs further than seven scaled MADs from the median, if there are ten runs.
+    `doubt` is how the order mattered; None if nothing shows that it did, or if `is_order_tested` is false.
+    `later_share` is how much longer the second half took than the first, as a share of the first; None for one run.
+    `far_runs` are the positions (from 0) of runs further than seven scaled MADs from the median, if there are ten runs.
     """
 
     count: int
@@ -107,8 +107,8 @@ def sd_interval(values: Sequence[float]) -> Bounds | None:
     """Return the confidence interval of the standard deviation, or None for fewer than two values.
 
     By χ², whose degrees of freedom shrink with the excess kurtosis of the values: Hummel, Banga and Hettmansperger,
-    "Better Confidence Intervals for the Variance in a Random Sample", 2005. Plain χ² contains the standard deviation of
-    25 exponential times in 73 of 100 series, this in 85; of normal ones both in 95.
+    "Better Confidence Intervals for the Variance in a Random Sample", 2005. For 25 exponential times, the plain χ²
+    interval contains the standard deviation in 73 of 100 series, this one in 85; for normal times both do in 95.
     """
     count = len(values)
     if count < 2:
@@ -135,9 +135,9 @@ def _excess_kurtosis(squares: Sequence[float], total: float) -> float:
 
 
 def doubt_of_order(values: Sequence[float]) -> OrderDoubt | None:
-    """Test whether later values are larger or smaller, else whether neighbours resemble each other.
+    """Test whether later values are larger or smaller, then whether neighbours resemble each other.
 
-    Each test is at 1%. Both use ranks, so that no distribution is assumed. The first is Spearman's correlation with
+    Each test is at 1%. Both use ranks, so no distribution is assumed. The first is Spearman's correlation with
     the order, with Student's t: Kendall, "Rank Correlation Methods", 1970, ch. 4. The second is von Neumann's ratio of
     the ranks: Bartels, 1982, doi 10.1080/01621459.1982.10477764. None for fewer than ten values, or for equal ones.
     """
@@ -185,9 +185,9 @@ def _far_runs(values: Sequence[float]) -> tuple[int, ...]:
 class SelectedByCause(Struct, frozen=True):
     """The statistics of all runs and of the undisturbed ones; the latter are None if there are none.
 
-    A run that may or may not have been disturbed counts as neither. Runs that failed or were cut short are no
-    measurements, and in neither statistics; `of_all` is None if there are no others. `is_refused` means that fewer than
-    `min_undisturbed` (a share) of all runs were undisturbed: then no figure represents the command alone.
+    A run of unknown disturbance counts as neither. Runs that failed or were cut short are not measurements and in
+    neither statistics; `of_all` is None if there are no other runs. `is_refused`: less than the share `min_undisturbed`
+    of all runs was undisturbed, so no figure represents the command alone.
     """
 
     of_all: SeriesStatistics | None
@@ -223,8 +223,8 @@ def select_by_cause(
 ) -> SelectedByCause:
     """Return the statistics of the runs, selected by cause. Raise ValueError if there are no runs at all.
 
-    `are_undisturbed` has an entry for each time, in order; None is unknown. The times are those of measurements alone:
-    not of runs that failed with a status, or were cut short.
+    `are_undisturbed` has an entry for each time, in order; None is unknown. The times are only those of measurements,
+    without runs that failed with a status or were cut short.
     """
     kept = [time for time, is_undisturbed in zip(times_s, are_undisturbed, strict=True) if is_undisturbed]
     total = len(times_s) + len(failed_statuses) + cut_short
@@ -245,19 +245,19 @@ def select_by_cause(
 class Explained(StrEnum):
     """The explanation for differences between processes of the same command."""
 
-    PROGRAM = "program"  # they vary more than the machine makes them: layout, hash seeds, allocation
-    ORDER = "order"  # they do, but by when they ran, which nothing of that changes: warming up, heat, a neighbour
-    MACHINE = "machine"  # they vary no more than the machine can make them
+    PROGRAM = "program"  # they vary more than the machine explains: layout, hash seeds, allocation
+    ORDER = "order"  # they do, but with their order: warming up, heat, a neighbour
+    MACHINE = "machine"  # they vary no more than the machine explains
     UNDECIDED = "undecided"  # too few runs to separate the two
     UNKNOWN_MACHINE = "unknown-machine"  # the noise of the machine was not measured
-    UNKNOWN_RUNS = "unknown-runs"  # one run does not vary
+    UNKNOWN_RUNS = "unknown-runs"  # a single run does not vary
 
 
 class VarianceParts(Struct, frozen=True):
-    """The CV between processes, and its two parts; their squares add up. `of_machine` is the prediction.
+    """The CV between processes and its two parts, whose squares add up. `of_machine` is the prediction.
 
     `of_program` is the rest, as an interval; None if one of the others is unknown. It starts at 0 unless the runs vary
-    more than the machine alone makes them, within both intervals.
+    more than the machine alone explains, within both intervals.
     """
 
     explained: Explained
@@ -271,8 +271,8 @@ class VarianceParts(Struct, frozen=True):
 def parts_of(series: SeriesStatistics | None, of_machine: Bounds | None) -> VarianceParts:
     """Divide the variation of the series between the machine and the program.
 
-    `of_machine` is the CV that the machine alone gives runs of this length, by a noise floor; None if unknown. A series
-    of None has no run that counts. Machine and program are assumed to be independent, so that their variances add up.
+    `of_machine` is the CV of runs of this length due to the machine alone, by a noise floor; None if unknown. A series
+    of None has no run that counts. Machine and program are assumed to be independent, so their variances add up.
     """
     if series is None:
         return VarianceParts(Explained.UNKNOWN_RUNS, 0, None, None, of_machine, None)

@@ -1,8 +1,8 @@
-"""Culprits of a CPU by the kernel's trace: of a whole trace, or of one repetition of a command.
+"""The culprits of a CPU by the kernel's trace, over a whole trace or one repetition of a command.
 
-Culprits of a whole trace have a count, a time and lengths. Those of a repetition have exact times, without the threads
-of the command. Ended threads of one name and parent are one source: a script starts hundreds, each with very little
-time.
+Culprits of a whole trace have a count, a time and lengths. Culprits of a repetition have exact times, and exclude the
+command's threads. Ended threads with the same name and parent are one source: a script starts hundreds, each with very
+little time.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _named(name: str, parent: Parent | None, count: int) -> str:
     return f"{name} ({count} ended {'threads' if parent.is_process else 'children'} of {parent.name})"
 
 
-MOSTLY = 0.5  # of the time: such a thread is the CPU's purpose
-_MOST_ALIKE = 3  # threads of one name that are listed separately: a script starts hundreds
+MOSTLY = 0.5  # of the time: such a thread is the CPU's main thread
+_MOST_ALIKE = 3  # threads of one name listed separately: a script starts hundreds
 _NOTABLE = 0.01  # of the time: such a thread is listed separately
 _Key = tuple[Kind, str, int | None]  # kind, name, thread
 _NAME_OF_VECTOR = {
@@ -67,7 +67,7 @@ _NAME_OF_VECTOR = {
 
 
 class MeasuredCulprit(Struct, frozen=True):
-    """A source on one CPU. Lengths are ns, rounded down by less than a quarter, without nested interruptions."""
+    """One source on one CPU. Lengths are ns, rounded down by less than a quarter, without nested interruptions."""
 
     disturbance: Disturbance
     count: int
@@ -87,7 +87,7 @@ class MeasuredCulprit(Struct, frozen=True):
 class TracedCpu(Struct, frozen=True):
     """The traced sources of one CPU.
 
-    `main_thread` has the CPU most of the time, if one thread does: it suffers the noise and is not a culprit.
+    `main_thread` has the CPU most of the time, if any thread does; it suffers the noise and is not a culprit.
     """
 
     cpu: int
@@ -102,7 +102,7 @@ class TracedCpu(Struct, frozen=True):
 
 
 class Others(Struct, frozen=True):
-    """The sources that had a CPU next to our own loop, the costliest first. Each may have had `doubt_ns` less."""
+    """The sources that used a CPU besides our own loop, the costliest first. Each may have used `doubt_ns` less."""
 
     disturbances: tuple[Disturbance, ...]
     doubt_ns: int
@@ -116,8 +116,8 @@ def culprits_of(trace: Trace, irqs: Irqs | None, hz: int | None = None) -> tuple
 def with_kinds(cpu: CpuPieces, irqs: Irqs | None, length_ns: int, hz: int | None) -> CpuPieces:
     """Return the pieces, with kinds of sources that the trace alone does not show.
 
-    /proc/interrupts shows whether an interrupt is the CPU's own timer. The function that a timer runs, or its rate,
-    shows whether it is the tick.
+    /proc/interrupts shows whether an interrupt is the CPU's own timer. A timer's function or rate shows whether it is
+    the tick.
     """
     kinds = [kind_of_source(source, irqs) for source in cpu.sources]
     for number, (source, stats) in enumerate(zip(cpu.sources, cpu.stats, strict=True)):
@@ -139,7 +139,7 @@ def kind_of_source(source: TracedSource, irqs: Irqs | None) -> Kind:
 
 
 def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: int, own_pids: frozenset[int]) -> Others:
-    """Return the sources that had the CPU next to our own loop and other processes of noisewatch."""
+    """Return the sources that used the CPU besides our own loop and other processes of noisewatch."""
     loops = {
         source.thread.name for source in cpu.sources if source.thread is not None and source.thread.tid == spinner_tid
     }
@@ -149,7 +149,7 @@ def others_of(cpu: CpuPieces, length_ns: int, irqs: Irqs | None, spinner_tid: in
         parent = thread.parent
         if thread.tid == spinner_tid or thread.pid in own_pids or (parent is not None and parent.pid in own_pids):
             return True
-        return thread.pid is None and parent is None and thread.name in loops  # as the process that started the loop
+        return thread.pid is None and parent is None and thread.name in loops  # like the process that started the loop
 
     sources = tuple(
         idle if source.kind in THREADS and source.thread is not None and is_own(source.thread) else source
@@ -209,7 +209,7 @@ def _traced(cpu: CpuPieces, length_ns: int, irqs: Irqs | None) -> TracedCpu:
 
 
 def _by_name(cpu: CpuPieces, together: Mapping[_Key, list[int]], length_ns: int) -> Mapping[_Key, list[int]]:
-    """Merge many threads of one name into one source, except for threads that had the CPU for long."""
+    """Merge many threads of one name into one source, except for threads that used the CPU for long."""
     alike: dict[tuple[Kind, str], list[int | None]] = defaultdict(list)
     for kind, name, tid in together:
         alike[kind, name].append(tid)
@@ -257,7 +257,7 @@ _RESCHEDULE = "reschedule"
 class TracedCulprit(Struct, frozen=True):
     """One source on one CPU within a repetition. Times are as in TracedTime.
 
-    `is_own`: the command has sent it. `wakes`: an interrupt that only starts a thread, whatever thread requested that.
+    `is_own`: sent by the command. `wakes`: an interrupt that only wakes a thread, whichever thread requested that.
     """
 
     cpu: int
@@ -275,7 +275,7 @@ class TracedCulprit(Struct, frozen=True):
 
 
 def threads_in(window: TraceWindow, cpus: CpuSet) -> list[TracedCulprit]:
-    """Return the threads that are not the command's, the costliest first.
+    """Return the threads that do not belong to the command, the costliest first.
 
     Ended threads of one name and parent are one source.
     """
@@ -312,7 +312,7 @@ def _name(time: TracedTime) -> tuple[str, int | None]:
 
 
 def _pid_of(thread: Thread) -> int | None:
-    """Return the thread's process; that of an ended thread is known if its start was traced."""
+    """Return the thread's process, which is known for an ended thread if its start was traced."""
     if thread.pid is not None or thread.parent is None:
         return thread.pid
     return thread.parent.pid if thread.parent.is_process else thread.tid

@@ -1,1 +1,1 @@
-"""The data that the sampler sends to the screen each interval."""
+"""The data that the sampler sends to the screen in each interval."""

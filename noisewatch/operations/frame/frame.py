@@ -1,8 +1,8 @@
 """Frames from the sampler to the screen: what happened on a machine in one interval, as far as a screen shows it.
 
-A frame has some figures a CPU and the top culprits, no raw tables; findings and their causes; and, while a screen needs
-them, clocks, idle states, heat and power. None is unknown. A frame crosses from the sampler to the screen as a line of
-JSON, without the values that the line before contains.
+A frame contains a few figures per CPU, the top culprits, findings and their causes; clocks, idle states, heat and power
+only while a screen needs them; and no raw tables. None is unknown. The sampler sends each frame as a line of JSON,
+without values that are unchanged since the previous line.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 class Line(Struct, frozen=True, array_like=True):
-    """What a frame has many of: encoded as an array of the fields, without their names."""
+    """A record of which a frame has many: encoded as an array of the fields, without their names."""
 
 
 class RepetitionLine(Line, frozen=True):
-    """One repetition, or several short ones (from `number` to `last`), as judged by its run; times in ns."""
+    """One repetition, or several short ones (`number` to `last`), as judged by its run; times in ns."""
 
     number: int
     last: int
-    command: int | None  # 0, or 1 for the other one of two; None of both
+    command: int | None  # 0 or 1, the first or second command; None: both
     began_ns: int
     ended_ns: int
     outcome: str  # undisturbed, disturbed, unknown, failed or cut short
@@ -42,7 +42,7 @@ class RepetitionLine(Line, frozen=True):
 class RunLine(Line, frozen=True):
     """The status of one run: repetition `number` is running since `since_ns`, if `stage` is running.
 
-    `repetitions` are those that no earlier frame contained.
+    `repetitions` are those not in any earlier frame.
     """
 
     id: str
@@ -52,18 +52,18 @@ class RunLine(Line, frozen=True):
     number: int | None
     wanted: int
     since_ns: int
-    counts: tuple[int, ...]  # of each outcome, in that order
-    share_by_cpu: tuple[tuple[int, float], ...]  # the command's share, if it had any
+    counts: tuple[int, ...]  # of each outcome, in the order of OUTCOMES
+    share_by_cpu: tuple[tuple[int, float], ...]  # the command's share of the CPU, if any
     repetitions: tuple[RepetitionLine, ...] = ()
 
 
 class PlaceLine(Line, frozen=True):
-    """One CPU's place, from sysfs. None is unknown; siblings are the CPUs of its core, itself included."""
+    """One CPU's place in the topology. None is unknown; siblings are the CPUs of its core, itself included."""
 
     cpu: int
     node: int | None = None
     package: int | None = None
-    core: int | None = None  # its number within the package, which may have gaps
+    core: int | None = None  # within the package; numbers may have gaps
     cache: str | None = None  # the last-level one: `L3#0`
     siblings: tuple[int, ...] | None = None
 
@@ -85,7 +85,7 @@ def place_lines(topology: Mapping[int, CpuPlace], cache_by_cpu: Mapping[int, str
 
 
 class IrqLine(Line, frozen=True):
-    """One row of /proc/interrupts that counted anything in the interval, and the CPUs on which it did."""
+    """One row of /proc/interrupts whose counts grew in the interval, and the CPUs on which they did."""
 
     label: str  # `205`, `LOC`
     cpus: tuple[int, ...]
@@ -105,13 +105,13 @@ class IrqLine(Line, frozen=True):
 class IrqSetting(Line, frozen=True):
     """The source of one row of /proc/interrupts or /proc/irq, and its affinity. None is unknown.
 
-    Affinities are CPU lists. `effective` is where the IRQ is delivered (Linux 4.15), `allowed` is where it may be.
+    Affinities are CPU lists: the IRQ may be delivered to `allowed`, and is delivered to `effective` (Linux 4.15).
     """
 
     label: str
     kind: Kind
     name: str  # the actions of a numbered row: `eth0-TxRx-5`; else `Local timer interrupts`. Empty if unused
-    device: str | None = None  # by the name that people know it by
+    device: str | None = None  # by its common name
     allowed: str | None = None
     effective: str | None = None
     movable: bool | None = None
@@ -126,14 +126,14 @@ class IrqSetting(Line, frozen=True):
 class ClockGroup(Line, frozen=True):
     """CPUs with the same cpufreq settings. None is unknown; `none` means that the driver has no such setting.
 
-    The present clock and the governor of each CPU are in its CpuLine.
+    Each CPU's current clock and governor are in its CpuLine.
     """
 
     cpus: str  # a list: `0-3,8`
     driver: str | None
     governor: str | None
-    min_khz: int | None  # scaling_min_freq: between these two ...
-    max_khz: int | None  # scaling_max_freq: ... the clock may move
+    min_khz: int | None  # scaling_min_freq
+    max_khz: int | None  # scaling_max_freq
     hardware_min_khz: int | None  # cpuinfo_min_freq
     hardware_max_khz: int | None  # cpuinfo_max_freq, with turbo
     base_khz: int | None  # without turbo
@@ -141,11 +141,11 @@ class ClockGroup(Line, frozen=True):
 
 
 class ClockCpu(Struct, frozen=True, omit_defaults=True):
-    """One CPU with more figures than its clock. Heat and slowdowns are its core's. None is unknown."""
+    """One CPU's figures other than its clock. Heat and slowdowns are its core's. None is unknown."""
 
     cpu: int
-    awake_share: float | None = None  # of the interval, C0: not in any of the states
-    idle_shares: tuple[float | None, ...] | None = None  # in the order of `idle_names`; None where it lacks the state
+    awake_share: float | None = None  # of the interval, in C0: in none of the states
+    idle_shares: tuple[float | None, ...] | None = None  # in the order of `idle_names`; None if the CPU lacks the state
     celsius: float | None = None
     critical_celsius: float | None = None
     throttles: int | None = None  # for heat, since boot
@@ -163,7 +163,7 @@ class ClockPackage(Struct, frozen=True, omit_defaults=True):
     watts: float | None = None  # the mean of the last five seconds or more, by RAPL
     long_limit_w: float | None = None  # PL1, the lowest that is enabled
     short_limit_w: float | None = None  # PL2
-    rated_w: float | None = None  # the power that it is rated for
+    rated_w: float | None = None  # rated power
     throttles: int | None = None  # for heat, since boot
     slowed_ms: int | None = None
     power_limit_count: int | None = None
@@ -183,16 +183,16 @@ class ClockFigures(Line, frozen=True):
     packages: tuple[ClockPackage, ...] = ()
     sensors: tuple[Temperature, ...] = ()
     idle_names: tuple[str, ...] = ()  # the lightest first: POLL, C1 …
-    packages_age_s: float | None = None  # since cores and packages were asked: every five seconds
+    packages_age_s: float | None = None  # since cores and packages were last read, every five seconds
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 class CauseLine(Line, frozen=True):
-    """One cause; the findings that belong to it have its number, from 1.
+    """One cause; its findings refer to it by number, from 1.
 
     `names` are the names of threads that the steps refer to by number. `steps` are the actions, each with its purpose:
-    `now`, `undo`, `for good`, `try`; a line without purpose continues the one before. `settles` are the ids of the
-    checks that pass after them. `said` is None if the findings explain it all.
+    `now`, `undo`, `for good`, `try`; a line without purpose continues the previous one. `settles` are the ids of the
+    checks that pass afterwards. `said` is None if the findings are explanation enough.
     """
 
     steps: tuple[tuple[str, str], ...] = ()
@@ -203,7 +203,7 @@ class CauseLine(Line, frozen=True):
 
     @property
     def command(self) -> str | None:
-        """The shell command for now, or None."""
+        """The shell command that fixes it now, or None."""
         return self.lines_of(NOW)
 
     @property
@@ -212,7 +212,7 @@ class CauseLine(Line, frozen=True):
         return self.lines_of(UNDO)
 
     def lines_of(self, wanted: str) -> str | None:
-        """Return the lines for this purpose, or None."""
+        """Return the lines with this purpose, or None."""
         purposes = [purpose for purpose, _ in self.steps]
         if wanted not in purposes:
             return None
@@ -239,12 +239,12 @@ KINDS = (
 
 
 class CpuLine(Line, frozen=True):
-    """One CPU in one interval. None is unknown, or not yet known."""
+    """One CPU in one interval. None means unknown, or unknown so far."""
 
     cpu: int
     role: Role
     stolen_ns_per_s: float | None = None
-    is_estimate: bool = False  # most of it is from counts, not measured
+    is_estimate: bool = False  # mostly estimated from counts, not measured
     interrupts_per_s: float | None = None
     softirqs_per_s: float | None = None
     busy_share: float | None = None
@@ -252,8 +252,8 @@ class CpuLine(Line, frozen=True):
     governor: str | None = None
     taken_ns_per_s: tuple[int, ...] | None = None  # by each of KINDS; of target CPUs
     idle_probe: str = ProbeState.OFF  # or why it could not start
-    measured_ns: int | None = None  # recent spinning time of the probe, and of that ...
-    measured_stolen_share: float | None = None  # ... the share that others took
+    measured_ns: int | None = None  # recent spinning time of the probe
+    measured_stolen_share: float | None = None  # the share of it that other tasks took
     gap_count: int | None = None
     longest_gap_ns: int | None = None
 
@@ -281,9 +281,9 @@ class CulpritLine(Line, frozen=True):
 
 
 class FindingLine(Line, frozen=True):
-    """A check that did not pass. `gravity` is its effect on the verdict, `fix` a command, or an action in words.
+    """A check that did not pass. `gravity` is its effect on the verdict, `fix` a command or an action in words.
 
-    `status` and `weight` are the finding's: the kind of answer, and its weight.
+    `status` is the kind of the answer, `weight` its weight.
     """
 
     id: str
@@ -302,7 +302,7 @@ class FindingLine(Line, frozen=True):
 
 
 class ClockLimits(Line, frozen=True):
-    """The limits of the clock of these CPUs."""
+    """The clock limits of a group of CPUs."""
 
     cpus: str
     min_khz: int | None
@@ -310,7 +310,7 @@ class ClockLimits(Line, frozen=True):
 
 
 class Throttled(Line, frozen=True):
-    """How often `heat`, or the `power` limit, slowed a core or a package of these target CPUs; None is unknown."""
+    """How often heat or the power limit slowed a core or package of these target CPUs; None is unknown."""
 
     what: str
     cpus: str
@@ -319,7 +319,7 @@ class Throttled(Line, frozen=True):
 
 
 class CoolingLine(Line, frozen=True):
-    """The cooling devices of one kind that slow the processor down now; None if the state of one is unknown."""
+    """The active cooling devices of one kind that slow down the processor; None if any state is unknown."""
 
     kind: str
     active: int | None
@@ -341,14 +341,14 @@ class Conditions(Line, frozen=True):
     clock_limits: tuple[ClockLimits, ...] = ()
     throttled: tuple[Throttled, ...] = ()  # in this interval
     cooling: tuple[CoolingLine, ...] | None = None
-    temperatures: tuple[Temperature, ...] = ()  # readable without interrupting a target CPU
+    temperatures: tuple[Temperature, ...] = ()  # those readable without interrupting a target CPU
 
 
 _UNKNOWN_CONDITIONS = Conditions()
 
 
 class Frame(Struct, frozen=True):
-    """One interval of one machine. `seconds` is 0 for the first look, which has no rates."""
+    """One interval of one machine. `seconds` is 0 in the first frame, which has no rates."""
 
     taken_at_ns: int
     seconds: float
@@ -360,7 +360,7 @@ class Frame(Struct, frozen=True):
     turbo: str | None
     verdict: str | None
     passed: int | None  # checks that did
-    judged_s: float | None  # the time that was judged, up to this moment; None where there was no sample
+    judged_s: float | None  # the judged time until now; None without a sample
     cpus: tuple[CpuLine, ...]
     culprits: tuple[CulpritLine, ...]
     sampler_cpu_s: float | None  # that the sampler has used so far; None in replay
@@ -400,7 +400,7 @@ class Frame(Struct, frozen=True):
 
     @property
     def leading(self) -> tuple[FindingLine, ...]:
-        """The gravest finding of each cause, in the order of causes; then the findings without a cause."""
+        """The gravest finding of each cause, in order, then the findings without a cause."""
         first: dict[int, FindingLine] = {}
         for finding in self.findings:
             if finding.cause is not None:
@@ -422,27 +422,27 @@ class Frame(Struct, frozen=True):
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The ids of the checks without an answer, first those that leave the verdict open."""
+        """The ids of the checks without an answer; those that leave the verdict open come first."""
         return tuple(finding.id for finding in self.findings if finding.gravity in (Gravity.UNANSWERED, Gravity.OPEN))
 
     @property
     def is_cut(self) -> bool:
-        """Whether there may be more culprits than in the frame, which has the costliest, target CPUs first."""
+        """Whether culprits may have been cut; the frame keeps the costliest, target CPUs first."""
         return len(self.culprits) >= MOST_CULPRITS
 
-    def tells_all_of(self, cpu: int) -> bool:
+    def has_all_culprits_of(self, cpu: int) -> bool:
         """Return whether the frame has all culprits of the CPU; those of housekeeping CPUs are cut first."""
         line = next((line for line in self.cpus if line.cpu == cpu), None)
-        return line is not None and self.tells_all_on(line)
+        return line is not None and self.has_all_culprits_on(line)
 
-    def tells_all_on(self, line: CpuLine) -> bool:
+    def has_all_culprits_on(self, line: CpuLine) -> bool:
         """Return whether the frame has all culprits of the CPU with this line."""
         if line.stolen_ns_per_s is None:
             return False
         return not self.is_cut or (line.role != Role.HOUSEKEEPING and self.culprits[-1].role == Role.HOUSEKEEPING)
 
 
-StableFields = Mapping[str, object]  # fields of a frame that seldom change, by name
+StableFields = Mapping[str, object]  # rarely changing fields of a frame, by name
 _STABLE = (
     *("machine", "target", "target_chosen_by", "housekeeping", "online_count", "turbo", "origin", "remark"),
     *("causes", "gravities", "answers", "has_idle_probe", "no_idle_probe_reason", "no_irqs_reason", "irq_balancer"),
@@ -451,7 +451,7 @@ NO_FIELDS: StableFields = {}
 
 
 def stable_fields(frame: Frame) -> StableFields:
-    """Return the fields that the next line does not have to repeat."""
+    """Return the fields that the next line need not repeat."""
     return {name: getattr(frame, name) for name in _STABLE}
 
 
@@ -463,11 +463,11 @@ _DECODER = msgspec.json.Decoder(
 
 
 def encode_frame(frame: Frame, omitted: StableFields = NO_FIELDS) -> bytes:
-    """Encode the frame as one line, without the fields that are as in `omitted`."""
+    """Encode the frame as one line, without the fields that equal those in `omitted`."""
     fields = {name: value for name, value in _named(frame).items() if name not in omitted or omitted[name] != value}
     try:
         return _ENCODER.encode(fields) + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate, in whatever name
+    except UnicodeEncodeError:  # a name contains a lone surrogate
         text = json.dumps(msgspec.to_builtins(fields), ensure_ascii=False)
         return text.encode("utf-8", "replace") + b"\n"
 

@@ -1,7 +1,7 @@
-"""Making of frames from snapshots, intervals and verdicts, in the sampler.
+"""Builds frames from snapshots, intervals and verdicts, in the sampler.
 
-Places of CPUs and affinities of interrupts are read every ten seconds, and mostly unchanged: they are only sent after a
-change. Each repetition of a run is in one frame only.
+Places of CPUs and affinities of interrupts are read every ten seconds and sent only after a change. Each repetition of
+a run is in one frame only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from noisewatch.kernel.cpus.topology import CpuPlace, cache_names
 from noisewatch.kernel.interrupts.irqs import Irq, parse_actions
 from noisewatch.kernel.interrupts.table import InterruptRow, kind_of
 from noisewatch.kernel.snapshot.snapshot import Settings, Snapshot
-from noisewatch.kernel.tasks.run_status import RunStatus, ToldRepetition
+from noisewatch.kernel.tasks.run_status import ReportedRepetition, RunStatus
 from noisewatch.kinds import INTERRUPT_KINDS, Kind, Role
 from noisewatch.model.interval.disturbance import Disturbance, Taken, disturbances_of, taken_by_cpu
 from noisewatch.model.interval.interrupt_counts import InterruptCounts
@@ -60,7 +60,7 @@ _EXACT_BELOW = 10.0
 
 
 def irq_lines(counts: InterruptCounts, seconds: float) -> tuple[IrqLine, ...] | None:
-    """Return the rows that counted anything, or None if that is unknown, as `counts.reason` explains."""
+    """Return the rows whose counts grew, or None if that is unknown (see `counts.reason`)."""
     if counts.rows is None or seconds <= 0:
         return None
     count_by_label: dict[str, dict[int, int]] = {}
@@ -82,7 +82,7 @@ def _irq_line(label: str, count_by_cpu: Mapping[int, int], seconds: float) -> Ir
 
 
 def irq_settings(snapshot: Snapshot) -> tuple[IrqSetting, ...]:
-    """Return all rows of the table, then those that are in /proc/irq alone; none if neither can be read."""
+    """Return all rows of the table, then those only in /proc/irq; empty if neither can be read."""
     rows = snapshot.interrupts.rows if snapshot.interrupts is not None else ()
     irqs = snapshot.irqs.by_number if snapshot.irqs is not None else {}
     setting_by_label = {setting.label: setting for setting in _settings(rows, irqs)}
@@ -110,14 +110,14 @@ def _setting(irq: Irq) -> IrqSetting:
         kind=irq.kind,
         name=", ".join(irq.actions),
         device=None if irq.device == _NO_DEVICE else irq.device,
-        allowed=_listed(irq.allowed),
-        effective=_listed(irq.effective),
+        allowed=_cpu_list(irq.allowed),
+        effective=_cpu_list(irq.effective),
         movable=irq.movable,
         is_managed=irq.is_managed,
     )
 
 
-def _listed(cpus: CpuSet | None) -> str | None:
+def _cpu_list(cpus: CpuSet | None) -> str | None:
     return None if cpus is None else format_cpu_list(cpus)
 
 
@@ -137,12 +137,11 @@ def frame_of(
     *,
     has_answers: bool = False,
     remembered: Remembered | None = None,
-    **rest: Any,
+    **extra: Any,
 ) -> Frame:
-    """Build the frame of one interval; `rest` are fields that only the sampler has.
+    """Build the frame of one interval; `extra` are fields that only the sampler has.
 
-    `has_answers`: include the answers of checks that pass. `remembered` is the cache that the verdict was judged with,
-    if any.
+    `has_answers` includes the answers of checks that pass. `remembered` is the cache used to judge the verdict, if any.
     """
     case = verdict.case if verdict is not None else Case(snapshot)
     roles = case.kept("roles", _roles)
@@ -169,12 +168,12 @@ def frame_of(
         no_irqs_reason=interval.interrupts.reason if interval is not None else None,
         ahead_s=snapshot.time_of_day.ahead_s if snapshot.time_of_day is not None else None,
         **verdict_fields(verdict, has_answers, remembered),
-        **rest,
+        **extra,
     )
 
 
 def _roles(case: Case) -> dict[int, Role]:
-    """Return the role of every CPU that is present or expected, in order."""
+    """Return the role of every present or expected CPU, in order of CPU number."""
     offline = ((case.snapshot.online.present or frozenset()) | case.target) - case.online
     roles = dict.fromkeys(case.online, Role.HOUSEKEEPING)
     roles.update(dict.fromkeys(case.siblings, Role.SIBLING))
@@ -203,14 +202,14 @@ def _clock_limits(snapshot: Snapshot) -> tuple[ClockLimits, ...]:
 
 
 def _throttled(interval: Interval) -> Iterator[Throttled]:
-    """Yield slowdowns whose counter grew or cannot be read."""
+    """Yield the slowdowns whose counter grew or is unreadable."""
     for slowed in slowed_between(interval):
         if slowed.times != 0:
             yield Throttled(slowed.what, format_cpu_list(slowed.cpus), slowed.times, slowed.by)
 
 
 def _cooling(snapshot: Snapshot) -> Iterator[CoolingLine]:
-    """Yield a line for each kind of active or unknown device: servers have one device for each CPU."""
+    """Yield a line per kind of active or unknown device: servers have one device for each CPU."""
     states = snapshot.background.cooling_states
     states_by_kind: dict[str, list[int | None]] = {}
     for device in snapshot.settings.cooling.devices or ():
@@ -253,7 +252,7 @@ def _line_without_rates(snapshot: Snapshot, cpu: int, role: Role) -> CpuLine:
 def _lines(
     snapshot: Snapshot, interval: Interval, roles: Mapping[int, Role], taken_by_cpu: Mapping[int, Taken]
 ) -> Iterator[CpuLine]:
-    """Yield the line of each CPU; values common to all CPUs are computed once, because there may be hundreds."""
+    """Yield the line of each CPU. Values common to all CPUs are computed once: there may be hundreds."""
     clocks = snapshot.frequency.cpus
     interrupts, softirqs = interval.interrupts.by_cpu(), interval.softirqs.by_cpu()
     seconds, length_ns = interval.seconds, interval.length_ns
@@ -292,7 +291,7 @@ def _by_kind(taken: Mapping[Kind, int], seconds: float) -> tuple[int, ...]:
 def _culprits(interval: Interval, roles: Mapping[int, Role], taken: Mapping[int, Taken]) -> tuple[CulpritLine, ...]:
     """Return the costliest culprits, from the CPUs whose worst culprit costs most.
 
-    MOST_CULPRITS CPUs are enough: the culprits of all others cost less.
+    MOST_CULPRITS CPUs are enough: culprits on any other CPU cost less.
     """
     by_cost = sorted(taken, key=lambda cpu: (roles[cpu] == Role.HOUSEKEEPING, -taken[cpu].most_ns))
     culprits = [culprit for cpu in sorted(by_cost[:MOST_CULPRITS]) for culprit in disturbances_of(interval, cpu)]
@@ -318,10 +317,10 @@ def _culprit_line(culprit: Disturbance, role: Role, seconds: float) -> CulpritLi
 def verdict_fields(
     verdict: Verdict | None, has_answers: bool = False, remembered: Remembered | None = None
 ) -> dict[str, Any]:
-    """Return the verdict's fields of a frame, by name; none without a verdict.
+    """Return a frame's fields for the verdict, by name; empty without a verdict.
 
-    `has_answers`: include checks that pass. `remembered` is the cache that the verdict was judged with: it has the
-    texts of unchanged findings.
+    `has_answers` includes checks that pass. `remembered` is the cache used to judge the verdict; it contains the texts
+    of unchanged findings.
     """
     if verdict is None:
         return {}
@@ -355,7 +354,7 @@ def _shown_texts(verdict: Verdict, shown: Iterable[tuple[Finding, Gravity]]) -> 
 
 
 def _gravities(gravity_by_id: Mapping[str, Gravity]) -> str:
-    """Return a digit for each check of the catalogue; checks that the monitor does not judge count as left out."""
+    """Return a digit for each check of the catalogue: its gravity, or left out if the monitor does not judge it."""
     return "".join(_PLACE_OF_GRAVITY[gravity_by_id.get(check.id, Gravity.LEFT_OUT)] for check in CATALOGUE)
 
 
@@ -374,7 +373,7 @@ def _finding_line(finding: Finding, gravity: Gravity, cause: int | None) -> Find
 
 
 def _first_command(fix: Fix) -> str | None:
-    """Return the first command that there is; the others are not rendered, because no screen shows them."""
+    """Return the first command; further ones are not rendered because no screen shows them."""
     command = fix.now or fix.undo or fix.persist or fix.undo_persist
     return printable(command) if command else None
 
@@ -384,7 +383,7 @@ def _short(text: str) -> str:
 
 
 def _cause_line(cause: Cause, case: Case) -> CauseLine:
-    """Return what to do, and the title by effect; without one the lines of the findings say what is wrong."""
+    """Return the line with the actions, and a title by the effect; without one the findings explain the problem."""
     title = effect_title(cause, case)
     text = title.text if title is not None else title_of(cause, case) if cause.way is not None else None
     return CauseLine(
@@ -396,17 +395,17 @@ def _cause_line(cause: Cause, case: Case) -> CauseLine:
     )
 
 
-_Repetitions = tuple[ToldRepetition, ...]
+_Repetitions = tuple[ReportedRepetition, ...]
 
 
 class RunLines:
-    """The lines of runs, each repetition in one frame only."""
+    """Makes the lines of runs, with each repetition in one frame only."""
 
     def __init__(self) -> None:
         self._sent: dict[str, _Repetitions] = {}
 
     def of(self, snapshot: Snapshot, interval: Interval | None) -> tuple[RunLine, ...]:
-        """Return a line for each known run, with the repetitions that no earlier frame contained."""
+        """Return a line for each known run, with the repetitions not in any earlier frame."""
         before, self._sent = self._sent, {}
         return tuple([self._line(run, before, interval) for run in snapshot.runs])
 
@@ -432,9 +431,9 @@ class RunLines:
 
 
 class News:
-    """The rarely changing fields of frames, as they were sent last.
+    """The rarely changing fields of frames, as last sent.
 
-    Sent each second, they would cost the sampler 80 ms a frame of 512 CPUs instead of 67.
+    Sending them each second would cost the sampler 80 ms instead of 67 ms per frame of 512 CPUs.
     """
 
     def __init__(self) -> None:

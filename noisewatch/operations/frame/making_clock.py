@@ -1,4 +1,4 @@
-"""Figures of the clock screen: the sampler's side."""
+"""Computes the figures of the clock screen, in the sampler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from noisewatch.cpus import CpuSet, format_cpu_list
 from noisewatch.kernel.cpus.online import CPUS
-from noisewatch.kernel.frequency.clock_readings import ClockReadings, slowed_path
+from noisewatch.kernel.frequency.clock_readings import ClockReadings, throttled_time_path
 from noisewatch.kernel.frequency.cpufreq import CpuFrequency, own_folder
 from noisewatch.kernel.frequency.heat import HWMON, Sensor, cpus_of_core, cpus_of_package, throttle_path
 from noisewatch.kernel.frequency.idle import MOST_CPUS, POLL, StateTime
@@ -21,14 +21,14 @@ from noisewatch.model.interval.clock import state_shares, watts_of
 from noisewatch.model.interval.interval import Interval
 from noisewatch.operations.frame.frame import ClockCpu, ClockFigures, ClockGroup, ClockPackage, Temperature
 
-_TWO_LOOKS = "known from the second look on"
-_LASTING_SLEEP = "a sleep that lasts is counted when it ends"
-_SPARED = "asking would interrupt a target CPU"
+_TWO_LOOKS = "known after the second look"
+_LASTING_SLEEP = "a sleep is only counted when it ends"
+_SPARED = "reading it would interrupt a target CPU"
 _NOT_TOLD = "not reported by this processor or driver"
 
 
 def clock_figures(snapshot: Snapshot, interval: Interval | None) -> ClockFigures | None:
-    """Return the present figures, and those of the interval; None if the clocks were not read."""
+    """Return the figures at the end of the interval and over it; None if the clocks were not read."""
     readings = snapshot.clock
     if readings is None:
         return None
@@ -72,7 +72,7 @@ def _name(state: StateTime) -> str:
 def _cpus(
     snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, names: tuple[str, ...]
 ) -> Iterator[ClockCpu]:
-    """Yield the CPUs with any known figure."""
+    """Yield the CPUs that have a known figure."""
     celsius_by_core = {(core.package, core.core): core for core in readings.packages.cores}
     topology, counts = snapshot.topology, snapshot.background.throttling.count_by_core_cpu
     asked_by_cpu = {cpu: asked for asked in counts for cpu in cpus_of_core(asked, snapshot.target.cpus, topology)}
@@ -135,7 +135,7 @@ def _reasons(
         ("preference", clock.energy_preference, (f"{folder}/energy_performance_preference", folder)),
         ("turbo", snapshot.frequency.turbo, (f"{CPUS}/intel_pstate/no_turbo", f"{CPUS}/cpufreq/boost")),
         ("throttles", line.throttles, (throttle,)),
-        ("slowed_ms", line.slowed_ms, (slowed_path(cpu, "core"), throttle)),
+        ("slowed_ms", line.slowed_ms, (throttled_time_path(cpu, "core"), throttle)),
     ):
         if value is None:
             yield name, _why(snapshot, *paths)
@@ -176,14 +176,14 @@ def _why_no_watts(snapshot: Snapshot, readings: ClockReadings, package: int) -> 
     zones = [zone for zone in readings.packages.zones if zone.package == package]
     if not zones or any(zone.energy_uj is None for zone in zones):
         return _why(snapshot, *(f"{zone.path}/energy_uj" for zone in zones), POWERCAP)
-    return "known after five seconds" if readings.packages_before is None else "the energy counter stood still"
+    return "known after five seconds" if readings.packages_before is None else "the energy counter did not advance"
 
 
 def _why_no_shares(snapshot: Snapshot, readings: ClockReadings, interval: Interval | None, cpu: int) -> str:
     states = readings.states_by_cpu.get(cpu)
     folder = f"{CPUS}/cpu{cpu}/cpuidle"
     if cpu not in readings.states_by_cpu:
-        return f"only {MOST_CPUS} CPUs are asked"
+        return f"only {MOST_CPUS} CPUs are read"
     if not states or any(state.slept_us is None for state in states):
         return _why(snapshot, folder, *(f"{folder}/state{state.index}/time" for state in states or ()))
     if interval is None or interval.before.clock is None:
@@ -192,7 +192,7 @@ def _why_no_shares(snapshot: Snapshot, readings: ClockReadings, interval: Interv
 
 
 def _why(snapshot: Snapshot, *paths: str) -> str:
-    """Return the recorded reason of the first of the paths that has one."""
+    """Return the recorded reason for the first path that has one."""
     reasons = snapshot.reason_by_path
     return next((f"{reasons[path]} ({path})" for path in paths if path in reasons), _NOT_TOLD)
 
@@ -247,7 +247,7 @@ def _enabled(readings: ClockReadings, package: int) -> list[Zone]:
 
 
 def _long_limit(snapshot: Snapshot, readings: ClockReadings, package: int) -> tuple[float | None, float | None]:
-    """Return PL1 and the rated power of the package in watts; if they are no longer read, their first values."""
+    """Return PL1 and the rated power of the package in watts; values no longer read are taken from the first look."""
     first = [zone for zone in snapshot.hardware.power_limits.zones or () if zone.package == package]
     limit_w = _least(zone.long_limit_uw for zone in _enabled(readings, package))
     rated = [zone.rated_uw for zone in readings.packages.zones if zone.package == package]
@@ -267,9 +267,9 @@ def _lowest(values: Iterable[int | None]) -> int | None:
 
 
 def _heat(snapshot: Snapshot, is_first: bool, package: int, is_only: bool) -> tuple[float | None, float | None]:
-    """Return the temperature and its limit, of the package's own sensor.
+    """Return the temperature and its limit from the package's own sensor.
 
-    Of the hottest sensor, if this is the only package and no sensor names a package.
+    If there is only one package and no sensor names a package, from the hottest sensor.
     """
     sensors = [sensor for sensor in snapshot.hardware.sensors.read or () if sensor.package == package]
     if not sensors and is_only:
@@ -282,7 +282,7 @@ def _heat(snapshot: Snapshot, is_first: bool, package: int, is_only: bool) -> tu
 
 
 def _celsius(snapshot: Snapshot, sensor: Sensor, is_first: bool) -> float | None:
-    """Return the present temperature; in the first look, the one that was read when the run began."""
+    """Return the current temperature; in the first look, the temperature from the start of the run."""
     celsius = snapshot.background.celsius_by_path.get(sensor.path)
     return sensor.celsius if celsius is None and is_first else celsius
 

@@ -1,1 +1,1 @@
-"""Records of machines: documents are read, recognized by their content, and made comparable."""
+"""Records of machines: reads documents, recognizes them by their content, and makes them comparable."""

@@ -1,8 +1,8 @@
-"""The figures of a calibration in a document, each with its deviation by chance.
+"""The figures of a calibration in a document, each with its random deviation.
 
-Influences on the pieces of work within a calibration also affect whole calibrations. The pieces are not independent,
-and their number does not reduce the error. Work that shares a core or its caches with others (all but the chain of
-dependent steps) is assumed to vary as far as nine of ten blocks of a millisecond do. `python -m
+Influences on pieces of work within a calibration also affect the calibration as a whole: the pieces are not
+independent, so their number does not reduce the error. Work that shares a core or its caches with other work (all but
+the chain of dependent steps) is assumed to vary as much as nine of ten one-millisecond blocks do. `python -m
 tests.benchmark.compare` prints how often two calibrations of one machine differ by these rules.
 """
 
@@ -42,17 +42,17 @@ _WORKS = {
     Figure.CACHE: Work.CACHE,
     Figure.MEMORY: Work.MEMORY,
 }
-OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # what a neighbour in a core or a cache slows hardly or not at all
+OF_EACH_CPU = (Figure.LATENCY, Figure.CLOCK)  # hardly slowed by a neighbour in a core or a cache
 _OF_A_RECEIPT = (Figure.LATENCY, Figure.CLOCK, *NOISE_NS)
 _WIDTH = 3.29  # standard deviations from the 5th to the 95th percentile
 _MAD = 1.4826  # of a normal distribution, in standard deviations
 _GAPS_DEVIATION = 0.55  # of the logarithm of a rate: twenty calibrations of a virtual machine with changing neighbours
 _READING_DEVIATION = 0.03  # of the same
-SPEED_DEVIATION = 0.0033  # a third of the 1% that counts: the change of speed by itself from hour to hour
+SPEED_DEVIATION = 0.0033  # the hourly change of speed by itself: a third of the 1% that counts
 
 
 class _Part(NamedTuple):
-    """The part of a document that was measured under one condition."""
+    """The part of a document measured under one condition."""
 
     condition: Condition
     cpus: Sequence[CalibratedCpuPart]
@@ -75,7 +75,7 @@ _OF_A_CONDITION = (
     *(f"noise_floor?.{key}" for key in _OF_FLOORS),
     *("noise_floor_drift?.changes_seen?", "noise_floor_drift?.margin_by_sample_ns?"),
 )
-_MEASURED = view_of(  # of a verdict as well, which has the same keys
+_MEASURED = view_of(  # also of a verdict, which has the same keys
     CalibrationDocument,
     (
         *("target?", "against?", *(f"comparison?.noise_floor?.{key}" for key in _OF_FLOORS)),
@@ -86,7 +86,7 @@ _MEASURED = view_of(  # of a verdict as well, which has the same keys
 
 
 def figures_of_calibration(document: Mapping[str, Any]) -> dict[str, MeasuredFigure]:
-    """Return all figures of a calibration, of a verdict or of `calibrate`, under each condition."""
+    """Return all figures under each condition, from a verdict or a document of `calibrate`."""
     measured = read_part(_MEASURED, document)
     return {name: figure for part in _parts(measured) for name, figure in _figures_of(part).items()}
 
@@ -109,8 +109,8 @@ def _parts(measured: CalibrationDocument) -> Iterator[_Part]:
         yield whole
     else:
         floors = (None if measured.comparison is None else measured.comparison.noise_floor) or {}
-        yield whole._replace(cpus=_those_of(whole.cpus, target), floors=floors.get("target") or ())
-        compared = _those_of(whole.cpus, against)
+        yield whole._replace(cpus=_selected_cpus(whole.cpus, target), floors=floors.get("target") or ())
+        compared = _selected_cpus(whole.cpus, against)
         yield whole._replace(condition=Condition.AGAINST, cpus=compared, floors=floors.get("against") or ())
     if measured.under_load is not None:
         yield _part(measured.under_load, Condition.UNDER_LOAD)
@@ -127,7 +127,7 @@ def _part(measured: CalibrationDocument | UnderLoadPart, condition: Condition) -
     )
 
 
-def _those_of(cpus: Sequence[CalibratedCpuPart], wanted: CpuSet) -> Sequence[CalibratedCpuPart]:
+def _selected_cpus(cpus: Sequence[CalibratedCpuPart], wanted: CpuSet) -> Sequence[CalibratedCpuPart]:
     return [cpu for cpu in cpus if cpu.cpu in wanted]
 
 
@@ -135,14 +135,14 @@ def _figures_of(part: _Part) -> dict[str, MeasuredFigure]:
     cpus = _complete(part.cpus)
     gaps = {figure: _estimate(figure, _mean(figure, cpus), _GAPS_DEVIATION, WEIGHT) for figure in GAPS_NS}
     estimates = _speeds(cpus) | gaps | _noise(part.floors, part.drift)
-    if part.condition != Condition.AGAINST:  # it is the shortest of all CPUs, and listed once
+    if part.condition != Condition.AGAINST:  # of all CPUs, the shortest, so listed once
         reading = number_of(part.clock_ns)
         estimates[Figure.CLOCK_READING] = _estimate(Figure.CLOCK_READING, reading, _READING_DEVIATION, WEIGHT)
     return _measured(estimates, cpus, part.condition)
 
 
 def figures_of_opening(calibration: Mapping[str, Any]) -> dict[str, MeasuredFigure]:
-    """Return the few figures that a receipt contains of the calibration before its series."""
+    """Return the few figures in a receipt of the calibration before its series."""
     listed = [{"effective_khz_spread_share": 0.0, **cpu} for cpu in mappings_of(calibration.get("cpus"))]
     document = {"calibration": {"cpus": listed}, "noise_floor": calibration.get("noise_floor")}
     part = _part(read_part(_MEASURED, document), Condition.ALONE)
@@ -152,13 +152,13 @@ def figures_of_opening(calibration: Mapping[str, Any]) -> dict[str, MeasuredFigu
 
 
 def core_of(calibration: Mapping[str, Any]) -> str | None:
-    """Return the loops that measured, and their priority."""
+    """Return the name of the measuring core, with its priority."""
     core = word_of(calibration.get("core"))
     return f"{core} at real-time priority" if core and calibration.get("scheduler") == "fifo" else core
 
 
 def _complete(cpus: Sequence[CalibratedCpuPart]) -> Sequence[CalibratedCpuPart]:
-    """Return the CPUs, or none if any CPU was not measured to the end."""
+    """Return the CPUs, or none if any CPU's measurement is incomplete."""
     return cpus if all(cpu.trouble == "none" for cpu in cpus) else []
 
 
@@ -181,9 +181,9 @@ def _measured(
 
 
 def _estimates_by_cpu(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, dict[int, Estimate]]:
-    """Return the speeds that are a CPU's own, by figure and CPU, if there are several and all are known.
+    """Return the speeds of work without shared resources, by figure and CPU; empty for one CPU, or if any is unknown.
 
-    In all other work, a CPU varies between calibrations by more than its blocks within one calibration show.
+    In other work, a CPU varies more between calibrations than its blocks do within one.
     """
     numbers = [cpu.cpu for cpu in cpus]
     if len(cpus) < 2 or len(cpus_of(numbers) or ()) < len(cpus):
@@ -198,7 +198,7 @@ def _estimates_by_cpu(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, dict[in
 
 
 def _speeds(cpus: Sequence[CalibratedCpuPart]) -> dict[Figure, Estimate | None]:
-    """Return the means of all CPUs, which vary together, so that their number does not reduce the error."""
+    """Return the means of all CPUs. CPUs vary together, so their number does not reduce the error."""
     return {figure: _speed(figure, cpus) for figure in (*_WORKS, Figure.CLOCK)}
 
 
@@ -229,7 +229,7 @@ def _mean(figure: Figure, cpus: Sequence[CalibratedCpuPart]) -> float | None:
 
 
 def value_of(figure: Figure, cpu: CalibratedCpuPart) -> float | None:
-    """Return a speed (ns of a piece, or kHz) or a rate of gaps of one CPU; None is unknown."""
+    """Return a speed (ns per piece, or kHz) or a rate of gaps of one CPU; None is unknown."""
     if figure == Figure.CLOCK:
         return positive(cpu.effective_khz)
     if figure in GAPS_NS:

@@ -1,7 +1,7 @@
-"""Files with records of machines, read as JSON documents, and their values: of the expected type, or unknown.
+"""Reads files with records of machines as JSON documents, and their values: of the expected type, or unknown.
 
-A file is one document, or lines of which the first names the kind. Only regular files are read, so that no pipe blocks.
-A document is read up to 64 MiB; lines, of which there may be any number, one at a time.
+A file is one document, or lines of which the first names the kind. Only regular files are read, so no pipe blocks. A
+document may have 64 MiB; lines are read one at a time, any number of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Document = Mapping[str, Any]
 
 @contextmanager
 def opened_file(path: str) -> Iterator[BufferedReader]:
-    """Open the regular file; a pipe does not block. Raise Unreadable if that or reading in the context fails."""
+    """Open the regular file; a pipe does not block. Raise Unreadable if opening, or reading in the context, fails."""
     try:
         with open(os.open(path, READ | os.O_NOCTTY), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -44,9 +44,9 @@ def opened_file(path: str) -> Iterator[BufferedReader]:
 
 
 def documents_in(path: str, file: BufferedReader) -> Iterator[Document]:
-    """Yield the objects of the file: one, or one a line. Raise UsageError if it has none, or is damaged.
+    """Yield the objects in the file: one, or one per line. Raise UsageError if there is none, or one is damaged.
 
-    A last line that was cut short is left out, because its writer was killed.
+    A truncated last line is skipped: its writer was killed.
     """
     first = file.readline(_MOST_LINE_BYTES)
     head = _parsed(first)
@@ -88,7 +88,7 @@ def _whole(path: str, first: bytes, file: BufferedReader) -> Document:
 
 
 def _parsed(line: bytes) -> Document | None:
-    """Return the object of one line, or None if there is no complete object."""
+    """Return the object in the line, or None if it is incomplete."""
     try:
         document = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -100,7 +100,7 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not a number in JSON")
 
 
-_MOST = 1e30  # of any figure: what is larger was never measured
+_MOST = 1e30  # of any figure: larger values are impossible
 _MOST_CPU = 1 << 20
 
 

@@ -1,4 +1,4 @@
-"""Read the record of a machine from a file, whose kind is recognized by its content, not by its name."""
+"""Reads the record of a machine from a file, whose kind is recognized by its content, not its name."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from noisewatch.operations.records.files import (
 )
 from noisewatch.text import clean
 
-Judge = Callable[[str], tuple[Document, str | None]]  # a recording's verdict, and how it is damaged
+Judge = Callable[[str], tuple[Document, str | None]]  # the verdict on a recording, and its damage
 
 _SCHEMA = 1
 _GZIP = b"\x1f\x8b"
-_OF_OLD = {  # facts of what was written before there was `facts`: class, name, and key of `machine`
+_OF_OLD = {  # facts of documents older than the key `facts`: class, name, and key of `machine`
     "kernel": (FactClass.KERNEL, "kernel"),
     "cpu_model": (FactClass.IDENTITY, "CPU model"),
     "virtual": (FactClass.SURROUNDINGS, "virtual machine"),
@@ -125,7 +125,7 @@ def _measured(path: str, kind: RecordKind, document: Document, findings: Iterabl
 
 
 def _state(part: Mapping[str, Any]) -> FindingState | None:
-    """Return the state of a finding, or None if this version does not support it: then one side alone has it."""
+    """Return the state of a finding, or None if this version does not support it; it is then on one side only."""
     status, severity, check_id = (str(part.get(key)) for key in ("status", "severity", "id"))
     if status not in {*Status} or severity not in {*Severity} or check_id != part.get("id"):
         return None
@@ -166,7 +166,7 @@ def _run(path: str, head: Document, following: Iterator[Document]) -> MachineRec
 
 
 def _facts(document: Document) -> Facts:
-    """Return the facts of the document; of old documents without facts, the few that their `machine` contains."""
+    """Return the document's facts; for old documents without facts, the few facts in `machine`."""
     if isinstance(document.get("facts"), dict):
         return parsed_facts(document["facts"])
     machine = mapping_of(document.get("machine"))
@@ -185,7 +185,7 @@ class _Times:
         self.count = 0
 
     def take(self, repetition: RepetitionPart) -> None:
-        """Add a repetition; one that failed, was cut short or has no time counts, but is not a measurement."""
+        """Add a repetition. One that failed, was cut short or has no time is counted, but is not a measurement."""
         self.count += 1
         wall_ns, ended = positive(repetition.wall_ns), repetition.ended
         is_whole = isinstance(ended, ByExitPart) and ended.status == 0 and repetition.is_cut_short is False
@@ -194,10 +194,10 @@ class _Times:
 
 
 def run_times(header: RunDocument, repetitions: Iterable[RepetitionPart]) -> dict[str, MeasuredFigure]:
-    """Return the mean time of the undisturbed repetitions of each command, by name; unknown if they are too few.
+    """Return the mean time of each command's undisturbed repetitions, by name; unknown if there are too few.
 
-    Two series that ran at other times are independent samples, not pairs. Repetitions are read one at a time, as there
-    may be a million of them.
+    Series from different times are independent samples, not pairs. Repetitions are read one at a time, as there may be
+    a million.
     """
     times: dict[str, _Times] = {}
     for repetition in repetitions:
@@ -214,7 +214,7 @@ def run_times(header: RunDocument, repetitions: Iterable[RepetitionPart]) -> dic
 
 
 def commands_of(header: RunDocument) -> dict[str, str]:
-    """Return the commands in the receipt, by name: the whole command line, or the program alone without --identify."""
+    """Return the commands in the receipt, by name: the whole command line, or only the program without --identify."""
     return {
         command.command: " ".join(map(clean, _words_of(command)))
         for command in header.commands or ()
@@ -233,7 +233,7 @@ def _words_of(command: CommandPart) -> list[str]:
 def _mean(times: _Times, least_share: float) -> Estimate | None:
     """Return the mean time, or None for too few runs.
 
-    If the order of the runs mattered, they are not independent samples, and their number does not reduce the error.
+    If the order of the runs mattered, they are not independent samples, so their number does not reduce the error.
     """
     kept = times.undisturbed_s
     if len(kept) < _FEWEST or len(kept) < least_share * times.count:

@@ -1,7 +1,7 @@
-"""The conclusion of a series: its statistics, the machine's influence, and whether its measurements may be trusted.
+"""The conclusion of a series: its statistics, the machine's influence, and whether its measurements can be trusted.
 
-Commands have statistics of their own, and two commands a difference. The gate is one outcome: the gravest of the
-machine, the series, and the runs in the file of a benchmark tool.
+Each command has statistics, and two commands have a difference. The gate is one outcome, the gravest of three: of the
+machine, of the series, and of the runs in the file of a benchmark tool.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _IS_UNDISTURBED = {RunOutcome.UNDISTURBED: True, RunOutcome.DISTURBED: False, Ru
 
 
 class CommandConclusion(Struct, frozen=True):
-    """One command (0, or 1 for the second one): its runs, selected by cause, and why they vary."""
+    """One command (0 or 1): its runs, selected by cause, and why they vary."""
 
     command: int
-    numbers: tuple[int, ...]  # of its repetitions
-    counted: tuple[int, ...]  # the numbers of the undisturbed ones; of all measured ones if none was undisturbed
+    numbers: tuple[int, ...]  # numbers of its repetitions
+    counted: tuple[int, ...]  # numbers of the undisturbed ones, or of all measured ones if none was undisturbed
     selected: SelectedByCause
     variances: VarianceParts
     placement: Placement  # of its longest run, which has the most looks
@@ -42,12 +42,10 @@ class CommandConclusion(Struct, frozen=True):
 class RunConclusion(Struct, frozen=True):
     """The conclusion of a series.
 
-    `difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all measured ones; None if there are
-    none. `is_refused` means that too few of the `pairs` were undisturbed, or too few runs of one command: then neither
-    shows how the commands differ.
-
-    `speed_change` is of the CPU that changed most between the two calibrations, or None if unknown; changes of other
-    CPUs are unknown too if `change_unknown` gives a reason. The `culprits` that cost most are first.
+    `difference` is of the undisturbed pairs of two commands, `of_all_pairs` of all measured pairs; None if there are
+    none. `is_refused`: too few of the `pairs`, or of one command's runs, were undisturbed, so neither difference is a
+    result. `speed_change` is of the CPU that changed most between the two calibrations, or None if unknown; changes of
+    other CPUs are unknown too if `change_unknown` gives a reason. The costliest `culprits` come first.
     """
 
     commands: tuple[CommandConclusion, ...]
@@ -56,12 +54,12 @@ class RunConclusion(Struct, frozen=True):
     speed_change: SpeedChange | None
     change_unknown: str | None
     culprits: tuple[RunCulprit, ...]
-    pairs: int = 0  # of two commands, that have begun
+    pairs: int = 0  # of two commands, begun so far
     is_refused: bool = False
 
 
 def conclude(series: RunSeries) -> RunConclusion:
-    """Return the conclusion of the series, without commands that had no repetition."""
+    """Return the conclusion of the series; commands without a repetition are left out."""
     of_commands = [series.of_command(number) for number in range(len(series.options.commands))]
     commands = tuple(_command(series, judged) for judged in of_commands if judged)
     difference = _difference(series, undisturbed_only=True)
@@ -87,9 +85,9 @@ def speed_change_in(series: RunSeries) -> SpeedChange | None:
 
 
 def why_speed_unknown(series: RunSeries) -> str | None:
-    """Return why a change of the machine's speed is unknown; None if it is known or was not to be measured.
+    """Return why the change of the machine's speed is unknown; None if it is known or was not requested.
 
-    It was not to be measured in a series that ended early, which is reported as such.
+    A series that ended early does not request it; the early end is reported instead.
     """
     if not series.options.calibration_s or series.has_ended_early:
         return None
@@ -99,7 +97,7 @@ def why_speed_unknown(series: RunSeries) -> str | None:
 
 
 def remedy_in(series: RunSeries, culprit: RunCulprit) -> Remedy | None:
-    """Return the remedy against the culprit; None if there is none, or if no look at the machine was taken."""
+    """Return the remedy against the culprit; None if there is none, or if there was no look at the machine."""
     windows = {judged.repetition.number: judged.repetition.windows for judged in series.repetitions}
     hit, last = windows[culprit.numbers[-1]], windows[series.repetitions[-1].repetition.number]
     if not last:
@@ -141,7 +139,7 @@ def _command(series: RunSeries, judged: Sequence[JudgedRepetition]) -> CommandCo
 
 
 def _machine_cv(opening: Calibrated | None, seconds: float) -> Bounds | None:
-    """Return the machine's CV for samples of that length, or of the next shorter ones in the noise floor."""
+    """Return the machine's CV for samples of that length, or of the next shorter length in the noise floor."""
     floors = [floor for floor in opening.floors if floor.sample_ns <= seconds * 1e9] if opening is not None else []
     return Bounds(floors[-1].cv_low, floors[-1].cv_high) if floors else None
 
@@ -165,8 +163,8 @@ _GRAVITY = (RunOutcome.UNDISTURBED, RunOutcome.UNKNOWN, RunOutcome.DISTURBED)
 def gate_of_run(series: RunSeries, has_results: bool = False, results: MarkedResults | None = None) -> RunOutcome:
     """Return the gravest outcome of the machine, the series and the runs in a file.
 
-    If the run `has_results`, None means that the file could not be read. For a single run the runs in the file are the
-    measurements; in a series the repetitions count as well.
+    If the run `has_results`, `results` of None means that the file could not be read. For a single run only the runs in
+    the file are measurements; in a series the repetitions count as well.
     """
     outcomes = [gate_of_machine(series)]
     if series.options.is_series or not has_results:
@@ -179,8 +177,8 @@ def gate_of_run(series: RunSeries, has_results: bool = False, results: MarkedRes
 def gate_of_series(series: RunSeries) -> RunOutcome:
     """Return undisturbed if enough repetitions of each command were; disturbed if the series is incomplete.
 
-    A repetition that failed or was cut short is not a measurement, so that the series is incomplete. So is a series
-    whose report refuses a result, because too small a share was undisturbed.
+    A series is incomplete if a repetition failed or was cut short, or if its report refuses a result because too small
+    a share was undisturbed.
     """
     measured = [judged for judged in series.repetitions if judged.repetition.is_measurement]
     outcomes = Counter((judged.repetition.command, judged.verdict.outcome) for judged in measured)
@@ -196,7 +194,7 @@ def gate_of_series(series: RunSeries) -> RunOutcome:
 def gate_of_machine(series: RunSeries) -> RunOutcome:
     """Return disturbed if the machine's speed changed during the series.
 
-    Undisturbed if that was not to be measured.
+    Return undisturbed if that was not requested.
     """
     change = speed_change_in(series)
     if change is not None and change.is_too_much:
@@ -205,7 +203,7 @@ def gate_of_machine(series: RunSeries) -> RunOutcome:
 
 
 def gate_of_results(results: MarkedResults) -> RunOutcome:
-    """Return undisturbed if all runs of the file were, and there are any; disturbed outranks unknown."""
+    """Return undisturbed if the file has runs and all were undisturbed; disturbed outranks unknown."""
     outcomes = {run.verdict.outcome for run in results.marked}
     if RunOutcome.DISTURBED in outcomes:
         return RunOutcome.DISTURBED

@@ -1,4 +1,4 @@
-"""Judging of a repetition: from its observations to its verdict."""
+"""Judges a repetition: from its observations to its verdict."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from noisewatch.operations.run.placement_watch import PlacementWatch
 from noisewatch.operations.run.watch import Mark, WakeUps
 
 _INEXACT_NS = 1_000_000  # of what looks find beyond the sum
-_MOSTLY = 0.99  # of a command's time its first thread had: the rest is what the shell in it forked
+_MOSTLY = 0.99  # of a command's time, used by its first thread: the rest is of forks of a shell
 
 
 class JudgedRepetition(Struct, frozen=True):
@@ -43,7 +43,7 @@ class JudgedRepetition(Struct, frozen=True):
 
     @property
     def is_undisturbed(self) -> bool:
-        """Whether it is an undisturbed measurement: a failed or cut run measures nothing."""
+        """Whether it is an undisturbed measurement; a run that failed or was cut short is not a measurement."""
         return self.standing == RunStanding.UNDISTURBED
 
     @property
@@ -56,7 +56,7 @@ class JudgedRepetition(Struct, frozen=True):
 
 @dataclass(slots=True)
 class PendingRepetition:
-    """A repetition that is running, or whose last window is still open."""
+    """A repetition that is still running, or whose last window is still open."""
 
     number: int
     command: int
@@ -87,24 +87,24 @@ class PendingRepetition:
             self.use = replace(self.use, ran_alone=False, unsure_ns=self.use.unsure_ns + most_ns)
         self.placement_by_trace = watch.by_trace(self.placement, trace)
         traced_ns = 0 if isinstance(trace, str) else trace.states.stopped_ns
-        if traced_ns < LOSES_TOO_MUCH * (end.ended_ns - self.started.began_ns):  # some programs try whether they can
+        if traced_ns < LOSES_TOO_MUCH * (end.ended_ns - self.started.began_ns):  # some programs probe for permission
             traced_ns = 0
-        # There is no notification when a process that it started is stopped.
+        # The kernel does not report that a descendant was stopped.
         stopped_ns = max(self.use.stopped_ns, traced_ns or self.placement.stopped_ns)
         self.use = replace(self.use, stopped_ns=stopped_ns)
 
 
 def _had_more(placement: Placement, used_ns: int) -> bool:
-    """Return whether the looks found more CPU time of the command than the kernel has added up.
+    """Return whether the looks found more CPU time of the command than the kernel's sum.
 
-    It adds up none of children that are not waited for because their parent ignores SIGCHLD (wait(2), NOTES).
+    The sum excludes children that are not waited for because their parent ignores SIGCHLD (wait(2), NOTES).
     """
     observed_ns = sum(thread.ran_ns for thread in placement.threads) + placement.other_ns
     return observed_ns * _MOSTLY > used_ns + _INEXACT_NS
 
 
 def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> JudgedRepetition:
-    """Judge the repetition, with the clocks and the noise floors (interruptions alone) of the opening calibration."""
+    """Judge the repetition by the clocks and noise floors (of interruptions alone) of the opening calibration."""
     before, after = pending.began.snapshot, pending.ended.snapshot
     ended_ns, seen_late_ns = pending.end.ended_ns, pending.wakeups.seen_late_ns
     if not isinstance(pending.trace, str) and pending.trace.has_seen_end:
@@ -148,7 +148,7 @@ def judge_pending(pending: PendingRepetition, opening: Calibrated | None) -> Jud
 
 
 def _names_of(pids: Iterable[int], windows: Sequence[Interval]) -> dict[int, str | None]:
-    """Return the names of the processes; None for one that the last look does not have."""
+    """Return the names of the processes; None for a process that is not in the last look."""
     last = windows[-1].after.tasks if windows else None
     tasks = last.by_tid if last is not None else {}
     return {pid: tasks[pid].name if pid in tasks else None for pid in sorted(pids)}
@@ -160,9 +160,9 @@ def floors_of(opening: Calibrated | None) -> Sequence[NoiseFloor]:
 
 
 def without_looks(judged: JudgedRepetition, span: Interval) -> JudgedRepetition:
-    """Return the repetition reduced to what is kept for long; `span`, of another one, replaces its own.
+    """Return the repetition without looks and counters, which take 20 kB per repetition on a small machine.
 
-    Looks and counters are the bulk of it: 20 kB a repetition on a small machine.
+    `span`, of another repetition, replaces its own.
     """
     trace = judged.repetition.trace
     kept = trace if isinstance(trace, str) else replace(trace, times=(), threads=())
@@ -175,7 +175,7 @@ def status_of(end: EndedCommand) -> int:
 
 
 def _use_of(started: StartedCommand, end: EndedCommand, left_ns: int) -> CommandUse:
-    """Return the command's use, including descendants that it did not wait for, if they are certainly its own."""
+    """Return the command's resource use, with descendants that it did not wait for if they are certainly its own."""
     adopted = end.adopted_usage or ResourceUsage()
     usage = end.usage if end.may_be_others else end.usage.plus(adopted)
     waited_ns, first_thread_ns = _first_thread(started, end)

@@ -1,4 +1,4 @@
-"""Options of a run, and the plan of a command by them: its CPUs, its user and its memory nodes."""
+"""The options of a run, and the plan of a command that follows from them: its CPUs, its user and its memory nodes."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     runs: int = 1  # of each command
     against: tuple[str, ...] | None = None
     is_aa: bool = False  # the command against itself
-    wait_s: float = 0.0  # before each repetition, at most, until the target CPUs are quiet
-    membind: str = "none"  # the only nodes with its memory: auto, those of the target CPUs; none, any; or a list
-    spreads: bool = False  # each busy thread of the command is pinned to a target CPU of its own
-    is_as_user: bool = False  # the command runs as the user who called sudo
-    most_retries: int = 0  # repetitions on top, in place of disturbed ones
-    min_undisturbed: float = 0.5  # a share of the runs: with fewer there is no result
+    wait_s: float = 0.0  # maximum wait before each repetition until the target CPUs are quiet
+    membind: str = "none"  # nodes of its memory: auto, those of the target CPUs; none, any; or a list
+    spreads: bool = False  # pin each busy thread of the command to its own target CPU
+    is_as_user: bool = False  # run the command as the user who called sudo
+    most_retries: int = 0  # additional repetitions to replace disturbed ones
+    min_undisturbed: float = 0.5  # the minimum share of runs for a result
     shows_output: bool = True
-    stops_at_failure: bool = True  # a status other than 0 ends a series
+    stops_at_failure: bool = True  # an exit status other than 0 ends a series
     calibration_s: float = 0.0  # before the first repetition, and after the last
     tracer: Tracer = Tracer.NONE
-    looks_often: bool = False  # within long repetitions too, of which parts are judged
+    looks_often: bool = False  # also within long repetitions, to judge parts of them
 
     @property
     def is_series(self) -> bool:
@@ -76,14 +76,14 @@ def command_plan(options: RunOptions, argv: tuple[str, ...], snapshot: Snapshot)
 
 
 def folders_of(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the folders from which the command reads as a rule: of its program, its arguments, and its own."""
+    """Return the folders that the command usually reads: its program's, its arguments', and its working directory."""
     own = os.readlink("/proc/self/cwd")  # os.getcwd fails in a removed folder
     named = [path for path in (own, shutil.which(argv[0]), *argv[1:]) if path is not None and os.path.isabs(path)]
     return (*map(os.path.realpath, named), "/")
 
 
 def _partition_of(snapshot: Snapshot) -> str | None:
-    """Return the folder of the valid isolated partition with all target CPUs: only its tasks can use them."""
+    """Return the folder of the valid isolated partition that has all target CPUs: only its tasks can use them."""
     own = set(snapshot.cgroup.folders)
     for partition in snapshot.isolation.partitions.all:
         is_valid = partition.invalid_reason is None and partition.has is not None
@@ -100,7 +100,7 @@ def _memory_nodes(wanted: str, snapshot: Snapshot) -> CpuSet | None:
         places = [snapshot.topology.get(cpu) for cpu in snapshot.target.cpus]
         nodes = [place.node if place is not None else None for place in places]
         if None in nodes or not nodes:
-            raise UsageError("--membind auto: the memory nodes of the target CPUs are not known; name them")
+            raise UsageError("--membind auto: the memory nodes of the target CPUs are unknown; list the nodes")
         return frozenset(node for node in nodes if node is not None)
     known = snapshot.settings.memory_nodes
     try:
@@ -108,7 +108,7 @@ def _memory_nodes(wanted: str, snapshot: Snapshot) -> CpuSet | None:
     except Malformed as error:
         raise UsageError(f"--membind {wanted}: wanted {AUTO}, {NONE} or a list of nodes: {error}") from error
     if not named:
-        raise UsageError(f"--membind {wanted!r}: names no node")
+        raise UsageError(f"--membind {wanted!r}: contains no node")
     if known is not None and not named <= known:  # the kernel silently accepts them if one node exists
         missing, has = format_cpu_list(named - known), format_cpu_list(known)
         raise UsageError(f"--membind {wanted}: there is no node {missing}; the machine has {has}")
@@ -120,7 +120,7 @@ def _calling_user() -> CommandUser:
     try:
         uid, gid = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
     except (KeyError, ValueError):
-        raise UsageError("--as-user: who called is not known (sudo says it in SUDO_UID and SUDO_GID)") from None
+        raise UsageError("--as-user: the calling user is unknown (sudo sets SUDO_UID and SUDO_GID)") from None
     try:
         groups = os.getgrouplist(pwd.getpwuid(uid).pw_name, gid)
     except KeyError:

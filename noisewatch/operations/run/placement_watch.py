@@ -1,6 +1,6 @@
-"""Where a command's threads run: looks at them, and on request the pinning of busy threads, one a CPU.
+"""Watches where a command's threads run, and on request pins busy threads, one per CPU.
 
-Busy threads are spread on isolated CPUs (isolcpus), where the scheduler does not spread them.
+Pinning is for isolated CPUs (isolcpus), across which the scheduler does not spread threads.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _SetAffinity = Callable[[int, Iterable[int]], None]
 
 
 class ThreadSpreader:
-    """A spreader that pins busy threads as they appear, one a CPU.
+    """A spreader that pins busy threads as they appear, one per CPU.
 
-    CPUs of free cores come first, then a thread's present CPU. A thread that has set its own affinity is left alone. A
-    pinned thread that rests is unpinned if another one needs its CPU. If there are more busy threads than CPUs, the
-    rest stay where they were. A thread inherits the CPU of the one that started it: one that lives for less than a look
-    stays there.
+    CPUs of free cores are preferred, then a thread's current CPU. A thread that has set its own affinity is left alone.
+    A pinned thread that is idle is unpinned if another thread needs its CPU. If there are more busy threads than CPUs,
+    the others are not pinned. A thread inherits the affinity of the thread that started it, and keeps it if it ends
+    before the next look.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ThreadSpreader:
         self._topology = topology
         self._affinity, self._set_affinity = affinity, set_affinity
         self._cpu_by_tid: dict[int, int] = {}
-        self._given: set[int] = set()  # CPUs, which what the pinned threads start inherits
+        self._given: set[int] = set()  # CPUs; inherited by what the pinned threads start
         self._left: set[int] = set()
         self._last: Mapping[int, ThreadLook] = {}
         self._pinned_count = 0
@@ -63,11 +63,11 @@ class ThreadSpreader:
 
     @property
     def outcome(self) -> SpreadThreads:
-        """The counts of pinned threads and of threads left alone so far."""
+        """The counts of threads pinned and left alone so far."""
         return SpreadThreads(self._pinned_count, dict(self._left_by_reason))
 
     def spread(self, look: CommandLook) -> list[SpreadThread]:
-        """Pin threads after the look, and return what was done; nothing if all busy threads have a CPU."""
+        """Pin threads after the look, and return the changes; none if all busy threads have a CPU."""
         last, self._last = self._last, look.threads
         for tid in self._cpu_by_tid.keys() - look.threads.keys():
             del self._cpu_by_tid[tid]
@@ -110,7 +110,7 @@ class ThreadSpreader:
         return SpreadThread(thread.tid, thread.name, None, reason)
 
     def _best(self, now: int) -> int:
-        """Return the best free CPU: with a free core, then the present one, then the first."""
+        """Return the best free CPU: on a free core, otherwise the current one, otherwise the first."""
         used = frozenset(self._cpu_by_tid.values())
         return min(self._free, key=lambda cpu: (bool(self._siblings(cpu) & used), cpu != now, cpu))
 
@@ -124,7 +124,7 @@ class ThreadSpreader:
             allowed = frozenset(self._affinity(tid))
             is_inherited = len(allowed) == 1 and allowed <= self._given
             if allowed != self._target and not is_inherited:
-                return "it chose its CPUs itself"
+                return "it set its own affinity"
             self._set_affinity(tid, {cpu})
         except OSError as error:
             return reason_of(error)
@@ -132,19 +132,19 @@ class ThreadSpreader:
 
 
 LOOK_EVERY_NS = 100_000_000
-_COUNT_EVERY = 10  # looks, of many threads: reading migrations takes as long as the rest of a look
+_COUNT_EVERY = 10  # looks, if there are many threads: reading migrations takes as long as the rest of a look
 _FEW_THREADS = 16
-_HAS_NODES = "/proc/sys/vm/zone_reclaim_mode"  # only a kernel with memory nodes has it
+_HAS_NODES = "/proc/sys/vm/zone_reclaim_mode"  # only on kernels with memory nodes
 _NOT_BEGUN = "no command was watched"
-_NODE_UNKNOWN = "the memory node of a target CPU is not known"
+_NODE_UNKNOWN = "the memory node of a target CPU is unknown"
 _NODES_UNKNOWN = f"{NODES}: no memory node is visible"
 
 
 class PlacementWatch:
-    """A watch of the placement of commands, one after the other.
+    """Watches the placement of commands, one after the other.
 
-    Call `begin`, `sample` each LOOK_EVERY_NS while the command runs, and `end`, from housekeeping CPUs. The watch reads
-    nothing that stops the command or interrupts its CPUs.
+    Call `begin`, then `sample` every LOOK_EVERY_NS while the command runs, then `end`, from housekeeping CPUs. Nothing
+    that is read stops the command or interrupts its CPUs.
     """
 
     def __init__(self, machine: Machine, target: CpuSet, topology: Mapping[int, CpuPlace]) -> None:
@@ -166,9 +166,9 @@ class PlacementWatch:
         self._spreader: ThreadSpreader | None = None
 
     def begin(self, pid: int, spreads: bool = False) -> None:
-        """Begin with a command that has just been started; orphans have to be reparented to the caller.
+        """Begin with a command that has just been started; its orphans must be reparented to the caller.
 
-        If it `spreads`, each look gives busy threads CPUs of their own.
+        With `spreads`, each look pins busy threads to their own CPUs.
         """
         folder = f"/proc/{pid}/task/{pid}"
         begun = {pid: read_migrations(self._machine.read_bytes, folder)} if self._counts_all else None
@@ -195,7 +195,7 @@ class PlacementWatch:
         used_ns: int | None = None,
         idle_share_by_cpu: Mapping[int, float] | None = None,
     ) -> Placement:
-        """Return the placement of the command by the looks; it has ended after `used_ns` of CPU time.
+        """Return the placement by the looks, for a command that has ended after `used_ns` of CPU time.
 
         `idle_share_by_cpu` is the share of the repetition in which the CPU was idle.
         """
@@ -204,7 +204,7 @@ class PlacementWatch:
         return placement if self._spreader is None else replace(placement, spread=self._spreader.outcome)
 
     def by_trace(self, looked: Placement, trace: TraceWindow | str) -> Placement:
-        """Return the placement by the trace, if there is one with more information."""
+        """Return the placement by the trace if it has more information, otherwise by the looks."""
         return looked if isinstance(trace, str) else placed_by_trace(looked, trace, CpuGroups(self._topology))
 
     @property

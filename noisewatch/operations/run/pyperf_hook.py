@@ -1,8 +1,8 @@
-"""The hook of pyperf (`pyperf timeit --hook noisewatch …`): it writes the noise of each value into the run's metadata.
+"""The pyperf hook (`pyperf timeit --hook noisewatch …`), which writes the noise of each value into the run's metadata.
 
-It runs in pyperf's worker, on the target CPU: while values are measured it only reads counters, and the rest is
-imported after the last value. https://pyperf.readthedocs.io/en/latest/api.html: hooks are context managers; pyperf
-makes one for the warm-ups and another one for the values.
+It runs in pyperf's worker on the target CPU, so it only reads counters while values are measured; all else is imported
+after the last value. Hooks are context managers; pyperf creates one for the warm-ups and one for the values:
+https://pyperf.readthedocs.io/en/latest/api.html.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_REASONS = 3
 VERDICT, VALUES, REASONS = "noisewatch_verdict", "noisewatch_values", "noisewatch_reasons"
 DISTURBED_VALUES, VERSION = "noisewatch_disturbed_values", "noisewatch_version"
 BEGAN, ENDED = "noisewatch_began_ns", "noisewatch_ended_ns"  # on CLOCK_MONOTONIC
-NOT_WATCHED = "noisewatch_not_watched"  # of a whole file, by `run --format pyperf`
+NOT_WATCHED = "noisewatch_not_watched"  # of a whole file; written by `run --format pyperf`
 _ALL = (VERDICT, VALUES, REASONS, DISTURBED_VALUES, VERSION, BEGAN, ENDED)
 
 
@@ -53,7 +53,7 @@ class PyperfHook:
             self._readings.append((self._began, ended))
 
     def teardown(self, metadata: MutableMapping[str, object]) -> None:
-        """Add the verdict on all values to the metadata, replacing an earlier one on the warm-ups."""
+        """Add the verdict on all values to the metadata, replacing that on the warm-ups."""
         cpu_files = read_cpu_files()
         from noisewatch import __version__
         from noisewatch.judgement.run.measured_values import judge_values
@@ -70,7 +70,7 @@ class PyperfHook:
 
 
 def _metadata_of(verdict: ValuesVerdict) -> dict[str, object]:
-    """Return the metadata in pyperf's form: numbers and texts without line ends, none of them empty."""
+    """Return the metadata as pyperf accepts it: numbers, and non-empty texts without line ends."""
     from noisewatch.judgement.run.reasons import RunOutcome
 
     outcomes = [value.outcome for value in verdict.values]
@@ -116,10 +116,10 @@ def _waited_ns(text: bytes | None) -> int | None:
 
 
 def around_from(before: CpuReading, after: CpuReading, cpus: Collection[int], siblings: bytes | None) -> ValuesAround:
-    """Return the noise of the CPU around the values; it is unknown for a thread that may run on several CPUs."""
+    """Return the noise of the CPU around the values; unknown for a thread that may run on several CPUs."""
     length_ns = after.at_ns - before.at_ns
     if len(cpus) != 1:
-        why = f"not pinned: what the {len(cpus)} CPUs that it may run on met is unknown"
+        why = f"not pinned: the noise on the {len(cpus)} CPUs that it may use is unknown"
         return ValuesAround(
             length_ns=length_ns, interrupted_ns=None, steal_ns=None, busy_ns_by_sibling=None, unknowns=(why,)
         )
@@ -130,7 +130,7 @@ def around_from(before: CpuReading, after: CpuReading, cpus: Collection[int], si
         unknowns.append("the interrupts of its CPU could not be read")
     steal_ns, busy = _times(before.stat, after.stat, cpu, siblings)
     if steal_ns is None:
-        unknowns.append("what the hypervisor took of its CPU could not be read")
+        unknowns.append("the steal time of its CPU could not be read")
     if busy is None:
         unknowns.append("the other threads of its core could not be read")
     return ValuesAround(

@@ -7,9 +7,9 @@ It is read for the times of its runs, and written without disturbed runs:
          "duration": 0.419, "uptime": 4315.8, …}}, …]}, …]}
 
 https://pyperf.readthedocs.io/en/latest/api.html. Metadata of a file holds for all of its benchmarks, that of a
-benchmark for all of its runs. `date` is the local time of the worker when its last value was known, without a zone
-(pyperf drops TZ from its workers' environment); `uptime` is from the second of boot until then; `duration` is from
-before its first value until some milliseconds later. A run without values finds the number of loops or warm-ups.
+benchmark for all of its runs. `date` is the worker's local time after its last value, without a zone (pyperf drops TZ
+from its workers' environment); `uptime` is the time since boot at that moment; `duration` is from before the first
+value until some milliseconds later. A run without values calibrates the number of loops or warm-ups.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LARGEST = 64 << 20  # bytes of JSON; a run of 100 benchmarks has 2 MB
 _VERSION = "1.0"
 _ZONE_S = 900  # all time zones are whole quarters of an hour apart
 _MOST_APART_S = 5  # between the two records of when a run ended: date and uptime
-_FEWEST_RUNS = 2  # needed for a standard deviation
+_FEWEST_RUNS = 2  # a standard deviation needs them
 _NAMED = 100  # characters
 _UNDISTURBED = "noisewatch_undisturbed"
 
@@ -59,15 +59,15 @@ class MarkedResults(Struct, frozen=True):
         return [run for run in self.marked if run.verdict.outcome == RunOutcome.UNDISTURBED]
 
     def write_undisturbed(self, output: BinaryIO) -> None:
-        """Write the file with its undisturbed runs alone. Raise TooFewUndisturbed if too few are."""
+        """Write the file with only its undisturbed runs. Raise TooFewUndisturbed if there are too few."""
         write_filtered(self.file, [marked.run for marked in self.undisturbed], __version__, output)
 
 
 def refuse_same_file(results: str, filtered: str) -> None:
-    """Raise UsageError if both are the same file: the measurements are not to be overwritten."""
+    """Raise UsageError if both are the same file, so that the measurements are not overwritten."""
     is_same = os.path.realpath(results) == os.path.realpath(filtered)
     if is_same or (os.path.exists(results) and os.path.exists(filtered) and os.path.samefile(results, filtered)):
-        raise UsageError(f"--filtered {filtered}: that is the file of --results")
+        raise UsageError(f"--filtered {filtered}: same file as --results")
 
 
 def mark_results(path: str, series: RunSeries) -> MarkedResults:
@@ -84,7 +84,7 @@ def mark_results(path: str, series: RunSeries) -> MarkedResults:
 
 
 class PyperfFile(Struct, frozen=True):
-    """The content of a file: the JSON unchanged, and its runs in order."""
+    """The content of a file: the unchanged JSON, and its runs in order."""
 
     path: str
     content: Mapping[str, Any]
@@ -92,7 +92,7 @@ class PyperfFile(Struct, frozen=True):
 
 
 class TooFewUndisturbed(NoisewatchError):
-    """The undisturbed runs of a file are too few for a benchmark."""
+    """Too few runs in a file are undisturbed."""
 
 
 def read_pyperf_file(path: str, booted_wall_ns: int) -> PyperfFile:
@@ -139,7 +139,7 @@ def _bytes_of(path: str) -> bytes:
                 content = reader.read(_LARGEST + 1)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         if isinstance(error, FileNotFoundError):
-            raise Unreadable(path, f"{NO_SUCH_FILE}: the command did not write it (see what it said)") from error
+            raise Unreadable(path, f"{NO_SUCH_FILE}: the command did not write it (see its output)") from error
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise Unreadable(path, reason) from error
     if len(content) > _LARGEST:
@@ -210,9 +210,9 @@ def _length_ns(metadata: Mapping[str, Any]) -> int | None:
 
 
 def _ended_wall_ns(metadata: Mapping[str, Any], booted_wall_ns: int) -> tuple[int, ...]:
-    """Return when the run ended (ns since 1970, UTC), in the zone that agrees with its uptime.
+    """Return when the run ended (ns since 1970, UTC), in the time zone that agrees with its uptime.
 
-    Without such a zone it is in that of this process: two times if the hour occurred twice, none without a date.
+    Without such a zone, assume this process's zone: two times if the clock was set back that hour, none without a date.
     """
     try:
         date = datetime.fromisoformat(metadata.get("date", ""))

@@ -1,6 +1,6 @@
-"""Running of a command, one or more times, with a verdict on each repetition.
+"""Runs a command one or more times, with a verdict on each repetition.
 
-A listener gets the state before the first repetition, and each repetition when it is judged.
+A listener receives the state before the first repetition, and each repetition once it is judged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from noisewatch.machine.command.ending import EndedCommand
 from noisewatch.machine.command.running import Commands
 from noisewatch.machine.command.start import InheritedState, inherited_state
 from noisewatch.machine.status_files import StatusFile
-from noisewatch.model.interval.disturbance import LOUD_SHARE, name_loud, threads_of
+from noisewatch.model.interval.disturbance import LOUD_SHARE, main_culprit_names, threads_of
 from noisewatch.model.interval.interval import Interval
 from noisewatch.model.run.mean_difference import drawn_order
 from noisewatch.operations.calibrate import calibrate_cpus
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 class WatchingCost(Struct, frozen=True):
-    """The CPU time of noisewatch itself until the first repetition, and its CPUs from then on.
+    """The CPU time of noisewatch itself before the first repetition, and its CPUs from then on.
 
     The processes that calibrate are not included.
     """
@@ -69,7 +69,7 @@ class WatchingCost(Struct, frozen=True):
 
 
 class RunBeginning(Struct, frozen=True, kw_only=True):
-    """The state before the first repetition; `opening` is None if no calibration was requested or none worked."""
+    """The state before the first repetition; `opening` is None if no calibration was requested or it failed."""
 
     options: RunOptions
     seed: int
@@ -95,10 +95,10 @@ _MOST_NAMED = 3
 
 
 class RunSeries(Struct, frozen=True, kw_only=True):
-    """All repetitions, in order; of two commands in pairs, in an order drawn by `seed`. `machine` is the first look.
+    """All repetitions, in order; those of two commands in pairs, in an order drawn by `seed`.
 
-    Of repetitions before the last 50 the looks are kept only if `looks_often` was requested. `failed` is the number of
-    the repetition whose status ended the series, `ended_by` the signal that did.
+    `machine` is the first look. Looks are kept for the last 50 repetitions, or for all if `looks_often` was requested.
+    `failed` is the number of the repetition whose status ended the series, `ended_by` is the signal that ended it.
     """
 
     options: RunOptions
@@ -110,7 +110,7 @@ class RunSeries(Struct, frozen=True, kw_only=True):
     own_cpu_s: float  # between the calibrations
     opening: Calibrated | None = None  # before the first repetition, and after the last; None if not requested
     closing: Calibrated | None = None
-    not_calibrated: str | None = None  # when and why not, if requested
+    not_calibrated: str | None = None  # when and why a requested calibration is missing
     level: TraceLevel = UNTRACED  # at the start
     failed: int | None = None
     ended_by: int | None = None
@@ -134,7 +134,7 @@ def run_series(
     be started.
     """
     if not machine.is_live:
-        raise UsageError("a command runs on this host only, not in a copied tree or a recording")
+        raise UsageError("a command can only run on this host, not with a copied tree or a recording")
     inherited = inherited_state()  # before this process is pinned
     looked_at = replace(snapshot_options(options.machine, machine), asks_inventory=True)
     watch = RunWatch(recorder or machine, looked_at, machine)
@@ -142,17 +142,17 @@ def run_series(
     pin_with_remark(first, listener)
     if not first.target.cpus:
         raise CannotMeasure("there is no target CPU to run on")
-    command_plan(options, options.argv, first)  # invalid options are refused before anything takes time
+    command_plan(options, options.argv, first)  # refuse invalid options before anything takes time
     status = RunStatusWriter.of(machine, options, first.target.cpus, StatusFile())
     if recorder is not None:
-        watch.tell(status.told)
+        watch.record_status(status.texts)
     try:
         return _calibrated_series(watch, recorder or machine, options, listener, inherited, status)
     finally:
         status.end()
         if recorder is not None:
             with suppress(NoisewatchError):
-                watch.look()  # a replay is to have the verdicts on the last repetitions
+                watch.look()  # so that a replay has the verdicts on the last repetitions
 
 
 def _calibrated_series(
@@ -188,7 +188,7 @@ def _calibrated_series(
 def _calibrated(
     machine: Machine, snapshot: Snapshot, options: RunOptions, listener: RunListener
 ) -> tuple[Calibrated | None, str | None]:
-    """Calibrate the machine alone, for the requested time; return the reason, with a remark, if that fails."""
+    """Calibrate the machine alone for the requested time; if that fails, remark and return the reason."""
     if not options.calibration_s:
         return None, None
     cpus = snapshot.target.cpus
@@ -198,7 +198,7 @@ def _calibrated(
     if isinstance(measured, str):
         listener.on_remark(f"not calibrated: {measured}")
         return None, measured
-    return calibrated_with(measured.samples, Budget(), cpus, measured.meanwhile), None
+    return calibrated_with(measured.samples, Budget(), cpus, measured.observations), None
 
 
 @dataclass(slots=True)
@@ -307,7 +307,7 @@ class _Series:
             self._close_window()
 
     def _watched_to_the_end(self, pending: PendingRepetition) -> EndedCommand:
-        """Wait for the end of the command, with looks at the machine, and more often at its threads."""
+        """Wait for the end of the command, looking at the machine, and more often at the command's threads."""
         began_ns, sampled_ns = pending.started.began_ns, pending.started.began_ns
         while True:
             look_ns = self.watch.next_look_ns(began_ns, self.options.looks_often)
@@ -347,7 +347,7 @@ class _Series:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Drop the looks of old repetitions, which would fill the memory if there are thousands."""
+        """Drop the looks of old repetitions, because thousands would fill the memory."""
         while self._let_go_count < len(self._judged) - _KEPT:
             judged = self._judged[self._let_go_count]
             self._judged[self._let_go_count] = without_looks(judged, self._judged[0].repetition.span)
@@ -355,7 +355,7 @@ class _Series:
 
 
 def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener: RunListener) -> None:
-    """Wait until target CPUs and their siblings are quiet, the time is up, or the series is to end."""
+    """Wait until target CPUs and their siblings are quiet, the time is up, or the series has to end."""
     until_ns = time.monotonic_ns() + round(wait_s * NS_PER_S)
     watch.look()
     while commands.pause(watch.last.taken_at_ns + _LOOK_NS):
@@ -371,12 +371,12 @@ def wait_for_quiet(watch: RunWatch, commands: Commands, wait_s: float, listener:
 
 
 def _loud_sources(window: Interval) -> Iterator[str]:
-    """Yield the threads that used a CPU which has to be quiet, the largest first."""
+    """Yield the threads that used CPUs that have to be quiet, the costliest first."""
     case = Case(window.after)
     for cpu in sorted(case.target | case.siblings):
         share = window.busy_share(cpu)
         if share is None or share > LOUD_SHARE:
-            yield from name_loud(threads_of(window, cpu)) or [f"an unknown task on CPU {cpu}"]
+            yield from main_culprit_names(threads_of(window, cpu)) or [f"an unknown task on CPU {cpu}"]
 
 
 def turns(options: RunOptions, seed: int, judged: Callable[[], Sequence[JudgedRepetition]]) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""The status of a running series: a small file for monitors on this host, and part of its own recording."""
+"""The status of a running series: a small file for monitors on this host, also part of the run's own recording."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from noisewatch.errors import Malformed, Unreadable
 from noisewatch.judgement.run.reasons import describe_reasons
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.machine_lock import read_owner
-from noisewatch.kernel.tasks.run_status import LONGEST_SAID, MOST_REPETITIONS, OUTCOMES, SCHEMA, RunStage
+from noisewatch.kernel.tasks.run_status import LONGEST_TEXT, MOST_REPETITIONS, OUTCOMES, SCHEMA, RunStage
 from noisewatch.machine import Machine
 from noisewatch.machine.status_files import StatusFile
 from noisewatch.operations.run.judging import JudgedRepetition
 from noisewatch.operations.run.options import RunOptions
 from noisewatch.units import NS_PER_S
 
-_MOST_TOGETHER_NS = NS_PER_S // 4  # from the begin of the first to the end of the last repetition of one entry
+_MOST_TOGETHER_NS = NS_PER_S // 4  # from the start of the first to the end of the last repetition of one entry
 
 
 class _Entry(Struct):
@@ -36,7 +36,7 @@ class _Entry(Struct):
     line: str = ""
 
     def takes(self, judged: JudgedRepetition) -> bool:
-        """Return whether the repetition, which follows the entry, can be merged with it."""
+        """Return whether the next repetition can be merged into the entry."""
         repetition = judged.repetition
         is_short = repetition.ended_ns - self.began_ns <= _MOST_TOGETHER_NS
         return is_short and self.last + 1 == repetition.number and self.outcome == judged.standing
@@ -48,7 +48,7 @@ class _Entry(Struct):
 
 
 class RunStatusWriter(Struct):
-    """A writer of the status, between repetitions only. `owner` is this process; if None, nothing is written."""
+    """Writes the status, only between repetitions. `owner` is this process; if None, nothing is written."""
 
     options: RunOptions
     cpus: CpuSet
@@ -88,14 +88,14 @@ class RunStatusWriter(Struct):
             entry.last, entry.ended_ns = repetition.number, repetition.ended_ns
             entry.command = entry.command if entry.command == repetition.command else None
         else:
-            text = describe_reasons(judged.verdict)[:LONGEST_SAID]
+            text = describe_reasons(judged.verdict)[:LONGEST_TEXT]
             times = repetition.began_ns, repetition.ended_ns
             entry = _Entry(repetition.number, repetition.number, repetition.command, *times, outcome, text)
             self._entries.append(entry)
         entry.encode()
 
-    def told(self) -> list[str]:
-        """Return the status of this run, in the form of the texts of all runs."""
+    def texts(self) -> list[str]:
+        """Return this run's status as a list of at most one text, in the form in which all runs are read."""
         return [self._text()] if self.owner is not None else []
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""The kernel's trace of a series: always on, and evaluated for each repetition."""
+"""The kernel's trace of a series: always on, evaluated for each repetition."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ UNTRACED = TraceLevel(Tracer.NONE, NOT_TRACED)
 
 
 class RunTrace:
-    """A context manager, to be entered before commands are started; if tracing fails, it has a reason only.
+    """A context manager that traces; enter it before commands are started. If tracing fails, it only has a reason.
 
-    Target CPUs and their siblings are traced. Starting and ending takes a fifth of a second, and interrupts all CPUs.
+    Target CPUs and their siblings are traced. Starting and ending take a fifth of a second, and interrupt all CPUs.
     """
 
     def __init__(self, tracer: Tracer, snapshot: Snapshot) -> None:
@@ -67,7 +67,7 @@ class RunTrace:
 
     @property
     def level(self) -> TraceLevel:
-        """The present tracer: another process may have taken the trace away."""
+        """The current tracer, which another process may have disabled."""
         return TraceLevel(self._tracer if self._follower is not None else Tracer.NONE, self._reason)
 
     def prepare(self) -> None:
@@ -80,11 +80,11 @@ class RunTrace:
         self._do(lambda follower: follower.follow(started.pid, started.began_ns))
 
     def drain(self) -> None:
-        """Read the buffers; to be called some ten times a second while the command runs."""
+        """Read the buffers; call it about ten times a second while the command runs."""
         self._do(lambda follower: follower.drain())
 
     def look(self) -> None:
-        """Read the names of threads that come and go; to be called now and then."""
+        """Read the names of short-lived threads; call it now and then."""
         self._do(lambda follower: follower.look())
 
     def end(self, ended_ns: int) -> TraceWindow | str:
@@ -92,7 +92,7 @@ class RunTrace:
         return self._do(lambda follower: follower.end(ended_ns)) or self._reason or NOT_TRACED
 
     def _do(self, step: Callable[[TraceFollower], _T]) -> _T | None:
-        """Run a step of the follower; None without a trace. After a failure, tracing stays off."""
+        """Run a step of the follower; return None without a trace. After a failure, tracing stays off."""
         if self._follower is None:
             return None
         self._drained_ns = time.monotonic_ns()

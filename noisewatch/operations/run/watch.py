@@ -1,14 +1,14 @@
-"""What is watched while a command runs: the machine, the command's cgroups, and noisewatch itself.
+"""Watches the machine, the command's cgroups, and noisewatch itself while a command runs.
 
-`RunWatch` looks at the machine now and then, and marks its counters at each repetition. `FreezeWatch` sees whether the
-cgroup of a command is frozen, or has used up its CPU quota. `WakeUps` sees whether noisewatch itself was woken in time
-while it waited for a command: how late, and why.
+`RunWatch` takes looks at the machine now and then, and reads its counters around each repetition. `FreezeWatch` detects
+that the cgroup of a command is frozen or has used up its CPU quota. `WakeUps` measures how late, and why, noisewatch
+itself was woken while it waited for a command.
 
     /proc/PID/schedstat    177645329 16002335 366      ns on a CPU, ns ready and waiting for one, …
                            0 0 0                       nothing of it is counted (CONFIG_SCHED_INFO, delayacct)
 
-The kernel counts the wait for its own CPU. Any further delay has another cause than its CPU: the whole machine was
-paused (by a hypervisor or the firmware), or noisewatch alone was stopped.
+The kernel counts the wait for its own CPU. Any further delay has another cause: the whole machine was paused (by a
+hypervisor or the firmware), or only noisewatch was stopped.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from noisewatch.units import NS_PER_S
 class FreezeWatch:
     """A context manager that watches the cgroups of commands, one command after the other.
 
-    Call `prepare` before it is started, `sample` while it runs, and `end`. A look finds the groups of the command. On
-    this host the kernel notifies of writes that may freeze or thaw them.
+    Call `prepare` before a command is started, `sample` while it runs, then `end`. A look finds the command's groups.
+    On this host the kernel reports writes that may freeze or thaw them.
     """
 
     def __init__(self, machine: Machine, find: FindGroups | None = None) -> None:
@@ -75,7 +75,7 @@ class FreezeWatch:
             self._changes.close()
 
     def prepare(self, cgroup: str | None = None) -> None:
-        """Watch the groups of the next command: this process's own, and the cgroup v2 to which it is moved."""
+        """Watch the groups of the next command: this process's own, and the cgroup v2 to which the command is moved."""
         self._noted.clear()
         look = self._reader.look() or FreezeLook(self._machine.now_ns())
         if cgroup is not None:
@@ -91,7 +91,7 @@ class FreezeWatch:
         self._tally = FreezeTally(look)
 
     def sample(self, pid: int) -> None:
-        """Look at the groups of the command's first process."""
+        """Take a look at the groups of the command's first process."""
         look = self._reader.look(f"/proc/{pid}/cgroup")
         if look is not None:
             self._take_noted(look.taken_at_ns)
@@ -99,7 +99,7 @@ class FreezeWatch:
             self._watch_groups()
 
     def end(self, length_ns: int) -> Freezing:
-        """Return for how long the groups of the command were frozen; it has ended after `length_ns`."""
+        """Return how long the groups of the command were frozen; the command ended after `length_ns`."""
         look = self._reader.look_again()
         self._take_noted(look.taken_at_ns)
         self._tally.add(look)
@@ -116,7 +116,7 @@ class FreezeWatch:
         try:
             group = freezer.read(self._machine)
         except NoisewatchError:
-            return  # it is gone
+            return  # the group is gone
         self._noted.append((at_ns, group, freezer.is_written_to_freeze))
 
     def _take_noted(self, until_ns: int) -> None:
@@ -134,7 +134,7 @@ class FreezeWatch:
                     self._freezer_by_notice[path] = freezer
 
 
-_PROMPT_NS = 10_000_000  # normal delay of a wait: its timeout is in ms, and timers may depend on ticks
+_PROMPT_NS = 10_000_000  # normal delay of a wait: timeouts are in ms, and timers may depend on ticks
 
 
 def read_own_wait_ns() -> int | None:
@@ -143,7 +143,7 @@ def read_own_wait_ns() -> int | None:
 
 
 def own_wait_ns(schedstat: str) -> int | None:
-    """Return the wait for a CPU (ns) in the text of a thread that has run, or None if it has no counts."""
+    """Return the wait for a CPU (ns) in a thread's schedstat, or None if nothing is counted."""
     try:
         ran_ns, waited_ns = parse_schedstat(schedstat)
     except Malformed:
@@ -152,11 +152,11 @@ def own_wait_ns(schedstat: str) -> int | None:
 
 
 class WakeUps:
-    """The wake-ups of noisewatch in one repetition; to be made before its command is started.
+    """The wake-ups of noisewatch in one repetition; create it before the command is started.
 
-    `held_up_ns`: delays without a cause on its CPU; `seen_late_ns`: by how much the end was noticed late, at most. A
-    pause counts from when the wake-up was due, so that a pause shorter than the waits (100 ms) may be missed. Without
-    schedstat `seen_late_ns` is None, and waits for a CPU are in `held_up_ns` too.
+    `held_up_ns`: delays without a cause on its CPU. `seen_late_ns`: the maximum delay in noticing the end. A pause
+    counts from when the wake-up was due, so pauses shorter than the waits (100 ms) may be missed. Without schedstat,
+    `seen_late_ns` is None, and `held_up_ns` includes waits for a CPU.
     """
 
     def __init__(
@@ -165,14 +165,14 @@ class WakeUps:
         self.held_up_ns = 0
         self.seen_late_ns: int | None = 0
         self._read_wait_ns, self._now_ns = wait_ns, now_ns
-        self._alive_at_ns = wait_ns()  # our wait so far when the command was last known to run
-        self._unrun_ns = 0  # since then no thread of ours ran
+        self._alive_at_ns = wait_ns()  # our wait for a CPU so far when the command was last known to run
+        self._unrun_ns = 0  # no thread of ours has run since then
 
     @contextmanager
     def working(self, started: StartedCommand) -> Iterator[None]:
-        """Return a context for work between waits, within the command's own `noticed`.
+        """Return a context for work between waits, inside the command's own `noticed`.
 
-        Threads of ours that read files delay the main one in noticing the end, and wait for a CPU as well.
+        Our file-reading threads delay the main thread in noticing the end, and wait for a CPU as well.
         """
         began_ns, used_ns = time.monotonic_ns(), time.process_time_ns()
         with started.noticed():
@@ -208,7 +208,7 @@ _LEAST_READ = 8  # processes in a look: the command and its culprits, however sl
 
 
 class Mark(Struct, frozen=True):
-    """The counters at one instant, the offsets of the clocks, and the CPU time that noisewatch has used."""
+    """The counters at one instant, the clock offsets, and the CPU time used by noisewatch so far."""
 
     snapshot: Snapshot
     clocks: ClockOffsets
@@ -216,15 +216,15 @@ class Mark(Struct, frozen=True):
 
 
 class RunWatch:
-    """The looks and marks of one machine, in order. Tasks that the command starts are separated from all others."""
+    """The looks and marks of one machine, in order. The command's tasks are separated from all others."""
 
     def __init__(self, machine: Machine, options: SnapshotOptions, counting: Machine | None = None) -> None:
-        """Take looks from the machine, and marks from `counting`: a recording is to contain looks alone."""
+        """Take looks from `machine` and marks from `counting`, so that a recording contains only looks."""
         self._machine = machine
         self.counting = counting or machine
         self._options = replace(options, is_discreet=True)
         self._task_reader = TaskReader()
-        self._bystanders: Mapping[int, int] = {}  # processes below us that no command has started, and since when
+        self._bystanders: Mapping[int, int] = {}  # our descendants that no command has started, and since when
         self._snapshot = self._read(None)
         self._counters: Counters | None = None
 
@@ -234,9 +234,9 @@ class RunWatch:
         return self._snapshot
 
     def begin(self) -> None:
-        """Read all threads; later looks within a repetition read at most the number in the budget.
+        """Read all threads; later looks within a repetition are limited by the budget.
 
-        No command has been started yet: our present descendants are helpers, or belong to the shell that this process
+        No command has been started yet: current descendants are helpers, or belong to the shell that this process
         replaced.
         """
         snapshot = self._read(self._snapshot)
@@ -246,31 +246,31 @@ class RunWatch:
         self._counters = read_counters(self.counting)
         self._task_reader.limit(round(TASK_BUDGET_SHARE * NS_PER_S), _LEAST_READ)
 
-    def tell(self, runs: Callable[[], Json]) -> None:
-        """Record the status of this run with each look from now on, for replays; our own snapshots leave it out."""
+    def record_status(self, runs: Callable[[], Json]) -> None:
+        """Record the status of this run with each look from now on, for replays; our own snapshots omit it."""
         self._options = replace(self._options, asks_runs=runs)
 
     def mark(self) -> Mark:
-        """Return the counters now: right before a repetition, and right after it."""
+        """Return the current counters; call it right before and right after a repetition."""
         self._counters = read_counters(self.counting, self._counters)
         return Mark(self._counters.within(self._snapshot), clock_offsets_now(), time.process_time_ns())
 
     def look(self) -> Interval:
-        """Return the window from the last look until now."""
+        """Take a look and return the window since the last one."""
         before, self._snapshot = self._snapshot, self._read(self._snapshot)
         return interval_between(before, self._snapshot)
 
     def is_due(self, length_ns: int) -> bool:
         """Return whether a look may follow a repetition of this length: it is cheap in comparison, or rare.
 
-        So the noise of a repetition that is not short is not attributed to the one before.
+        So the noise of a longer repetition is not attributed to the previous one.
         """
         return length_ns >= _LONG_NS or time.monotonic_ns() - self._snapshot.taken_at_ns >= _SOONEST_NS
 
     def next_look_ns(self, began_ns: int, is_often: bool = False) -> int:
-        """Return the time of the next look at a running repetition: the longer it lasts, the rarer.
+        """Return the time of the next look at a running repetition.
 
-        Looks are at most a second apart.
+        Looks become rarer the longer it lasts, and are at most a second apart.
         """
         elapsed_ns = time.monotonic_ns() - began_ns
         last_ns = max(self._snapshot.taken_at_ns, began_ns)

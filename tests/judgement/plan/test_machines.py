@@ -152,7 +152,7 @@ def test_isolated_cpus_come_before_others() -> None:
 def test_an_unreadable_cgroup_v1_leaves_isolation_unknown() -> None:
     plan = planned(files_of(cores(8)) | {"/proc/self/cgroup": "4:cpuset:/\n0::/\n"}, 2)
     assert answer(plan, Criterion.ISOLATED).status == Status.UNKNOWN
-    assert answer(plan, Criterion.ISOLATED).reason == "whether cgroup v1 isolates CPUs is unknown"
+    assert answer(plan, Criterion.ISOLATED).reason == "cannot tell whether cgroup v1 isolates CPUs"
 
 
 def test_only_cpus_of_the_callers_cpuset_except_one_core_are_proposed() -> None:

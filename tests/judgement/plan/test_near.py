@@ -46,7 +46,7 @@ def test_on_bare_metal_with_one_node_all_cpus_are_near() -> None:
 
 
 def test_an_unknown_device_is_refused_with_a_list_of_devices() -> None:
-    with pytest.raises(UsageError, match="'eth7': no such network interface, disk or PCI device; there are eth0"):
+    with pytest.raises(UsageError, match="'eth7': no such network interface, disk or PCI device; available: eth0"):
         planned(_TWO_NODES | _device_files(0), 1, near="eth7")
 
 

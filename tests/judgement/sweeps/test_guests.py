@@ -20,7 +20,7 @@ from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import NOT_TRACED
-from noisewatch.model.calibration.attribution import Meanwhile, attribution_of
+from noisewatch.model.calibration.attribution import ConcurrentObservations, attribution_of
 from noisewatch.model.interval.interval import interval_between
 from tests.judgement.checks.calibration.calibrating import NO_CPUFREQ, every_third_slow
 from tests.judgement.checks.calibration.meanwhile import SPINNER
@@ -134,7 +134,7 @@ def _judged(guest: int, machine: WrittenMachine, checks: Sequence[Check] = _BLOC
     sample = interval_between(before, after)
     samples = _predicted(guest).calibration.samples
     load = interval_between(after, loaded, loop_lost_share_by_cpu=samples.lost_share_by_cpu)
-    attribution = attribution_of(samples, Meanwhile(NOT_TRACED, after, load))
+    attribution = attribution_of(samples, ConcurrentObservations(NOT_TRACED, after, load))
     calibrated = replace(_predicted(guest), attribution=attribution)
     rules = rules_for(Rules(is_profile_given=False), after)
     return judge(Case(after, sample, calibrated=calibrated, under_load=load, rules=rules), checks)

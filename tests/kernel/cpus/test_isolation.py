@@ -131,4 +131,4 @@ def test_cpus_that_cgroup_v1_does_not_balance_are_isolated() -> None:
 def test_isolation_by_an_unknown_cgroup_v1_is_doubtful() -> None:
     files = {path: text for path, text in VERSION_1.items() if not path.endswith("release_agent")}
     isolation = _read(files | {f"{CPUS}/isolated": "\n"})
-    assert (isolation.isolated, isolation.doubt) == (frozenset(), "whether cgroup v1 isolates CPUs is unknown")
+    assert (isolation.isolated, isolation.doubt) == (frozenset(), "cannot tell whether cgroup v1 isolates CPUs")

@@ -16,7 +16,7 @@ CPUINFO = {"/proc/cpuinfo": "processor\t: 0\nmodel name\t: A\n\nprocessor\t: 3\n
 def _online_and_source(files: Files) -> tuple[Set[int] | None, Set[int] | None, str | None]:
     """Return the online CPUs, the offline CPUs, and the file that lists them."""
     online = read_online(reading(files))
-    return online.online, online.offline, online.said_by
+    return online.online, online.offline, online.source
 
 
 def _flags(**flag_by_cpu: str) -> dict[str, str]:

@@ -92,7 +92,7 @@ def test_only_cpu_0_is_spared_without_a_topology() -> None:
 
 
 def test_target_is_empty_if_online_cpus_are_unknown() -> None:
-    assert _choose(online=None, own=None) == (frozenset(), "none is known to be online")
+    assert _choose(online=None, own=None) == (frozenset(), "no CPU is known to be online")
 
 
 @pytest.mark.parametrize("online", [None, frozenset({0})])

@@ -63,7 +63,7 @@ def test_impossible_command_line_is_no_configuration(path: str, text: str) -> No
 
 def test_missing_boot_loader_is_not_an_empty_configuration() -> None:
     configuration = read_boot_configuration(reading({"/proc/cmdline": "quiet\n"}))
-    assert (configuration.configured, configuration.said_by) == ({}, ())
+    assert (configuration.configured, configuration.paths) == ({}, ())
 
 
 def test_unreadable_folder_leaves_the_configuration_unknown() -> None:

@@ -75,7 +75,7 @@ def test_tick_that_is_no_number_is_unknown(text: str) -> None:
 def test_any_of_the_files_is_read(path: str) -> None:
     config, reasons = _read({path: _pack() if path == PACKED else TEXT})
     assert config is not None
-    assert (config.tick_hz, config.said_by, reasons) == (250, path, {})
+    assert (config.tick_hz, config.path, reasons) == (250, path, {})
 
 
 def test_the_kernels_own_file_comes_first() -> None:

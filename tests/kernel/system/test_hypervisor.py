@@ -45,7 +45,7 @@ def _pci(vendor: str, name: str = "vendor") -> dict[str, str]:
 
 def test_missing_flag_of_the_processor_proves_nothing() -> None:
     hypervisor = _hypervisor(WrittenMachine({**BARE, CPUINFO: _X86}))
-    assert (hypervisor.name, "nothing proves" in hypervisor.because) == (None, True)
+    assert (hypervisor.name, "not proven" in hypervisor.because) == (None, True)
 
 
 @pytest.mark.parametrize(("steal", "name"), [(0, NONE), (9, UNIDENTIFIED)])

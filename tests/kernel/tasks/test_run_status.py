@@ -14,7 +14,7 @@ from noisewatch.errors import Malformed
 from noisewatch.kernel.reader import Reader
 from noisewatch.kernel.tasks.machine_lock import NAMESPACE
 from noisewatch.kernel.tasks.run_status import (
-    LONGEST_SAID,
+    LONGEST_TEXT,
     MOST_REPETITIONS,
     QUESTION,
     RunStage,
@@ -115,7 +115,7 @@ def test_names_and_reasons_are_cleaned_for_terminals() -> None:
     (status,) = _read([json.dumps(_status(programs=[hostile], repetitions=[[*_REPETITION[:-1], hostile]]))])
     assert status.programs[0].isprintable()
     assert status.repetitions[0].said.isprintable()
-    assert len(status.repetitions[0].said) <= LONGEST_SAID
+    assert len(status.repetitions[0].said) <= LONGEST_TEXT
 
 
 @pytest.mark.parametrize("texts", [None, {}, 5, "text", [None], [["x"]]])

@@ -47,7 +47,7 @@ class _WrittenBuffers(TraceBuffers):
 
     def __enter__(self) -> Self:
         self.happened, self.started = _WrittenInstance(), _WrittenInstance()
-        self.target, self.senders, self.untold = self.happened, self.started, []
+        self.target, self.senders, self.uncovered = self.happened, self.started, []
         self.events, self.events_of_senders = events_on_target(event_format), events_of_senders(event_format)
         _WrittenBuffers.made.append(self)
         return self

@@ -88,7 +88,7 @@ def test_lost_births_make_a_window_unknown_until_the_next_command() -> None:
         followed.on_others((500, birth(CHILD, COMMAND)), is_after_loss=True)
         followed.on_target((20, switch("run", COMMAND)))
         followed.begin(100)
-        assert followed.end(1000) == "events were lost: who was started by whom is not known"
+        assert followed.end(1000) == "events were lost: parent processes are unknown"
         followed.on_others((2000, birth(COMMAND, BEFORE)))
         followed.on_target((3000, switch("idle", 0, COMMAND)))
         followed.begin(2100)
@@ -101,14 +101,14 @@ def test_malformed_page_of_births_is_a_loss() -> None:
         followed.buffers.started.written[1] = [b"rubbish"]
         followed.on_target((20, switch("run", COMMAND)))
         followed.begin(100)
-        assert followed.end(1000) == "events were lost: who was started by whom is not known"
+        assert followed.end(1000) == "events were lost: parent processes are unknown"
 
 
 def test_cpu_without_events_makes_a_window_unknown() -> None:
     with followed_trace() as followed:
         followed.on_others((10, birth(COMMAND, BEFORE)))
         followed.begin(100)
-        assert "none was seen yet" in str(followed.end(1000))
+        assert "there was none yet" in str(followed.end(1000))
 
 
 def test_trace_without_the_command_is_rejected() -> None:
@@ -116,10 +116,10 @@ def test_trace_without_the_command_is_rejected() -> None:
     with followed_trace() as followed:
         followed.on_target((20, switch("idle", 0, HOG)))
         followed.begin(100)
-        assert followed.end(1000) == "the trace has not seen the command begin"
+        assert followed.end(1000) == "the command's start is missing in the trace"
         followed.on_others((2000, birth(COMMAND, BEFORE)))
         followed.begin(2100)
-        assert followed.end(3000) == "the trace has not seen the command begin"
+        assert followed.end(3000) == "the command's start is missing in the trace"
 
 
 def test_call_that_the_command_sent_is_its_own() -> None:
@@ -183,7 +183,7 @@ def test_trace_that_was_switched_off_is_rejected_until_it_shows_the_running_thre
         followed.on_target((20, switch("run", COMMAND)), (500, switch("hog", HOG, COMMAND)))
         followed.begin(100)
         followed.buffers.started.is_on = False
-        assert followed.end(1000) == "the trace was switched off or changed meanwhile"
+        assert followed.end(1000) == "the trace was switched off or changed during the command"
         followed.buffers.started.is_on = True
         followed.on_others((2000, birth(COMMAND, BEFORE)))
         followed.on_target((2500, switch("run", COMMAND, HOG)), (2900, switch("idle", 0, COMMAND)))
@@ -196,7 +196,7 @@ def test_ended_thread_of_the_command_that_still_has_the_cpu_shows_that_events_ar
         followed.on_others((10, birth(COMMAND, BEFORE)))
         followed.on_target((20, switch("run", COMMAND)))
         followed.begin(100)
-        assert "CPU 1: the trace has not seen a thread of the command end" in str(followed.end(1000))
+        assert "CPU 1: a thread's end is missing in the trace" in str(followed.end(1000))
 
 
 def test_process_that_the_command_left_running_may_have_the_cpu() -> None:

@@ -124,7 +124,7 @@ def test_refused_guard_leaves_signals_unchanged(refused: str, monkeypatch: pytes
     blocked, handler = signal.pthread_sigmask(signal.SIG_BLOCK, ()), signal.getsignal(signal.SIGCHLD)
     opened = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(os, refused, refuse)
-    with pytest.raises(CannotStart, match="no command can be watched: resource temporarily unavailable") as raised:
+    with pytest.raises(CannotStart, match="cannot supervise the command: resource temporarily unavailable") as raised:
         Commands().__enter__()
     assert raised.value.status == CannotStart.OURS
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == blocked

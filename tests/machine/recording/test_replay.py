@@ -350,7 +350,7 @@ _OTHERS: list[list[Any]] = [[], ["text"], [{}], [{"name": 1}, frame()], [5], [No
     [
         *((content, r"recording\.nwr: ") for content in _NO_GZIP),
         *((pack(lines), "not a recording of noisewatch") for lines in _OTHERS),
-        (pack([HEADER]), "holds no snapshot at all"),
+        (pack([HEADER]), "contains no snapshot"),
         *(
             (
                 pack([{**HEADER, "noisewatch_recording": version}, frame()]),

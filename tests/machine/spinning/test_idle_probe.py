@@ -97,25 +97,25 @@ def test_latest_slices_of_a_long_session_are_kept() -> None:
 @pytest.mark.parametrize("core", _CORES)
 def test_spinner_measures_during_its_lease_and_rests_afterwards(core: str) -> None:
     with _spinners(core) as spinners:
-        assert spinners.spun(_CPU, 0).slices == ()
+        assert spinners.report(_CPU, 0).slices == ()
 
         def has_slices() -> bool:
             spinners.renew_lease(_CPU, _FOR_LONG_NS)  # a busy host makes the spinner pause
-            return len(spinners.spun(_CPU, 0).slices) >= 3
+            return len(spinners.report(_CPU, 0).slices) >= 3
 
         wait_until(has_slices)
         spinners.let_rest(_CPU)
-        wait_until(lambda: spinners.spun(_CPU, 0).state != SPINNING)
-        slices = spinners.spun(_CPU, 0).slices
+        wait_until(lambda: spinners.report(_CPU, 0).state != SPINNING)
+        slices = spinners.report(_CPU, 0).slices
     assert [piece for piece in slices if not 0 <= piece.longest_gap_ns <= piece.stolen_ns <= piece.spun_ns] == []
     assert sum(piece.spun_ns for piece in slices) > SPIN_NS
 
 
 def test_spinner_rests_without_a_lease() -> None:
     with _spinners() as spinners:
-        wait_until(lambda: spinners.spun(_CPU, 0).state == RESTING)
+        wait_until(lambda: spinners.report(_CPU, 0).state == RESTING)
         spinners.renew_lease(_CPU, 0)
-        assert spinners.spun(_CPU, 0).slices == ()
+        assert spinners.report(_CPU, 0).slices == ()
 
 
 def test_spinner_is_pinned_and_idle_priority() -> None:
@@ -123,7 +123,7 @@ def test_spinner_is_pinned_and_idle_priority() -> None:
 
         def has_begun() -> bool:
             spinners.renew_lease(_CPU, _FOR_LONG_NS)
-            return spinners.spun(_CPU, 0).state == SPINNING
+            return spinners.report(_CPU, 0).state == SPINNING
 
         wait_until(has_begun)
         (pid,) = [pid for pid in spinners.pids if os.sched_getscheduler(pid) == os.SCHED_IDLE]
@@ -137,14 +137,14 @@ def test_moved_spinner_reports_it_and_returns_with_its_next_lease() -> None:
 
         def is_now(state: int) -> bool:
             spinners.renew_lease(_CPU, _FOR_LONG_NS)
-            return spinners.spun(_CPU, 0).state == state
+            return spinners.report(_CPU, 0).state == state
 
         wait_until(lambda: is_now(SPINNING))
         (pid,) = [pid for pid in spinners.pids if os.sched_getscheduler(pid) == os.SCHED_IDLE]
 
         def is_moved() -> bool:
             os.sched_setaffinity(pid, os.sched_getaffinity(0) - {_CPU})
-            return spinners.spun(_CPU, 0).state == MOVED or is_now(MOVED)  # it may just have paused
+            return spinners.report(_CPU, 0).state == MOVED or is_now(MOVED)  # it may just have paused
 
         wait_until(is_moved)
         wait_until(lambda: is_now(SPINNING))
@@ -156,15 +156,15 @@ def test_cpu_that_cannot_be_pinned_to_is_refused() -> None:
 
         def is_refused() -> bool:
             spinners.renew_lease(4095, _FOR_LONG_NS)
-            return spinners.spun(4095, 0).state == REFUSED
+            return spinners.report(4095, 0).state == REFUSED
 
         wait_until(is_refused)
-        assert spinners.spun(4095, 0).error == 22
+        assert spinners.report(4095, 0).error == 22
 
 
 def test_no_process_is_left_at_the_end() -> None:
     with _spinners() as spinners:
-        wait_until(lambda: spinners.spun(_CPU, 0).state == RESTING)
+        wait_until(lambda: spinners.report(_CPU, 0).state == RESTING)
         pids = spinners.pids
     assert len(pids) == 2
     wait_until(lambda: not any(is_alive(pid) for pid in pids))
@@ -172,7 +172,7 @@ def test_no_process_is_left_at_the_end() -> None:
 
 def test_killed_host_is_a_failure() -> None:
     with _spinners() as spinners:
-        wait_until(lambda: spinners.spun(_CPU, 0).state == RESTING)
+        wait_until(lambda: spinners.report(_CPU, 0).state == RESTING)
         assert spinners.failure is None
         os.kill(min(spinners.pids), signal.SIGKILL)
         wait_until(lambda: spinners.failure is not None)
@@ -185,7 +185,7 @@ def test_killed_sampler_leaves_no_spinner(spins: bool) -> None:
         "import time\n"
         "from noisewatch.machine.spinning.idle_probe.run import Spinners\n"
         f"spinners = Spinners({{{_CPU}}}, 'python')\n"
-        f"while spinners.spun({_CPU}, 0).state == 0 and spinners.failure is None: time.sleep(0.01)\n"
+        f"while spinners.report({_CPU}, 0).state == 0 and spinners.failure is None: time.sleep(0.01)\n"
         f"spinners.renew_lease({_CPU}, {_FOR_LONG_NS if spins else 0})\n"
         "print(*spinners.pids, flush=True)\n"
         "time.sleep(60)\n"

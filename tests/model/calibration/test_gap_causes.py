@@ -8,7 +8,7 @@ from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Gaps
 from noisewatch.kernel.interrupts.irqs import Irq, Irqs
 from noisewatch.kernel.trace.runs import CpuPieces, Parent, RunStats, Thread, Trace, TracedSource
 from noisewatch.kinds import Kind
-from noisewatch.model.calibration.attribution import Meanwhile, attribution_of, gap_culprits
+from noisewatch.model.calibration.attribution import ConcurrentObservations, attribution_of, gap_culprits
 from noisewatch.model.calibration.gap_causes import (
     ANOTHER_THREAD,
     OUTSIDE,
@@ -119,7 +119,9 @@ def test_gap_in_which_only_the_loop_ran_came_from_outside() -> None:
 def test_gap_is_unexplained_where_the_kernel_does_not_trace_all_interrupts() -> None:
     samples = _calibration((5_000, 3_000))
     for untraced, kind in ((("NMIs",), "outside"), (("softirqs",), "unexplained")):
-        attribution = attribution_of(samples, Meanwhile(Trace(0, 1, untraced, (_pieces((0, 90_000, _SPIN)),))))
+        attribution = attribution_of(
+            samples, ConcurrentObservations(Trace(0, 1, untraced, (_pieces((0, 90_000, _SPIN)),)))
+        )
         assert [cause.kind for cause in attribution.causes_by_cpu[1]] == [kind]
 
 
@@ -181,7 +183,7 @@ def test_gaps_without_a_period_are_unexplained() -> None:
 
 def test_without_a_trace_all_causes_are_inferred_and_the_reason_is_kept() -> None:
     samples = _calibration((5, 2_000))
-    attribution = attribution_of(samples, Meanwhile("permission denied"))
+    attribution = attribution_of(samples, ConcurrentObservations("permission denied"))
     assert attribution.reason == "permission denied"
     assert [culprit.disturbance.is_inferred for culprit in attribution.culprits_by_cpu[1]] == [True]
 
@@ -190,7 +192,7 @@ def test_trace_with_lost_events_is_rejected() -> None:
     samples = _calibration((5, 2_000))
     for lost, cut in ((3, 0), (None, 0), (0, 1)):
         trace = Trace(0, 1, (), (_pieces((0, 3_000, _TICKS), lost=lost, cut=cut),))
-        attribution = attribution_of(samples, Meanwhile(trace))
+        attribution = attribution_of(samples, ConcurrentObservations(trace))
         assert attribution.reason == "events were lost"
         assert [cause.kind for cause in attribution.causes_by_cpu[1]] == ["unexplained"]
 

@@ -10,7 +10,13 @@ from noisewatch.kernel.calibration import CalibrationSamples, CpuSamples, Gaps, 
 from noisewatch.kernel.trace.runs import CpuPieces, RunStats, Thread, Trace, TracedSource
 from noisewatch.kinds import Kind
 from noisewatch.machine.spinning.calibration.buffer import INTERPRETER
-from noisewatch.model.calibration.attribution import HIDDEN, Attribution, Meanwhile, attribution_of, name_of_hidden
+from noisewatch.model.calibration.attribution import (
+    HIDDEN,
+    Attribution,
+    ConcurrentObservations,
+    attribution_of,
+    name_of_hidden,
+)
 from tests.model.interval.sampling import interval_of
 from tests.written import Files, mounted
 
@@ -59,16 +65,16 @@ def _group(throttled: int, usec: int, cpu_max: str = "50000 100000") -> Files:
     }
 
 
-def _with_quota(usec: int, trace: Trace | str = "permission denied") -> Meanwhile:
+def _with_quota(usec: int, trace: Trace | str = "permission denied") -> ConcurrentObservations:
     """Return what was counted while the quota stopped the group for `usec`."""
     interval = interval_of(_group(3, 7), _group(13, 7 + usec))
-    return Meanwhile(trace, interval.before, interval)
+    return ConcurrentObservations(trace, interval.before, interval)
 
 
-def _with_hidden_parents(trace: Trace | str = "permission denied") -> Meanwhile:
+def _with_hidden_parents(trace: Trace | str = "permission denied") -> ConcurrentObservations:
     files = mounted("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", "/..")
     interval = interval_of(files, files)
-    return Meanwhile(trace, interval.before, interval)
+    return ConcurrentObservations(trace, interval.before, interval)
 
 
 def _trace(*pieces: tuple[int, int, int]) -> Trace:
@@ -119,7 +125,7 @@ def test_short_stops_are_the_quotas_and_not_the_ticks_that_run_in_them() -> None
     attribution = attribution_of(_samples(stops), _with_quota(500_000, trace))
     assert _shares(attribution) == {"quota": 0.5}
     assert {culprit.disturbance.is_inferred for culprit in attribution.culprits_by_cpu[1]} == {True}
-    assert _shares(attribution_of(_samples(stops), Meanwhile(trace))) != {"quota": 0.5}
+    assert _shares(attribution_of(_samples(stops), ConcurrentObservations(trace))) != {"quota": 0.5}
 
 
 def test_idle_stops_look_like_a_quota_of_hidden_parents_however_short_the_period_is() -> None:
@@ -200,7 +206,7 @@ def test_single_long_stop_is_reported_without_a_name_where_parents_are_hidden() 
     attribution = attribution_of(_samples([*stop, *_TICKING]), _with_hidden_parents())
     assert (attribution.quota_by_cpu, attribution.long_stops_by_cpu) == ({}, {1: (400 * _MS,)})
     interval = interval_of({}, {})
-    unhidden = attribution_of(_samples(stop), Meanwhile("permission denied", interval.before, interval))
+    unhidden = attribution_of(_samples(stop), ConcurrentObservations("permission denied", interval.before, interval))
     assert unhidden.long_stops_by_cpu == {}
 
 
@@ -246,7 +252,9 @@ def test_stops_that_end_at_one_phase_of_a_period_look_like_a_quota_where_parents
 
 def test_nothing_looks_like_a_quota_where_all_groups_are_visible() -> None:
     interval = interval_of({}, {})
-    attribution = attribution_of(_samples(_STOPS), Meanwhile("permission denied", interval.before, interval))
+    attribution = attribution_of(
+        _samples(_STOPS), ConcurrentObservations("permission denied", interval.before, interval)
+    )
     assert attribution.quota_by_cpu == {}
     assert _shares(attribution) == {"thread": 0.5}
 

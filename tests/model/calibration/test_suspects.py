@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noisewatch.kernel.calibration import parse_calibration
 from noisewatch.kernel.trace.runs import parse_trace
-from noisewatch.model.calibration.attribution import EXITED, Meanwhile, attribution_of
+from noisewatch.model.calibration.attribution import EXITED, ConcurrentObservations, attribution_of
 from noisewatch.model.interval.disturbance import Disturbance
 from tests.model.interval.sampling import interval_of
 from tests.written.calibration import written_calibration
@@ -16,17 +16,17 @@ _TICKS = tuple((4_000_000 * number, 9_000, 0, 0) for number in range(1, 300))
 _SAMPLES = parse_calibration(written_calibration((2,), gaps=(_GAP,)))
 
 
-def _meanwhile(**trace: object) -> Meanwhile:
+def _meanwhile(**trace: object) -> ConcurrentObservations:
     """Return an interval in which CPU 2 was always busy: 40 ms by a thread, the rest by spinners that have exited."""
     before = process(901, "hog", 2, 0, allowed="0-3") | process(30, "elsewhere", 1, 0)
     after = process(901, "hog", 2, 40_000_000, allowed="0-3") | process(30, "elsewhere", 1, 70_000_000)
     table = quiet_files(3.0)["/proc/interrupts"]
     more_ticks = {"/proc/interrupts": table.replace("120        120   Local timer", "870        120   Local timer")}
     interval = interval_of(before, after | more_ticks | {"/proc/stat": stat_file({1: 7, 2: 290}, 300, {2: 5})})
-    return Meanwhile(**trace, interval=interval)  # type: ignore[arg-type]  # passed through
+    return ConcurrentObservations(**trace, interval=interval)  # type: ignore[arg-type]  # passed through
 
 
-def _suspects(meanwhile: Meanwhile) -> dict[str, Disturbance]:
+def _suspects(meanwhile: ConcurrentObservations) -> dict[str, Disturbance]:
     return {suspect.name: suspect for suspect in attribution_of(_SAMPLES, meanwhile).suspects_by_cpu.get(2, ())}
 
 

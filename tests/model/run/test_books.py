@@ -27,7 +27,7 @@ def test_time_of_tasks_beyond_the_commands_own_is_foreign() -> None:
 def test_command_with_more_time_than_its_cpus_has_left_them() -> None:
     books = _books(ran(), ran({2: 600}, 1.0), own_ms=850)
     assert books.foreign_ns is None
-    assert "250 ms of CPU time more" in str(books.reason)
+    assert "250 ms more CPU time" in str(books.reason)
 
 
 def test_time_of_unknown_owner_is_in_doubt_and_not_foreign() -> None:

@@ -92,7 +92,7 @@ def test_write_without_a_freeze_is_unknown_if_it_is_certain() -> None:
 
 def test_freeze_that_was_counted_before_the_group_was_entered_is_unknown() -> None:
     freezing = _tally(FreezeLook(0), _count_look(100, 70), _count_look(200, 70))
-    assert (freezing.ns, "/a: it had been frozen" in (freezing.unknown or "")) == (0, True)
+    assert (freezing.ns, "/a: it was already frozen" in (freezing.unknown or "")) == (0, True)
     assert _tally(FreezeLook(0), _count_look(100, 0), _count_look(200, 0)) == NOT_FROZEN
 
 

@@ -272,7 +272,7 @@ def test_a_thread_with_its_own_affinity_is_not_pinned_and_reported_once() -> Non
     kernel = _Kernel(t8={3})
     spreader = kernel.spreader()
     (pin,) = spreader.spread(_look(_ready(8)))
-    assert (pin.cpu, pin.reason) == (None, "it chose its CPUs itself")
+    assert (pin.cpu, pin.reason) == (None, "it set its own affinity")
     assert spreader.spread(_look(_ready(8))) == []
     assert kernel.cpus == {8: {3}}
 
@@ -287,4 +287,4 @@ def test_the_outcome_counts_pinned_threads_and_reasons() -> None:
     assert spreader.outcome == SpreadThreads(0, {})
     for _ in range(2):
         spreader.spread(_look(_ready(7), _ready(8), _ready(9), _ready(10)))
-    assert spreader.outcome == SpreadThreads(1, {"it chose its CPUs itself": 2, "the process is gone": 1})
+    assert spreader.outcome == SpreadThreads(1, {"it set its own affinity": 2, "the process is gone": 1})

@@ -316,10 +316,10 @@ def test_the_results_file_is_never_overwritten(tmp_path: Path) -> None:
     results, link, hard = tmp_path / "a.json", tmp_path / "link.json", tmp_path / "hard.json"
     link.symlink_to(results)
     for other in (results, link):  # before it exists
-        with pytest.raises(NoisewatchError, match="the file of --results"):
+        with pytest.raises(NoisewatchError, match="same file as --results"):
             refuse_same_file(str(results), str(other))
     results.write_text("{}")
     hard.hardlink_to(results)
-    with pytest.raises(NoisewatchError, match="the file of --results"):
+    with pytest.raises(NoisewatchError, match="same file as --results"):
         refuse_same_file(str(results), str(hard))
     refuse_same_file(str(results), str(tmp_path / "b.json"))

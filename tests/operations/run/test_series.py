@@ -135,7 +135,7 @@ def test_a_command_that_cannot_start_is_an_error_with_its_status() -> None:
 
 
 def test_a_copy_runs_no_command() -> None:
-    with pytest.raises(UsageError, match="this host only"):
+    with pytest.raises(UsageError, match="only run on this host"):
         run_series(CopiedTree("/"), RunOptions(argv=("true",)), _Listener())
 
 

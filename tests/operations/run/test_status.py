@@ -85,7 +85,7 @@ def _writer(runs: int = 10) -> RunStatusWriter:
 
 
 def _status(writer: RunStatusWriter) -> Any:
-    (text,) = writer.told()
+    (text,) = writer.texts()
     return parse_run_status(text)
 
 
@@ -104,7 +104,7 @@ def test_a_status_has_the_stage_the_program_and_the_outcomes(judged: list[Judged
         ("bench",),
         {_CPU},
     )
-    assert "secret" not in writer.told()[0]
+    assert "secret" not in writer.texts()[0]
     assert sum(status.counts) == 3
     assert (status.repetitions[0].number, status.repetitions[-1].last) == (1, 3)
     assert status.repetitions[0].began_ns == judged[0].repetition.began_ns

@@ -184,7 +184,7 @@ def test_gzip_without_a_known_recording_format_is_rejected(run: Run, tmp_path: P
 
 def test_a_recording_without_snapshots_and_another_file_format_are_rejected(run: Run, tmp_path: Path) -> None:
     result = run("show", "--replay", record(tmp_path / "empty.nw"))
-    assert (result.status, "holds no snapshot at all" in result.err) == (2, True)
+    assert (result.status, "contains no snapshot" in result.err) == (2, True)
     recording = record(tmp_path / "machine.nw", quiet_files())
     recording.write_bytes(b"PK\x03\x04" + recording.read_bytes()[4:])
     result = run("preflight", "--replay", recording)

@@ -184,7 +184,7 @@ def test_under_load_this_host_is_calibrated_twice_and_the_recording_replays_both
     live = run(*options, "--duration", "0.5", "--record", file, "--history", history)
     assert live.status == 0
     assert live.json["noise_floor_drift"]["changes_seen"] == 7
-    assert "calibrating again, beside 1 busy process on CPU" in live.err
+    assert "calibrating again, next to 1 busy process on CPU" in live.err
     loaded = live.json["under_load"]
     assert (loaded["processes"], len(loaded["cpus"])) == (1, 1)
     assert 0 < loaded["busy_share"] <= 1
@@ -266,7 +266,7 @@ def test_a_recording_without_a_calibration_is_reported(run: Run, tmp_path: Path)
 def test_a_copied_tree_cannot_be_calibrated(run: Run) -> None:
     result = run("calibrate", {})
     assert (result.status, result.out) == (3, "")
-    assert "cannot calibrate: a copied tree cannot answer this" in result.err
+    assert "cannot calibrate: not available in a copied tree" in result.err
 
 
 def test_only_this_host_can_be_recorded(run: Run, recording: Path, tmp_path: Path) -> None:

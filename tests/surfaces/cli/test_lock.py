@@ -74,7 +74,7 @@ def test_the_lock_of_another_process_is_named_and_not_waited_for_forever(tmp_pat
             result = _run(_lock(path, *options))
             assert result.returncode == 1
             assert f"unstable: sh (pid {other.pid}) has locked the machine" in result.stdout
-            assert "waiting does not change it" not in result.stderr  # the end of the holder does
+            assert "waiting does not change" not in result.stderr  # the end of the holder does
             assert path.read_text() == signed
 
 
@@ -99,6 +99,6 @@ def test_a_file_that_another_process_holds_is_not_waited_for_forever(tmp_path: P
         result = _run(_lock(path, *options))
     name = Path("/proc/self/comm").read_text().strip()
     assert result.returncode == 3
-    assert f"{path}: {name} (pid {os.getpid()}) keeps it held (flock)" in result.stdout
+    assert f"{path}: {name} (pid {os.getpid()}) keeps it locked (flock)" in result.stdout
     assert time.monotonic() - start_s < 2 * HOLD_DEADLINE_S + _LIMIT_S / 2
     assert path.read_text() == ""

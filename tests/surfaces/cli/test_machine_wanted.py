@@ -106,7 +106,7 @@ def test_waiting_for_another_machine_gives_a_warning(place: Path) -> None:
     options = ("--sample", "0", "--no-calibration", "--wait", "300", "--machine", "machine.toml")
     with subprocess.Popen([*NOISEWATCH, "preflight", *options], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        warning = next((line for line in process.stderr if "waiting makes it no other machine" in line), "")
+        warning = next((line for line in process.stderr if "waiting does not change the machine" in line), "")
         process.terminate()
     assert "not-the-machine-wanted" in warning
 

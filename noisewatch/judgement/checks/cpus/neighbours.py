@@ -23,7 +23,7 @@ from noisewatch.kernel.cpus.online import CPUS
 from noisewatch.kernel.system.platform import NONE
 from noisewatch.kinds import Kind, Work
 from noisewatch.model.interval.disturbance import Disturbance, disturbances_of
-from noisewatch.units import told_apart
+from noisewatch.units import distinct_from_limit
 
 _CPU_LIST_DOC = "https://docs.kernel.org/admin-guide/cputopology.html"
 
@@ -224,7 +224,7 @@ def _of_neighbours(case: Case, neighbours: Sequence[CpuSet], what: str) -> Answe
     graded = observed.by(_CACHE_BUSY, load)
     working = frozenset(cpu for cpu in worst if busy_by_cpu.get(cpu, 0.0) > _VISIBLE) or worst
     judging = case.bound(_CACHE_BUSY if load > case.bound(_CACHE_BUSY) else _CACHE_QUIET)
-    load_text = f"{told_apart(load, judging)} CPUs busy"
+    load_text = f"{distinct_from_limit(load, judging)} CPUs busy"
     text = f"{name_cpus(working)}, in one {what} with the target: {load_text}" if worst else "none"
     if load > case.bound(_CACHE_BUSY):
         return graded.fails(text, cpus=working, culprits=busiest(interval, worst))

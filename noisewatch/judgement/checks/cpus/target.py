@@ -60,20 +60,20 @@ def target_cpu_unusable(case: Case) -> Answer:
     trial = _worst_trial(case)
     offline = case.target - online.online
     if offline & (trial.granted or frozenset()):
-        return unknown(f"{online.said_by}: {name_cpus(offline)} not listed, but the kernel pins a process there")
+        return unknown(f"{online.source}: {name_cpus(offline)} not listed, but the kernel pins a process there")
     if offline:
         fix = Fix((write_cpus(dict.fromkeys(offline, 1), "online", dict.fromkeys(offline, 0)),))
         text = f"{name_cpus(offline)}: not online"
-        return case.graded().fails(text, cpus=offline, evidence={"online_by": online.said_by}, fix=fix)
+        return case.graded().fails(text, cpus=offline, evidence={"online_by": online.source}, fix=fix)
     rows = case.snapshot.cpu_time if online.renumbered is None else None  # lxcfs renumbers the CPUs of /proc/stat too
     for path, cpus in (
         (f"{CPUS}/offline", case.target & (online.offline or frozenset())),
         (STAT, frozenset() if rows is None else case.target - rows.keys()),
     ):
         if cpus:
-            return unknown(f"{name_cpus(cpus)}: online according to {online.said_by}, but not to {path}")
+            return unknown(f"{name_cpus(cpus)}: online according to {online.source}, but not to {path}")
     granted = None if trial.granted is None else sorted(trial.granted)
-    graded = case.graded(evidence={"online_by": online.said_by, "granted": granted})
+    graded = case.graded(evidence={"online_by": online.source, "granted": granted})
     if trial.granted is None and trial.reason is None:
         if case.snapshot.is_live:
             return unknown("pinning could not be tried")
@@ -82,7 +82,7 @@ def target_cpu_unusable(case: Case) -> Answer:
             own = name_cpus(case.snapshot.own_affinity or ())
             return unknown(f"{online.renumbered}; the container has {own}, not {name_cpus(outside)}")
         number = f" ({online.renumbered})" if online.renumbered is not None else ""
-        return not_applicable(f"{listed}: online by {online.said_by}{number}; pinning is tried on a live machine only")
+        return not_applicable(f"{listed}: online by {online.source}{number}; pinning is tried on a live machine only")
     if trial.granted is None:
         return graded.fails(f"cannot be pinned to {listed}: {trial.reason}", cpus=case.target)
     refused = case.target - trial.granted

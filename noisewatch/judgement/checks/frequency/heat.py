@@ -350,15 +350,15 @@ def _excess_text(package: int, share: float, rated: float) -> str:
 )
 def on_battery(case: Case) -> Answer:
     mains = case.snapshot.settings.mains_power
-    graded = case.graded(evidence={"said_by": mains.said_by})
+    graded = case.graded(evidence={"said_by": mains.source})
     if mains.is_on == NO_SUPPLY:
         return not_applicable("no power supply is exported, as is usual on servers and virtual machines")
     if mains.is_on is None:
-        battery = mains.said_by
+        battery = mains.source
         return unknown(f"{battery} is a battery, but not in {SUPPLIES}" if battery else case.why_unknown(SUPPLIES))
     if mains.is_on:
-        return graded.passes(f"on mains power ({mains.said_by})")
-    return graded.fails(f"on battery ({mains.said_by})")
+        return graded.passes(f"on mains power ({mains.source})")
+    return graded.fails(f"on battery ({mains.source})")
 
 
 def supply_voltages(case: Case) -> list[SupplyVoltage]:

@@ -155,16 +155,16 @@ def boot_options_pending(case: Case) -> Answer:
         return case.unread(COMMAND_LINE)
     if boot.configured is None:
         return case.unread("/etc/default/grub", "/etc/default", "/etc/kernel/cmdline")
-    if not boot.said_by:
+    if not boot.paths:
         return not_applicable("no readable boot loader configuration was found")
     pending = [*map(clean, sorted(_words(boot.configured) - _words(boot.active)))]
     configured = [*map(clean, sorted(_words(boot.configured)))]
-    evidence = {"configured": configured, "pending": pending, "said_by": [*boot.said_by]}
+    evidence = {"configured": configured, "pending": pending, "said_by": [*boot.paths]}
     graded = case.graded(evidence=evidence)
     if not pending:
         return graded.passes("all configured options that affect noise are active")
     text = f"configured, but not active: {' '.join(pending)}"
-    return graded.fails(text, measured=len(pending), limit=0, unit="options", fix=_regenerate(boot.said_by))
+    return graded.fails(text, measured=len(pending), limit=0, unit="options", fix=_regenerate(boot.paths))
 
 
 def _words(options: Options) -> set[str]:

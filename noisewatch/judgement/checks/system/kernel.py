@@ -241,14 +241,14 @@ def debug_kernel(case: Case) -> Answer:
     is_on = {option: config.is_set(option) for option in _ALWAYS_SLOW}
     is_on |= {dormant[0]: _is_active(config, case.snapshot.platform.options, dormant) for dormant in _DORMANT}
     enabled = [option for option, state in is_on.items() if state]
-    graded = case.graded(evidence={"options": enabled, "said_by": config.said_by, "tick_hz": config.tick_hz})
+    graded = case.graded(evidence={"options": enabled, "said_by": config.path, "tick_hz": config.tick_hz})
     if enabled:
         names = _ALWAYS_SLOW | _DORMANT_NAMES
         text = ", ".join(f"{names[option]} (CONFIG_{option})" for option in enabled)
         return graded.fails(f"the kernel has {text}")
     unreadable = [option for option, state in is_on.items() if state is None]
     if unreadable:
-        return unknown(f"{config.said_by} does not mention CONFIG_{unreadable[0]}: it may be incomplete")
+        return unknown(f"{config.path} does not mention CONFIG_{unreadable[0]}: it may be incomplete")
     return graded.passes("no costly debug check is built in")
 
 

@@ -2,11 +2,10 @@
 
 The shared buffer is a header, then room for the samples of each kind. A count is written after what it counts.
 
-The slots of each CPU fix when it does what, so that the calibration does not measure itself. Gaps are measured on all
-CPUs at once, but never on a CPU and its sibling together: CPUs of one core take turns. Work is measured on one CPU of a
-last-level cache at a time: first the kinds that need the cores alone, in slices of some milliseconds, so that all are
-measured all the time, then those that need caches and memory. All CPUs have their slots beforehand, as times since a
-common start, and so need not communicate.
+The slots of each CPU define what it does when, so that the calibration does not measure itself. Gaps are measured on
+all CPUs at once, but never on a CPU and its sibling together: CPUs of one core take turns. Work is measured on one CPU
+per last-level cache at a time: first the kinds that need only the cores, alternating every few milliseconds, then those
+that need caches and memory. All slots are planned as times since a common start, so the CPUs need not communicate.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ CHAIN_LENGTH = 25_600  # dependent multiplications: 20 µs, of which a clock ste
 GAPS, COMMAND = "gaps", "command"
 # Series of work, by the names that recordings have for them.
 INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY = "work", "native_work", "latency_work", "memory", "main_memory"
-STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency": LATENCY}  # just after a rest
-# Fills the caches with what work on memory needs; its first samples would depend on earlier work.
+STARTED = {"start": INTERPRETER, "start_throughput": THROUGHPUT, "start_latency": LATENCY}  # just after a pause
+# Fills the caches for work on memory, whose first samples would otherwise depend on earlier work.
 FETCH = {"fetch": CACHE, "fetch_memory": MEMORY}
 OF_WORK = (INTERPRETER, THROUGHPUT, LATENCY, CACHE, MEMORY)
 WORKING = frozenset({*OF_WORK, *STARTED})
-Slot = tuple[str, int, int]  # what, from when, until when: ns since the common start
+Slot = tuple[str, int, int]  # series, begin, end: ns since the common start
 Slots = dict[int, list[Slot]]
 Shares = tuple[tuple[tuple[str, ...], float], ...]
 
 _CORE_KINDS = (INTERPRETER, THROUGHPUT, LATENCY)
-# The cache and what lies beyond it take turns: a cache needs several passes until it holds what is gone through, and
-# memory has its addresses translated from caches as well.
+# The cache and memory take turns: a cache needs several passes until it holds the data, and translations of memory
+# addresses are cached too.
 _TURN: Shares = ((_CORE_KINDS, 0.70), ((CACHE,), 0.30))
-# Every other turn begins as a benchmark's process does: after a rest, and while others are busy starting it. In the
-# others nothing rests: tasks that share the CPU would catch up, and a rest would cut periodic noise apart.
+# Every other turn begins like a benchmark's process: after a pause, while other tasks are busy starting it. The other
+# turns have no pause: tasks that share the CPU would catch up in it, and it would split periodic noise.
 _TURN_WITH_START: Shares = (
     ((), 0.20),
     (tuple(STARTED), 0.30),
@@ -58,8 +57,8 @@ def plan_slots(
 ) -> Slots:
     """Return the slots of each CPU over `duration_ns`.
 
-    `siblings` and `caches` map a CPU to the CPUs that share its core and its last-level cache; a CPU missing there
-    counts as alone.
+    `siblings` and `caches` map a CPU to the CPUs that share its core and its last-level cache; a missing CPU shares
+    with none.
     """
     chosen = sorted(set(cpus))
     pass_of = _places(chosen, siblings)
@@ -83,7 +82,7 @@ def plan_slots(
 
 
 def _turn_slots(begin: int, end: int, turn: Shares) -> list[Slot]:
-    """Return the slots of one CPU's turn, with kinds that share a part of it in slices; a rest has no slot."""
+    """Return the slots of one CPU's turn; kinds of work in one part alternate in slices, and a pause has no slot."""
     slots: list[Slot] = []
     at, passed = begin, 0.0
     for kinds, share in turn:
@@ -102,16 +101,16 @@ def _turn_slots(begin: int, end: int, turn: Shares) -> list[Slot]:
 
 
 def round_ends_of(slots: Slots) -> list[int]:
-    """Return when each round but the last ends on all CPUs.
+    """Return when each round except the last ends on all CPUs.
 
-    A calibration may stop there: all CPUs have had as many turns.
+    A calibration may stop there, as all CPUs have had the same number of turns.
     """
     begins = ([begin for kind, begin, _ in cpu_slots if kind == GAPS] for cpu_slots in slots.values())
     return [min(together) for together in zip(*begins, strict=True)][1:]
 
 
 def starts_of(slots: Iterable[Slot]) -> list[tuple[int, int]]:
-    """Return the times (begin, end) in which the CPU worked as just after a rest."""
+    """Return the times (begin, end) in which the CPU worked as if just after a pause."""
     starts: list[tuple[int, int]] = []
     for kind, begin, end in slots:
         if kind in STARTED:
@@ -135,30 +134,30 @@ def _places(cpus: Sequence[int], groups: Mapping[int, frozenset[int]]) -> dict[i
 
 STATE, ERROR, START_NS, STOP_NS, LOCKED_KB, RESIDENT_KB, MULTIPLY_NS, ADD_NS, TID, TOTALS = range(10)
 _COUNTS = TOTALS + SPIN_WORDS
-CYCLES = "cycles"  # pairs of when, and how long a chain of dependent multiplications took
-SPINS = "spins"  # and of when, and how long, gaps were looked for without a break
+CYCLES = "cycles"  # pairs of the start and the length of a chain of dependent multiplications
+SPINS = "spins"  # and pairs of the start and length of an uninterrupted search for gaps
 SERIES = (*OF_WORK, COMMAND, CYCLES, SPINS)
 HEADER_WORDS = _COUNTS + len(SERIES)
 
 STARTING, READY, RUNNING, DONE, REFUSED, NO_PRIORITY, MOVED, FAILED = range(8)
 STATE_NAMES = ("starting", "ready", "running", "done", "refused", "no-priority", "moved", "failed")
 
-_GAPS_PER_S = 15_000  # the noisiest machine met had 12,000 a second
+_GAPS_PER_S = 15_000  # the noisiest known machine had 12,000 per second
 _MOST_GAPS = 60_000
 _SAMPLES_PER_S = {**dict.fromkeys(SERIES, 12_000), CACHE: 40_000, COMMAND: 2_000, CYCLES: 400, SPINS: 100}
-_GRAINED = frozenset(OF_WORK)  # of which a sample can be made longer
+_GRAINED = frozenset(OF_WORK)  # whose samples can be lengthened
 _MOST_SAMPLES = 150_000
 Capacities = dict[str, int]
 
 
 def grain_for(ns_by_kind: dict[str, int]) -> int:
-    """Return the multiple of work in a sample that makes the samples of a long calibration fit the buffer."""
+    """Return the multiple of work per sample with which a long calibration's samples fit the buffer."""
     count_by_kind = _most_samples(ns_by_kind)
     return max(count_by_kind[kind] // _MOST_SAMPLES + 1 for kind in _GRAINED)
 
 
 def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
-    """Return the room for samples of each kind, given how long each is measured on a CPU."""
+    """Return the capacity for samples of each kind, given the time for which each is measured on a CPU."""
     count_by_kind, grain = _most_samples(ns_by_kind), grain_for(ns_by_kind)
     room = {
         kind: min(count // (grain if kind in _GRAINED else 1) + 64, _MOST_SAMPLES)
@@ -168,7 +167,7 @@ def capacities_for(ns_by_kind: dict[str, int]) -> Capacities:
 
 
 def _most_samples(ns_by_kind: dict[str, int]) -> dict[str, int]:
-    """Return the highest possible number of samples of each kind."""
+    """Return the maximum number of samples of each kind."""
     most = dict(ns_by_kind)
     for started, kind in STARTED.items():
         most[kind] = most.get(kind, 0) + most.get(started, 0)

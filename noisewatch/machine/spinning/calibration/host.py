@@ -1,7 +1,7 @@
-"""The spinners of a calibration, one process a CPU, and the host process that forks and ends them.
+"""The spinners of a calibration, one process per CPU, and the host process that forks and ends them.
 
 A spinner follows its slots and writes to its buffer. The host ends the spinners when its parent is gone. `run.py`
-starts it with a bare interpreter: what is imported here is in the memory of every spinner.
+starts it with a bare interpreter: all imports here are in the memory of every spinner.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ from noisewatch.machine.spinning.hosting import begun
 from noisewatch.machine.spinning.loops import python_loops
 from noisewatch.machine.spinning.loops.python_loops import Words
 
-_CHAINS = 3  # the quickest counts: an interruption only ever adds
-_FIRST_CHAINS = 25  # what all others are measured by
+_CHAINS = 3  # the fastest counts: interruptions only ever add
+_FIRST_CHAINS = 25  # the reference for all others
 _PIECE_NS = 20_000_000  # between two pieces of work the clock frequency is measured
-_CHECK_NS = 100_000_000  # between two looks at whether we are still wanted here; no gap is measured meanwhile
-_EARLY_NS = 300_000  # waking up takes time: wake before, and spin until it is time
-_WARM_NS = 3_000_000  # after a rest the first work is slower: caches are cold
+_CHECK_NS = 100_000_000  # between checks that the host lives and the CPU is ours; no gap is measured during a check
+_EARLY_NS = 300_000  # waking up takes time: wake early and spin until the time
+_WARM_NS = 3_000_000  # the first work after a pause is slower: caches are cold
 _COMMAND_GRACE_S = 5.0
 _NO_EXIT_STATUS = 1 << 16
 
 
 class CalibrationSpinner:
-    """A spinner that measures on one CPU. It is ready only when all memory and slow preparations are done."""
+    """A spinner that measures on one CPU. It is ready only when its memory and all slow preparations are done."""
 
     def __init__(
         self,
@@ -138,10 +138,10 @@ class CalibrationSpinner:
         return -1 if times[0] is None else int(min(times))
 
     def _may_go_on(self) -> bool:
-        """Return whether the host is alive, and this process still is on its CPU."""
+        """Return whether the host is alive and this process is still on its CPU."""
         if os.getppid() != self._host_pid:
             return False
-        if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves us when the CPU goes offline
+        if os.sched_getaffinity(0) != {self._cpu}:  # the kernel moves this process if the CPU goes offline
             self._buffer.header[STATE] = MOVED
             return False
         return True
@@ -234,7 +234,7 @@ class CalibrationSpinner:
             os.close(nothing)
         if not _wait_for_end(pid, self._host_pid, max(limit_s, 0.1)):
             self._buffer.header[ERROR], self._buffer.header[STATE] = _NO_EXIT_STATUS, FAILED
-            os.killpg(0, signal.SIGKILL)  # the command, all that it has started, and this process
+            os.killpg(0, signal.SIGKILL)  # the command, everything it has started, and this process
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         return status if status >= 0 else 128 - status
 
@@ -259,7 +259,7 @@ def _wait_for_end(pid: int, host_pid: int, timeout_s: float) -> bool:
 
 
 def _rest_until(begin_ns: int) -> bool:
-    """Sleep until shortly before the time, spin until it; return whether that was long enough to be a rest."""
+    """Sleep until shortly before the time, then spin; return whether that was long enough to count as a pause."""
     left_ns = begin_ns - monotonic_ns()
     if left_ns > _EARLY_NS:
         time.sleep((left_ns - _EARLY_NS) / 1e9)
@@ -289,12 +289,12 @@ def _locked_and_resident_kb() -> tuple[int, int]:
     return kb_by_name["VmLck"], kb_by_name["VmRSS"]
 
 
-NAME = "noisewatch-spin"  # what others, `noisewatch preflight` among them, call whom they see: 15 bytes
+NAME = "noisewatch-spin"  # the process name that other programs see, `noisewatch preflight` among them: 15 bytes
 
-# Beyond most second-level caches and within the last level, which many share; and beyond most last-level caches.
+# Larger than most second-level caches but within the shared last level; and larger than most last-level caches.
 _BYTES = {CACHE: 1 << 22, MEMORY: 1 << 26}
 _LOOK_NS = 50_000_000
-_BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about as long as a benchmark takes to start
+_BUSY_BEFORE_NS, _BUSY_AFTER_NS = 60_000_000, 30_000_000  # about the time that a benchmark takes to start
 
 
 def main() -> None:
@@ -303,29 +303,28 @@ def main() -> None:
     memories = {kind: core.chase_memory(size) for kind, size in _BYTES.items()}  # once for all spinners
     size = buffer_words(plan["capacities"])
     gc.disable()
-    gc.freeze()  # a collection would write to, and so copy, the pages that all spinners share
+    gc.freeze()  # a collection would write to the pages shared by all spinners, and so copy them
     pids, own_pid = set(), os.getpid()
     for number, (cpu, slots) in enumerate(plan["slots"]):
         buffer = CalibrationBuffer(words[number * size : (number + 1) * size], plan["capacities"])
         pid = os.fork()
         if pid == 0:
-            os.setpgid(0, 0)  # with what it starts, so that both can be ended together
+            os.setpgid(0, 0)  # with everything it starts, so that all can be ended together
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             CalibrationSpinner(core, buffer, cpu, memories, plan, own_pid).run(slots)
             os._exit(0)
         pids.add(pid)
     starts = sorted({begin for _, slots in plan["slots"] for begin, _ in starts_of(slots)})
     if os.sched_getaffinity(0) & {cpu for cpu, _ in plan["slots"]}:
-        starts = []  # there is no other CPU to be busy on: we would be the noise
+        starts = []  # no other CPU to be busy on: this process would be the noise
     _wait(pids, words, starts)
 
 
 def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
     """Wait until all spinners have ended. End them when standard input ends, as it does with the parent.
 
-    A process that starts a benchmark is busy at that moment, and on a virtual machine that alone may slow the benchmark
-    down: two CPUs that wake up together may get one core. To make this visible, the host is busy at the `starts` as
-    well.
+    A process that starts a benchmark is busy at that moment. On a virtual machine that may slow the benchmark down: two
+    CPUs that wake up together may share one core. To measure this effect, the host is busy at the `starts` too.
     """
     while pids:
         pid, status = os.waitpid(-1, os.WNOHANG)
@@ -340,12 +339,12 @@ def _wait(pids: set[int], words: memoryview, starts: list[int]) -> None:
             for spinner_pid in pids:
                 _end_group(spinner_pid)
                 with suppress(ProcessLookupError):
-                    os.kill(spinner_pid, signal.SIGKILL)  # it may not have its group yet
+                    os.kill(spinner_pid, signal.SIGKILL)  # it may not have its process group yet
             return
 
 
 def _pause_s(starts: list[int], now_ns: int) -> float:
-    """Return the time until the next look, or until the next start if that is sooner."""
+    """Return the time until the next look or the next start, whichever is sooner."""
     next_ns = starts[0] - _BUSY_BEFORE_NS - now_ns if starts else _LOOK_NS
     return min(max(next_ns, 0), _LOOK_NS) / 1e9
 

@@ -1,4 +1,4 @@
-"""Start the calibration's processes, report progress, and collect what they measured."""
+"""Starts the calibration's processes, reports progress, and collects the measurements."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ from noisewatch.machine.spinning.calibration.buffer import (
 )
 from noisewatch.machine.spinning.loops import load_core
 
-THRESHOLD_NS = 1_000  # longer than one turn of either core's loop; an interrupt takes longer
+THRESHOLD_NS = 1_000  # longer than one iteration of either core's loop, shorter than an interrupt
 _READY_DEADLINE_S = 10.0
 _LOOK_S = 0.1
 _LEAD_NS = 5_000_000
 _FIRST_LOOK_NS, _NEXT_LOOK = 3_000_000_000, 1.5  # the first look at the results, and the factor to each next one
-_STOPPING_NS = 50_000_000  # within which all spinners see that they are to stop
-_OVERTIME_S = 10.0  # beyond the last slot: a command's own grace, and a machine that is very busy
+_STOPPING_NS = 50_000_000  # within which all spinners notice that they have to stop
+_OVERTIME_S = 10.0  # after the last slot: for a command's grace period, and for a very busy machine
 _END_DEADLINE_S = 2.0
 
 
 class Calibrating(Struct, frozen=True):
     """The request of a calibration: the slots by CPU, and options.
 
-    With `is_enough` the slots are an upper limit: it is called now and then with the results so far, as JSON.
+    With `is_enough` the slots are an upper limit: it is called from time to time with the results so far, as JSON.
     """
 
     slots: Slots
@@ -140,7 +140,7 @@ def start_host(plan: dict[str, Any], descriptor: int) -> subprocess.Popen[bytes]
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             pass_fds=[descriptor],
-            process_group=0,  # Ctrl-C is for us; a session of its own would get another share (autogroups)
+            process_group=0,  # Ctrl-C is for noisewatch; a separate session would get another share (autogroups)
         )
         if host.stdin is not None:
             host.stdin.write(json.dumps(plan).encode() + b"\n")
@@ -173,7 +173,7 @@ def _watch(
     watch: Watch,
     look_s: float,
 ) -> int:
-    """Wait for the end; return the calibration's length: the plan's, or up to the round after which it was enough."""
+    """Wait for the end; return the calibration's length: as planned, or until the round after which it was enough."""
     length_ns, ends = request.length_ns, _ends_to_ask_at(request)
     while host.poll() is None:
         total_s = length_ns / 1e9
@@ -194,7 +194,7 @@ def _watch(
 
 
 def _ends_to_ask_at(request: Calibrating) -> list[int]:
-    """Return the ends of rounds at which to ask `is_enough`, which takes CPU time that other processes may need."""
+    """Return the ends of rounds at which to call `is_enough`, which takes CPU time that other processes may need."""
     chosen: list[int] = []
     for end_ns in round_ends_of(request.slots) if request.is_enough is not None else []:
         if end_ns >= (chosen[-1] * _NEXT_LOOK if chosen else _FIRST_LOOK_NS):

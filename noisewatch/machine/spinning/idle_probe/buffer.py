@@ -1,12 +1,12 @@
-"""The idle probe's shared memory, 64-bit words that a spinner writes and the sampler reads, and when a spinner spins.
+"""The idle probe's shared memory, 64-bit words written by a spinner and read by the sampler, and its times of spinning.
 
 The buffer is a header, then a ring of the latest slices. The count is written after what it counts.
 
-A spinner spins for a short slice in each period, never at the same place of it. Ten slices of 2 ms a second see ten
-moments of it, where one of 20 ms sees one. None is longer than the scheduler's time slice for a task (3 ms), so that a
-benchmark that starts there is disturbed for less than that; shorter ones would be spent on waking up. Most noise is
-periodic, with periods that divide the probe's: the tick would be in each slice or in none. So each slice is at another
-place of its period, evenly spread over time.
+A spinner spins for a short slice in each period. Ten slices of 2 ms per second sample ten moments of the second, one
+slice of 20 ms only one. A slice is shorter than the scheduler's time slice for a task (3 ms), so a benchmark that
+starts there is disturbed for less than that; even shorter slices would be spent on waking up. Most noise is periodic,
+with periods that divide the probe's: the tick would be in each slice or in none. So each slice is at another phase of
+its period, evenly spread over time.
 """
 
 from __future__ import annotations
@@ -66,16 +66,16 @@ class ProbeBuffer:
 
 
 PERIOD_NS = 100_000_000
-WARM_NS = 100_000  # after waking up, caches and clock are cold, and the kernel catches up: not recorded
-SPIN_NS = 1_700_000  # with the warming up, and with waking up and adding up around it, 2% of the period
+WARM_NS = 100_000  # after waking up, caches and clock are cold and the kernel catches up: not recorded
+SPIN_NS = 1_700_000  # including warm-up, waking up and summing, 2% of the period
 DUTY_SHARE = 0.02
-# Of 2**64. Multiples of the golden ratio fill a period most evenly (Weyl's sequence), and two in turn are never nearer
-# than 0.38 of it, so that no slice runs into the next.
+# Of 2**64. Multiples of the golden ratio fill a period most evenly (Weyl's sequence), and consecutive ones are at least
+# 0.38 of it apart, so that no slice overlaps the next.
 _GOLDEN = 0x9E3779B97F4A7C15
-_APART = 4099  # so that CPUs, siblings above all, seldom spin together
+_APART = 4099  # so that CPUs, siblings in particular, rarely spin together
 
 
 def slice_start_ns(number: int, cpu: int) -> int:
-    """Return when the CPU's slice `number` begins, in ns since the spinning began."""
+    """Return the start of the CPU's slice `number`, in ns since spinning began."""
     place = (number + cpu * _APART) * _GOLDEN % (1 << 64)
     return number * PERIOD_NS + (place * PERIOD_NS >> 64)

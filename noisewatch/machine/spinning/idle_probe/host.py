@@ -1,11 +1,9 @@
-"""The spinners of the idle probe, one process a CPU, and the host process that forks them.
+"""The spinners of the idle probe, one process per CPU, and the host process that forks them.
 
-A spinner spins until its lease runs out, a time that the sampler extends again and again; after that it sleeps, and
-only the sampler wakes it. `door` is the end of a pipe that only the sampler can write to: a byte asks for another look
-at the lease, and its end means that the sampler is gone.
-
-The host ends when its parent is gone, as each spinner does. `run.py` starts it with a bare interpreter: what is
-imported here is in the memory of every spinner.
+A spinner spins until its lease expires, which the sampler keeps extending; then it sleeps until the sampler wakes it.
+`door` is the end of a pipe that only the sampler writes to: a byte asks the spinner to look at the lease again, and the
+end of the pipe means that the sampler is gone. The host and each spinner end when their parent is gone. `run.py` starts
+the host with a bare interpreter: all imports here are in the memory of every spinner.
 """
 
 from __future__ import annotations
@@ -47,8 +45,8 @@ from noisewatch.machine.spinning.loops.python_loops import (
 )
 
 THRESHOLD_NS = 1_000  # as in the calibration
-_MOST_GAPS = 512  # of a slice that are kept one by one until they are added up
-# Kernel threads have a CPU for some 10 to 200 µs at a time; a task that has it for longer than this is at work there.
+_MOST_GAPS = 512  # of a slice, kept individually until they are summed
+# Kernel threads have a CPU for some 10 to 200 µs at a time; a task that has it for longer is at work there.
 LONGEST_WAIT_NS = 1_000_000
 
 
@@ -68,7 +66,7 @@ class ProbeSpinner:
     def run(self) -> None:
         """Spin whenever the lease allows, until the sampler is gone."""
         header = self._buffer.header
-        header[TID] = os.getpid()  # first of all: an unknown process is reported as a disturbance
+        header[TID] = os.getpid()  # first, as an unknown process is reported as a disturbance
         if not self._prepare():
             return
         header[STATE] = RESTING
@@ -81,8 +79,8 @@ class ProbeSpinner:
         """Prepare to run with SCHED_IDLE; return False if that is refused.
 
         With SCHED_IDLE the spinner preempts no task, and any task that wakes up preempts it. So it does not delay a
-        benchmark, and having to wait shows that there is one. Interrupts and the hypervisor take as much from it as
-        from others, and kernel threads at least as much.
+        benchmark, and a wait for the CPU shows that one is running. Interrupts and the hypervisor take as much time
+        from it as from other tasks, and kernel threads at least as much.
         """
         header = self._buffer.header
         try:
@@ -107,7 +105,7 @@ class ProbeSpinner:
         return True
 
     def _spin(self, begin_ns: int) -> int:
-        """Spin slice after slice; return the state in which it ends."""
+        """Spin slice after slice; return the final state."""
         self._waited_ns = self._waited()
         for number in count():
             if not self._sleep_until(begin_ns + slice_start_ns(number, self._cpu)):
@@ -122,7 +120,7 @@ class ProbeSpinner:
         return RESTING
 
     def _sleep_until(self, start_ns: int) -> bool:
-        """Sleep until `start_ns`; return whether the lease still runs then and the sampler is not gone."""
+        """Sleep until `start_ns`; return whether the lease is still valid then and the sampler exists."""
         while (left_ns := start_ns - monotonic_ns()) > 0:
             if self._is_asked(left_ns / 1e9) is None:
                 return False
@@ -137,8 +135,8 @@ class ProbeSpinner:
     def _has_waited(self) -> bool:
         """Return whether this process has had to wait for the CPU since the last call.
 
-        A slice during which another task has the CPU is not spun. Nothing is missed by that: the slices in which a
-        disturbance begins contain all of it.
+        A slice in which another task has the CPU is skipped. Nothing is missed: the slice in which a disturbance begins
+        contains all of it.
         """
         before_ns, self._waited_ns = self._waited_ns, self._waited()
         return self._waited_ns - before_ns > LONGEST_WAIT_NS
@@ -146,7 +144,7 @@ class ProbeSpinner:
     def _waited(self) -> int:
         """Return the time spent runnable so far; 0 if the kernel does not report it.
 
-        With 0 the spinner never yields by itself: only the sampler watches.
+        With 0 the spinner never yields by itself: only the sampler stops it.
         """
         if self._schedstat < 0:
             return 0
@@ -176,7 +174,7 @@ NAME = "noisewatch-sent"  # what others, `noisewatch preflight` among them, call
 def main() -> None:
     """Run the plan in the first line of standard input; the buffers are in the memory with the descriptor `argv[1]`."""
     plan, words, core = begun(NAME)
-    # SCHED_IDLE may hold within our session alone, sched(7), autogroup: so that gets the smallest share.
+    # SCHED_IDLE may only apply within our session (autogroup, sched(7)), so the session gets the smallest share.
     write_if_present("/proc/self/autogroup", "19")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.disable()

@@ -1,4 +1,4 @@
-"""Start the idle probe's processes, set how long they may spin, and read their slices, never waiting for them."""
+"""Starts the idle probe's processes, sets how long they may spin, and reads their slices, without ever waiting."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from noisewatch.machine.spinning.loops import load_core
 _LONGEST_ERROR = 1 << 16
 
 
-class Spun(Struct, frozen=True):
-    """A spinner's report: its state, the kernel's error number if it was refused, and its latest slices."""
+class SpinnerReport(Struct, frozen=True):
+    """A spinner's report: its state, the error number if the kernel refused it, and its latest slices."""
 
     state: int
     error: int
@@ -38,7 +38,7 @@ class Spun(Struct, frozen=True):
 
 
 class Spinners:
-    """A spinner on each of the CPUs, resting until its lease is renewed. Raise CannotMeasure."""
+    """The spinners, one on each of the CPUs, resting until their leases are renewed. Raise CannotMeasure."""
 
     def __init__(self, cpus: Iterable[int], core: str | None = None) -> None:
         self.cpus = frozenset(cpus)
@@ -100,17 +100,17 @@ class Spinners:
         header = self._buffers[cpu].header
         header[LEASE_NS] = time.monotonic_ns() + for_ns
         if header[STATE] != SPINNING:
-            with suppress(BlockingIOError, BrokenPipeError):  # it has been asked often enough, or is gone
+            with suppress(BlockingIOError, BrokenPipeError):  # the pipe is full, or the spinner is gone
                 os.write(self._doors[cpu], b".")
 
     def let_rest(self, cpu: int) -> None:
-        """Let the CPU's spinner begin no further slice."""
+        """Stop the CPU's spinner after the current slice."""
         self._buffers[cpu].header[LEASE_NS] = 0
 
-    def spun(self, cpu: int, since_ns: int) -> Spun:
+    def report(self, cpu: int, since_ns: int) -> SpinnerReport:
         """Return the report of the CPU's spinner, with its slices since `since_ns`."""
         buffer = self._buffers[cpu]
-        return Spun(buffer.header[STATE], buffer.header[ERROR], tuple(buffer.slices_since(since_ns)))
+        return SpinnerReport(buffer.header[STATE], buffer.header[ERROR], tuple(buffer.slices_since(since_ns)))
 
     def end(self) -> None:
         """End the processes: each ends when its pipe, which only this process can write to, is closed."""

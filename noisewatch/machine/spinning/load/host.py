@@ -1,8 +1,8 @@
 """The process that forks busy processes. All of them end when its parent ends, for whatever reason.
 
 `run.py` starts it with a bare interpreter. Its standard input, which is never written to, ends with its parent: the
-kernel closes the other end of the pipe even if the parent was killed. Each busy process writes one line to standard
-output when it is ready, and one when it ends.
+kernel closes the other end of the pipe even if the parent is killed. Each busy process writes a line to standard output
+when it is ready, and when it ends.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import sys
 from contextlib import suppress
 from time import monotonic_ns, process_time_ns
 
-NAME = "noisewatch-load"  # what others, `noisewatch trace` among them, call whom they see: 15 bytes
-_LOOK_NS = 20_000_000  # between two looks at whether the parent still lives
+NAME = "noisewatch-load"  # the process name that other programs see, `noisewatch trace` among them: 15 bytes
+_LOOK_NS = 20_000_000  # between two checks that the parent is alive
 
 
 def main() -> None:
-    """Keep the CPUs busy that `argv[1]` lists, with one process for each mention."""
+    """Keep the CPUs in the list `argv[1]` busy, with one process per entry."""
     with suppress(OSError), open("/proc/self/comm", "w") as file:
         file.write(NAME)
     own_pid = os.getpid()
     for number, cpu in enumerate(sys.argv[1].split(",")):
         if os.fork() == 0:
-            os.setsid()  # an autogroup of its own, sched(7): in one, all of them would have the share of one process
+            os.setsid()  # its own autogroup (sched(7)): in a common one, all would have the share of one process
             _keep_busy(number, int(cpu), own_pid)
             os._exit(0)
     with suppress(ChildProcessError):
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _keep_busy(number: int, cpu: int, host_pid: int) -> None:
-    """Spin on the CPU until the parent, or the process that has forked this one, is gone."""
+    """Spin on the CPU until the parent or the forking process is gone."""
     try:
         os.sched_setaffinity(0, {cpu})
     except OSError as error:

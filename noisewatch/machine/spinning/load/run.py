@@ -1,4 +1,4 @@
-"""Start and end busy processes, and measure how much of their CPUs they had."""
+"""Starts and ends busy processes, and measures their share of their CPUs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEADLINE_S = 10.0  # until all are ready, and until all have ended
 
 
 class BusyProcesses:
-    """Running busy processes. `cpus` has the CPU of each, without CPUs that could not be pinned to."""
+    """Running busy processes. `cpus` has the CPU of each process that could be pinned."""
 
     def __init__(self, host: subprocess.Popen[bytes], cpus: Sequence[int]) -> None:
         self._host = host
@@ -31,7 +31,7 @@ class BusyProcesses:
     def end(self) -> float:
         """End the processes; return their mean share of their CPUs.
 
-        Raise CannotMeasure if a process had ended before: for how long there was a load is unknown then.
+        Raise CannotMeasure if a process ended early: the duration of the load is then unknown.
         """
         if self._host.poll() is not None:
             raise CannotMeasure("the load ended before the calibration did")
@@ -69,7 +69,7 @@ class BusyProcesses:
 
 @contextmanager
 def busy_processes(cpus: Sequence[int]) -> Iterator[BusyProcesses]:
-    """Run a busy process for each of the CPUs, which may be repeated, until the context is left.
+    """Run a busy process for each of the CPUs (repetitions allowed) until the context is left.
 
     They also end with this process, for whatever reason. Raise CannotMeasure if they cannot be started.
     """
@@ -79,7 +79,7 @@ def busy_processes(cpus: Sequence[int]) -> Iterator[BusyProcesses]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for us; the load ends when we do
+            start_new_session=True,  # Ctrl-C is for noisewatch; the load ends with it
         )
     except OSError as error:
         raise CannotMeasure(f"cannot start the load: {system_reason(error)}") from error

@@ -1,4 +1,4 @@
-"""The measuring loops: in C if a compiler was at hand, otherwise in Python, with one interface."""
+"""The measuring loops: in C if compiled, otherwise in Python, with one interface."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from types import ModuleType
 from noisewatch.machine.spinning.loops import python_loops
 
 NATIVE, PYTHON = "native", "python"
-CHOICE = "NOISEWATCH_CORE"  # environment variable: `python` does without the compiled core
+CHOICE = "NOISEWATCH_CORE"  # environment variable: `python` disables the compiled core
 
 
 def load_core(name: str | None = None) -> ModuleType:
-    """Return the core with this name; by default the compiled one, unless it is missing or declined."""
+    """Return the core with this name; by default the compiled one unless it is missing or disabled."""
     return compiled_or(python_loops, "noisewatch.machine.spinning.loops.native", name)
 
 
 def compiled_or(python: ModuleType, compiled: str, name: str | None) -> ModuleType:
-    """Return the module `compiled`, or `python` if that is the name of the requested core or there is no other."""
+    """Return the module `compiled`, or `python` if that core is requested or no other exists."""
     if (name or os.environ.get(CHOICE)) == PYTHON:
         return python
     try:

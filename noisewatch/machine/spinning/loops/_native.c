@@ -1,4 +1,4 @@
-/* The loops for Python: buffers in, the interpreter's lock let go of while they run. */
+/* The loops for Python: they take buffers, and release the interpreter's lock while they run. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000 /* Python 3.11: one build serves all later ones */
 #include <Python.h>
@@ -7,7 +7,7 @@
 
 #include "loops.h"
 
-/* The buffer as 64-bit words; -1, with an exception, where it is none or shorter than `least` words. */
+/* Gets the buffer as 64-bit words; returns -1 with an exception if it is no buffer or shorter than `least` words. */
 static int64_t words_of(const Py_buffer *view, int64_t least) {
     int64_t count = (int64_t)(view->len / (Py_ssize_t)sizeof(int64_t));
     if (count >= least)
@@ -72,7 +72,7 @@ static PyObject *native_chain(PyObject *module, PyObject *arguments) {
     return repeat(arguments, chain);
 }
 
-/* The lines of the memory; 0, with an exception, where they are no power of two. */
+/* Returns the lines of the memory; 0 with an exception unless they are a power of two. */
 static uint32_t lines_of(const Py_buffer *memory) {
     uint64_t line = LINK_WORDS * sizeof(uint32_t), lines = (uint64_t)memory->len / line;
     if (lines > 0 && lines <= UINT32_MAX && (lines & (lines - 1)) == 0 && lines * line == (uint64_t)memory->len)

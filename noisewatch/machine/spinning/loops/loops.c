@@ -8,7 +8,7 @@
 #define NS_PER_S 1000000000LL
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
 
-/* The parent reads while we write: what a count counts must be there before the count is. */
+/* The parent reads while we write: counted data must be written before the count. */
 #define PUBLISH(place, value) __atomic_store_n((place), (value), __ATOMIC_RELEASE)
 
 static inline int64_t now(void) {
@@ -50,7 +50,7 @@ struct seen {
     int64_t switches, waited;
 };
 
-/* Between two gaps there is no system call; at one there may be, as the clock is read again afterwards. */
+/* There is no system call between two gaps; there may be one at a gap, because the clock is read again afterwards. */
 static void note_gap(struct spin *spin, struct seen *seen, int64_t start, int64_t length) {
     int64_t *totals = spin->totals;
     int64_t count = totals[SPIN_COUNT];
@@ -73,7 +73,7 @@ static void note_gap(struct spin *spin, struct seen *seen, int64_t start, int64_
     PUBLISH(&totals[SPIN_COUNT], count + 1);
 }
 
-/* Compiled twice: the loop that measures has no trace of the delays that prove it. */
+/* Compiled twice: the measuring loop has no code for the test delays. */
 static inline __attribute__((always_inline)) void
 spin_once(struct spin *spin, struct seen *seen, int64_t until, const int delays) {
     int64_t threshold = spin->threshold, iterations = 0, in_gaps = 0;
@@ -112,8 +112,8 @@ void spin(struct spin *spin) {
 #define WORDS 2048
 static uint64_t words[WORDS];
 
-/* Loads, stores and arithmetic that do not wait for each other: as many instructions a cycle as the core can do, so
- * that a busy sibling, which takes half of its slots, shows. A chain that waits for itself would not notice. */
+/* Loads, stores and arithmetic that do not wait for each other: as many instructions per cycle as possible, so
+ * that a busy sibling, which takes half of the slots, has an effect. A chain of dependent steps would hide it. */
 static void one_round(void) {
     uint64_t a = 1, b = 2, c = 3, d = 5, odd = 0;
     for (size_t at = 0; at < WORDS; at += 4) {
@@ -130,7 +130,7 @@ static void one_round(void) {
     words[1] ^= (a ^ b ^ c ^ d ^ odd) << 1;
 }
 
-/* One sample begins where the last one ended, so that no time lies between them. */
+/* A sample begins where the previous one ended, so there is no time between them. */
 #define REPEATED(samples, capacity, count, until, piece)                                                              \
     int64_t done = *(count), start = now();                                                                           \
     while (start < (until) && done < (capacity)) {                                                                    \
@@ -154,7 +154,7 @@ int64_t chain(int64_t *samples, int64_t capacity, int64_t *count, int64_t until,
     uint64_t value = 3, factor = 5;
     REPEATED(samples, capacity, count, until, {
         for (int64_t left = length; left > 0; left--) {
-            __asm__ volatile("" : "+r"(factor)); /* or the compiler would find a quicker way */
+            __asm__ volatile("" : "+r"(factor)); /* otherwise the compiler would optimize the chain */
             value *= factor;
             __asm__ volatile("" : "+r"(value));
         }
@@ -163,7 +163,7 @@ int64_t chain(int64_t *samples, int64_t capacity, int64_t *count, int64_t until,
 
 int64_t chase(int64_t *samples, int64_t capacity, int64_t *count, int64_t until, struct ring *ring, int64_t steps) {
     const uint32_t *links = ring->links;
-    uint32_t last = ring->lines - 1; /* whatever stands in the memory: nothing beyond it is read */
+    uint32_t last = ring->lines - 1; /* whatever the memory contains, nothing beyond it is read */
     REPEATED(samples, capacity, count, until, {
         uint32_t at = ring->at;
         for (int64_t step = 0; step < steps; step++)
@@ -183,7 +183,7 @@ void fill_ring(uint32_t *links, uint32_t lines) {
     }
 }
 
-/* Sixteen to the loop, so that its own counter costs nothing beside them. */
+/* Sixteen per iteration, so that the loop's counter costs nothing. */
 #define FOUR(instruction) instruction instruction instruction instruction
 #define SIXTEEN(instruction) FOUR(instruction) FOUR(instruction) FOUR(instruction) FOUR(instruction)
 

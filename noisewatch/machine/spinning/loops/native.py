@@ -1,4 +1,4 @@
-"""The compiled core; importing it fails if it was not built. `python_loops` documents the functions."""
+"""The compiled core; its import fails if it was not built. `python_loops` documents the functions."""
 
 from noisewatch.machine.spinning.loops._native import (
     additions_ns,
@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 NAME = "native"
-# About 0.2 ms each; a shared cache may be ten times as slow as a private one, and no sample is to be as long as another
-# task's turn on the CPU:
+# About 0.2 ms each; a shared cache may be ten times slower than a private one, and no sample may last as long as
+# another task's turn:
 DENSE_ROUNDS = 300
 CHAIN_LENGTH = 220_000  # multiplications
 CHASE_STEPS, FAR_STEPS = 1 << 12, 1 << 10  # links followed, within a cache and beyond it

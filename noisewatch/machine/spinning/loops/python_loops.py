@@ -1,6 +1,6 @@
-"""The measuring loops in Python, where there is no compiled core.
+"""The measuring loops in Python, if there is no compiled core.
 
-Both cores write into buffers of 64-bit words, which a parent may read meanwhile:
+Both cores write into buffers of 64-bit words, which a parent may read at the same time:
 
 - `gaps`: four words each: start (CLOCK_MONOTONIC), length, context switches, time spent waiting (-1: unknown); -
 `totals`: the words named below; - `samples`: two words each, start and length; `count[0]` is how many there are.
@@ -19,11 +19,11 @@ from itertools import repeat
 from time import monotonic_ns
 
 GAP_WORDS, WORK_WORDS = 4, 2
-_TURNS = 100  # of the loop between two looks at whether it is over: some 0.01 ms
+_TURNS = 100  # iterations between two checks of the end: some 0.01 ms
 COUNT, LOST_COUNT, LOST_NS, LOST_MAX, ITERATIONS, SPUN_NS, SPIN_WORDS = range(7)
 
 NAME = "python"
-THRESHOLD_NS = 1_000  # below it, its own 0.1 µs a turn now and then looks like a gap
+THRESHOLD_NS = 1_000  # below it, the loop's own 0.1 µs per iteration occasionally looks like a gap
 # About 0.2 ms each:
 INTERPRETED_ROUNDS = 640
 DENSE_ROUNDS = 160
@@ -42,7 +42,7 @@ def spin(
     delay_ns: int = 0,
     delay_every_ns: int = 0,
 ) -> int:
-    """Read the clock until `until_ns` and note each step of at least `threshold_ns`; see `loops.c`.
+    """Read the clock until `until_ns`, and note each gap of at least `threshold_ns`; see `loops.c`.
 
     With `delay_every_ns` it inserts delays of `delay_ns` at that interval, to prove that delays are detected, and
     returns their number.
@@ -53,7 +53,7 @@ def spin(
     begin = previous = now = clock()
     while now < until_ns:
         rounds += 1
-        for _ in repeat(None, _TURNS):  # what counts itself leaves more of each turn to the clock
+        for _ in repeat(None, _TURNS):  # an iterator leaves more of each iteration to the clock
             now = clock()
             if now - previous >= threshold_ns:
                 account.note(gaps, totals, previous, now - previous)
@@ -89,7 +89,7 @@ def _spin_delayed(
 
 
 class _Account:
-    """The context switches and waiting time that the gaps so far account for."""
+    """The context switches and waiting time of the gaps so far."""
 
     def __init__(self, schedstat: int) -> None:
         self._schedstat = schedstat
@@ -97,7 +97,7 @@ class _Account:
         self._waited_ns = _waited_so_far(schedstat)
 
     def note(self, gaps: Words, totals: Words, start_ns: int, length_ns: int) -> None:
-        """Append a gap. The count is written last, as a parent may be reading."""
+        """Append a gap. The count is written last, because a parent may be reading."""
         count = totals[COUNT]
         if count * GAP_WORDS >= len(gaps):
             totals[LOST_COUNT] += 1
@@ -136,12 +136,12 @@ def interpret(samples: Words, count: Words, until_ns: int, rounds: int) -> None:
 
 
 def dense(samples: Words, count: Words, until_ns: int, rounds: int) -> None:
-    """Repeat work with as many instructions a cycle as the core can do: byte lookups. Ends like `interpret`."""
+    """Repeat work with as many instructions per cycle as the core can execute: byte lookups. Ends like `interpret`."""
     _repeat(samples, count, until_ns, partial(_translate, bytearray(range(256)) * 16, rounds))
 
 
 def chain(samples: Words, count: Words, until_ns: int, length: int) -> None:
-    """Repeat work of dependent steps: a checksum, one step a byte. Ends like `interpret`.
+    """Repeat work of dependent steps: a checksum, one step per byte. Ends like `interpret`.
 
     The compiled core multiplies instead.
     """
@@ -149,7 +149,7 @@ def chain(samples: Words, count: Words, until_ns: int, length: int) -> None:
 
 
 def _repeat(samples: Words, count: Words, until_ns: int, piece: Callable[[], object]) -> None:
-    """Repeat the work and note the time of each repetition. A sample begins where the one before ended."""
+    """Repeat the work and note the time of each repetition. A sample begins where the previous one ended."""
     done, capacity = count[0], len(samples) // WORK_WORDS
     start_ns = monotonic_ns()
     while start_ns < until_ns and done < capacity:
@@ -163,7 +163,7 @@ def _repeat(samples: Words, count: Words, until_ns: int, piece: Callable[[], obj
 
 
 def _interpret(rounds: int) -> list[str]:
-    """Run short loops with small objects and calls into C, which vary about as much as benchmarks in Python do."""
+    """Run short loops with small objects and calls into C, whose times vary about as much as Python benchmarks."""
     names = []
     for number in range(rounds):
         for other in range(8):
@@ -181,10 +181,10 @@ _OTHERS = bytes(range(255, -1, -1))
 
 
 def chase(samples: Words, count: Words, until_ns: int, memory: memoryview, steps: int, at: int) -> int:
-    """Copy `steps` bytes at a time between the halves of `memory`, until `until_ns`; return where to continue, as `at`.
+    """Copy `steps` bytes at a time between the halves of `memory` until `until_ns`; return the next `at`.
 
-    The compiled core follows links through the memory instead, one to a cache line, which waits for the memory rather
-    than for its bandwidth.
+    The compiled core follows links through the memory instead, one per cache line, which measures latency rather than
+    bandwidth.
     """
     half, place = len(memory) // 2, at
 
@@ -201,7 +201,7 @@ def chase(samples: Words, count: Words, until_ns: int, memory: memoryview, steps
 
 
 def chase_memory(size: int) -> bytearray:
-    """Return the memory that `chase` copies to and fro."""
+    """Return the memory that `chase` copies back and forth."""
     return bytearray(b"\1") * size
 
 
@@ -225,10 +225,10 @@ def clock_readings_ns(count: int) -> int:
 
 
 def lock_memory(most_needed: Words) -> None:
-    """Lock this process's memory against paging, or if that is not allowed, only `most_needed`.
+    """Lock this process's memory against paging, or only `most_needed` if that is not allowed.
 
-    The kernel reports in /proc/self/status what is locked. The first import of ctypes takes longer than all else:
-    `host.py` does it once for all spinners.
+    The kernel reports in /proc/self/status what is locked. The first import of ctypes takes longer than everything
+    else: `host.py` does it once for all spinners.
     """
     import ctypes
 

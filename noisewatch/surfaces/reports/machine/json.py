@@ -83,7 +83,7 @@ def _cpus(snapshot: Snapshot) -> dict[str, Any]:
         "nohz_full": _sorted_cpus(isolation.nohz_full),
         "rcu_nocbs": _sorted_cpus(isolation.rcu_nocbs),
         "target": _sorted_cpus(snapshot.target.cpus),
-        "online_said_by": snapshot.online.said_by,
+        "online_said_by": snapshot.online.source,
         "target_chosen_by": snapshot.target.chosen_by,
     }
 

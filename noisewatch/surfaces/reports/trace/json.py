@@ -31,7 +31,7 @@ def describe_followed(followed: TraceRun) -> dict[str, Any]:
         "by": "counters" if trace is None else "trace",
         "tracer": Tracer.NONE if trace is None else trace.tracer,
         "reason": followed.reason,
-        "untold": [] if trace is None else list(trace.untold),
+        "untold": [] if trace is None else list(trace.uncovered),
         "cpus": [_by_counters(followed, cpu) for cpu in followed.target]
         if trace is None
         else [_by_trace(traced, followed) for traced in followed.cpus],

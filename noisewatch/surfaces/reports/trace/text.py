@@ -44,8 +44,8 @@ def text_of_followed(followed: TraceRun, width: int) -> str:
     for cpu in followed.target if followed.trace is None else ():
         lines += ["", *_counted_cpu_lines(followed, cpu, width)]
     lines += _remedy_lines(followed, width)
-    if followed.trace is not None and followed.trace.untold:
-        lines += ["", *wrap(f"This kernel does not report {', '.join(followed.trace.untold)}.", width)]
+    if followed.trace is not None and followed.trace.uncovered:
+        lines += ["", *wrap(f"This kernel does not report {', '.join(followed.trace.uncovered)}.", width)]
     return "\n".join(lines) + "\n"
 
 

@@ -49,7 +49,7 @@ def _why_none(model: ScreenModel, frame: Frame) -> tuple[str, Style]:
         return ("no target CPU is online" if frame.target else "there is no target CPU"), "doubt"
     if unknown_cpus := unreadable_cpus(model):
         return f"unknown on {name_cpus(unknown_cpus)}", "doubt"
-    if not all(frame.tells_all_of(line.cpu) for line in covered):
+    if not all(frame.has_all_culprits_of(line.cpu) for line in covered):
         return f"none among the {MOST_CULPRITS} costliest culprits: there may be others", "doubt"
     if listed_filter(model) or not covered:
         return "none", "faint"

@@ -165,7 +165,7 @@ def _absent_culprit(frame: Frame, subject: Subject) -> float | None:
     line = next((line for line in frame.cpus if line.cpu == subject[1]), None)
     if line is None or line.role == Role.OFFLINE:
         return 0.0
-    return 0.0 if line.role != Role.TARGET or frame.tells_all_of(line.cpu) else None
+    return 0.0 if line.role != Role.TARGET or frame.has_all_culprits_of(line.cpu) else None
 
 
 def _process(line: CulpritLine) -> str:
@@ -182,7 +182,7 @@ def _busy(frame: Frame) -> Mapping[Subject, float | None]:
 
 
 def _is_cut(frame: Frame, subject: Subject) -> bool:
-    return frame.is_cut and subject[1] is not None and not frame.tells_all_of(subject[1])
+    return frame.is_cut and subject[1] is not None and not frame.has_all_culprits_of(subject[1])
 
 
 def _least(episode: Episode) -> str:

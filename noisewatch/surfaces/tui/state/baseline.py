@@ -55,7 +55,7 @@ def baseline_of(history: History, last: int) -> Baseline:
         noise_by_identity[identity_of(line)].append(line.stolen_ns_per_s)
     cpus = [line.cpu for line in frames[-1].cpus]
     noise_by_cpu = {cpu: _mean(history.noise(cpu, numbers)) for cpu in cpus}
-    whole = frozenset(cpu for cpu in cpus if all(frame.tells_all_of(cpu) for frame in frames))
+    whole = frozenset(cpu for cpu in cpus if all(frame.has_all_culprits_of(cpu) for frame in frames))
     noise_by_culprit = {
         culprit: sum(lost) / count
         for culprit, lost in noise_by_identity.items()

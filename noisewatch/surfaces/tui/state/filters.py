@@ -193,7 +193,7 @@ def _cut_cpus(frame: Frame | None) -> CpuSet:
     """Return the CPUs whose culprits may be incomplete, if the frame has only the costliest."""
     if frame is None or not frame.is_cut:
         return frozenset()
-    complete = frozenset(line.cpu for line in frame.cpus if frame.tells_all_on(line))
+    complete = frozenset(line.cpu for line in frame.cpus if frame.has_all_culprits_on(line))
     return frozenset(line.cpu for line in frame.culprits) - complete
 
 

@@ -215,7 +215,7 @@ def _by_kind(frame: Frame, cpu: int) -> tuple[Mapping[str, float], float | None]
     for line in frame.culprits:
         if line.cpu == cpu:
             lost[line.kind] += line.stolen_ns_per_s
-    return (dict(lost), 0.0) if frame.tells_all_of(cpu) else ({}, None)
+    return (dict(lost), 0.0) if frame.has_all_culprits_of(cpu) else ({}, None)
 
 
 _UNKNOWN, _MOST = 0, 255

@@ -13,7 +13,7 @@ from noisewatch.judgement.verdict import Finding
 from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import NOT_TRACED, Trace
-from noisewatch.model.calibration.attribution import Meanwhile
+from noisewatch.model.calibration.attribution import ConcurrentObservations
 from noisewatch.model.interval.interval import Interval, interval_between
 from tests.judgement.judging import calibrated_by, finding_in
 from tests.written import WrittenMachine
@@ -53,7 +53,7 @@ def case_of(
 ) -> Case:
     """Return the case of a sample and a later calibration of CPUs 2 and 3, by default a quiet one."""
     loops = {2: {"tid": SPINNER}, 3: {"tid": SPINNER + 1}}
-    meanwhile = Meanwhile(trace, sample.after, loaded)
+    meanwhile = ConcurrentObservations(trace, sample.after, loaded)
     calibrated = calibrated_by(written or written_calibration(changes=loops), budget, frozenset({2, 3}), meanwhile)
     return Case(sample.after, sample, calibrated=calibrated, under_load=loaded)
 

@@ -17,7 +17,7 @@ from noisewatch.kernel.snapshot.snapshot import SnapshotOptions, read_snapshot
 from noisewatch.kernel.tasks.threads import TaskReader
 from noisewatch.kernel.trace.runs import Trace, parse_trace
 from noisewatch.kinds import Kind, Work
-from noisewatch.model.calibration.attribution import Meanwhile
+from noisewatch.model.calibration.attribution import ConcurrentObservations
 from noisewatch.model.interval.disturbance import Disturbance
 from tests.judgement.checks.calibration.calibrating import every_third_slow, interrupted_verdict, verdict_of
 from tests.judgement.judging import calibrated_by, finding, finding_in
@@ -113,7 +113,7 @@ def _verdict(trace: Trace | str, gaps: tuple[tuple[int, int, int, int], ...]) ->
     snapshot = read_snapshot(
         WrittenMachine(files, answers=ANSWERS), SnapshotOptions(), TaskReader(asks_all_affinities=True)
     )
-    meanwhile = Meanwhile(trace, snapshot)
+    meanwhile = ConcurrentObservations(trace, snapshot)
     calibrated = calibrated_by(written_calibration((2,), gaps=gaps), cpus=frozenset({2}), meanwhile=meanwhile)
     return judge(Case(snapshot, calibrated=calibrated))
 
@@ -143,7 +143,7 @@ def test_an_incomplete_or_missing_trace_names_no_culprit(trace: Trace | str) -> 
 def test_without_a_trace_threads_that_ran_meanwhile_are_the_culprits() -> None:
     before = process(901, "hog", 2, 0, allowed="0-3")
     interval = interval_of(before, process(901, "hog", 2, 40_000_000, allowed="0-3"))
-    meanwhile = Meanwhile("permission denied", None, interval)
+    meanwhile = ConcurrentObservations("permission denied", None, interval)
     calibrated = calibrated_by(written_calibration((2,), gaps=(_GAP,)), cpus=frozenset({2}), meanwhile=meanwhile)
     result = finding_in(Case(interval.after, calibrated=calibrated), "target-cpus-interrupted")
     assert (result.status, result.answer.culprits[0].name, result.answer.culprits[0].pid) == ("fail", "hog", 901)

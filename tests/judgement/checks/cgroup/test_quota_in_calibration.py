@@ -13,7 +13,7 @@ from noisewatch.judgement.noise.dominance import MEMORY, QUOTA, dominating_cause
 from noisewatch.judgement.rules import Rules
 from noisewatch.judgement.verdict import Verdict, judge
 from noisewatch.kernel.trace.runs import Trace, parse_trace
-from noisewatch.model.calibration.attribution import Meanwhile
+from noisewatch.model.calibration.attribution import ConcurrentObservations
 from noisewatch.model.interval.interval import Interval
 from tests.judgement.judging import calibrated_by, finding, finding_in
 from tests.model.interval.sampling import interval_of
@@ -43,7 +43,7 @@ def _judged(interval: Interval, *, is_stopped: bool = True, profile: str = "micr
 
 
 def _case(interval: Interval, written: dict[str, Any], trace: Trace | str = "permission denied") -> Case:
-    meanwhile = Meanwhile(trace, interval.before, interval)
+    meanwhile = ConcurrentObservations(trace, interval.before, interval)
     calibrated = calibrated_by(written, Budget(max_cv=10.0), frozenset({2}), meanwhile)
     return Case(interval.before, interval, calibrated=calibrated, under_load=interval)
 

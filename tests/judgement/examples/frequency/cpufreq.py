@@ -33,7 +33,10 @@ EXAMPLES = [
     Example("frequency-window-open", "unknown", gone=(f"{CPUS}/cpu2/cpufreq",)),
     *(
         Example(
-            "frequency-window-open", "unknown", {path: f"{khz}\n" for path, khz in window.items()}, "no clock moves"
+            "frequency-window-open",
+            "unknown",
+            {path: f"{khz}\n" for path, khz in window.items()},
+            "no clock is between",
         )
         for window in (
             dict.fromkeys((f"{CPUS}/cpu2/cpufreq/scaling_min_freq", f"{CPUS}/cpu2/cpufreq/scaling_max_freq"), 0),

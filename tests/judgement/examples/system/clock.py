@@ -42,7 +42,7 @@ EXAMPLES = [
     Example(_RATE, "unknown", named="that clock may have been set", answers=_compared(0.07, -0.07)),
     Example(_RATE, "unknown", named="that clock may have been set", answers=_compared(0.07)),
     Example(_RATE, "unknown", named="does not advance", answers=_compared(0.07, seconds=0)),
-    Example(_RATE, "unknown", named="not understood", answers={COMPARISON: []}),
+    Example(_RATE, "unknown", named="malformed answer", answers={COMPARISON: []}),
     Example(_RATE, "warn", named="corrects the rate by +500 ppm", answers={**_corrected(500)}),
     Example(_RATE, "warn", named="corrects the rate by -500 ppm", answers={**_corrected(-500), COMPARISON: []}),
     Example(_RATE, "pass", answers=_corrected(499)),

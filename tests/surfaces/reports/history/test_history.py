@@ -128,8 +128,8 @@ def test_damaged_lines_are_named_once(history: History) -> None:
     del lines[5]["cv"]
     lines = [*lines[:3], '{"kind": "calib', *lines[3:], "torn"]
     text = history(lines).words
-    assert text.count("for nothing") == 1
-    assert "damaged in lines 4, 7, 30: they count for nothing" in text
+    assert text.count("ignored") == 1
+    assert "damaged in lines 4, 7, 30: they are ignored" in text
     assert history(lines, "--format", "json").json["damaged_lines"] == [4, 7, 30]
 
 
@@ -141,7 +141,7 @@ def test_edited_facts_are_rejected(history: History, tmp_path: Path, written_as:
     first, *rest = Path(path).read_text().splitlines(keepends=True)
     Path(path).write_text("".join([first.replace(written_as, changed), *rest]))
     text = history(path).words
-    assert "damaged in line 1: it counts for nothing" in text
+    assert "damaged in line 1: it is ignored" in text
     assert "cannot tell what changed then" in text
 
 

@@ -103,12 +103,12 @@ def test_stacked_threads_are_listed_with_the_free_cpus() -> None:
 
 def test_threads_pinned_by_spread_are_counted() -> None:
     placement = placed([thread_look(9, 2, 5)], places=ONE_NODE)
-    spread = SpreadThreads(4, {"it chose its CPUs itself": 1})
+    spread = SpreadThreads(4, {"it set its own affinity": 1})
     assert (_describe(placement)["spread"], _describe(placed())["spread"]) == ("none", "none")
     for case in (placement, placed()):
         assert _describe(replace(case, spread=spread))["spread"] == {
             "pinned": 4,
-            "left": [{"reason": "it chose its CPUs itself", "threads": 1}],
+            "left": [{"reason": "it set its own affinity", "threads": 1}],
         }
 
 

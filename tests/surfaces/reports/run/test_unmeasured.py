@@ -111,7 +111,7 @@ def test_run_status_counts_failed_and_cut_short_runs_separately() -> None:
     )
     for judged in (*_with_failures().repetitions, *_cut_short().repetitions):
         status.add(judged)
-    (text,) = status.told()
+    (text,) = status.texts()
     parsed = parse_run_status(text)
     assert dict(zip(OUTCOMES, parsed.counts, strict=True)) == {
         "undisturbed": 4,
@@ -125,7 +125,7 @@ def test_run_status_counts_failed_and_cut_short_runs_separately() -> None:
 
 def test_older_status_with_fewer_counts_is_accepted() -> None:
     status = RunStatusWriter(options=_cut_short().options, cpus=frozenset({2}), file=StatusFile(), owner="1 2 3 nw")
-    document = json.loads(status.told()[0])
+    document = json.loads(status.texts()[0])
     assert parse_run_status(json.dumps(document | {"counts": [5, 1, 0]})).counts == (5, 1, 0)
     for counts in ([5, 1], [1, 1, 1, 1, 1, 1]):
         with pytest.raises(Malformed):

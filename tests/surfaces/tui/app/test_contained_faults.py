@@ -155,7 +155,7 @@ def test_an_unknown_style_is_reported(contained_faults: None) -> None:
     with_monitor(steps)
 
 
-_RESTART = "restart noisewatch: it, or what it needs, was installed anew"
+_RESTART = "restart noisewatch: it or a dependency was reinstalled"
 
 
 @pytest.mark.parametrize(

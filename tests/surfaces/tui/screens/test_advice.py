@@ -66,7 +66,7 @@ def test_an_interrupt_that_the_kernel_manages_cannot_be_moved() -> None:
 def test_unreadable_properties_of_an_interrupt_are_unknown() -> None:
     files = {"/proc/irq/25/effective_affinity_list": "rubbish\n", "/proc/sys/kernel/osrelease": "6.1.0\n"}
     assert _advice(_irq(25, "25 nvme0q1"), files).lines[1] == (
-        "Allowed on CPUs 0-1, delivered to unknown CPUs; this kernel does not say whether it can be moved."
+        "Allowed on CPUs 0-1, delivered to unknown CPUs; unknown whether it can be moved."
     )
     assert _advice(_irq(99, "99 gone")).lines[0] == "IRQ 99: nothing else is known."
 
@@ -74,7 +74,7 @@ def test_unreadable_properties_of_an_interrupt_are_unknown() -> None:
 def test_a_kernel_thread_is_explained_first_and_a_handler_shows_its_irq() -> None:
     worker = culprit("kworker/2:1-kblockd", cpu=2, kind="kernel-thread", pid=77, tid=77)
     assert _advice(worker).lines[0] == (
-        "kworker/2:1-kblockd does work of CPU 2, and only there; what it ran last: requests to disks (kblockd)."
+        "kworker/2:1-kblockd does deferred kernel work on CPU 2 only; ran last: requests to disks (kblockd)."
     )
     handler = culprit("irq/25-nvme0q1", cpu=2, kind="kernel-thread", pid=78, tid=78)
     lines = _advice(handler).lines

@@ -130,8 +130,8 @@ def test_a_cpu_without_any_of_the_costliest_culprits_is_not_shown_as_calm() -> N
     assert model.history.noise_by_kind(0, range(2)) == {"irq": [4_000_000.0, None]}
     assert set(model.history.noise_by_kind(3, range(2))) == {"thread"}
     assert model.frame is not None
-    assert [model.frame.tells_all_of(cpu) for cpu in (3, 0, 9)] == [True, False, False]
-    assert not frame(4, many[:64]).tells_all_of(3)
+    assert [model.frame.has_all_culprits_of(cpu) for cpu in (3, 0, 9)] == [True, False, False]
+    assert not frame(4, many[:64]).has_all_culprits_of(3)
 
 
 def test_cpus_that_share_a_row_are_not_calm_while_one_is_unknown() -> None:
