@@ -118,7 +118,7 @@ def _why_unmeasured(case: Case, interval: Interval) -> str:
         return case.why_unknown("/proc/stat")
     if not case.target:
         return NO_TARGET
-    return f"/proc/stat: the time of {name_cpus(missing)} did not advance, ran backwards or is missing"
+    return f"/proc/stat: the time of {name_cpus(missing)} stood still, ran backwards or is missing"
 
 
 _STALL_PASSES, _STALL_FAILS = passing_and_failing(
